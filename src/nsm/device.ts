@@ -1,0 +1,199 @@
+import { createRequire } from 'node:module';
+import { isAbsolute } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { NsmBusy, NsmClosed, NsmInput, NsmIo, NsmProtocol, NsmTimeout, NsmUnavailable } from './errors.ts';
+import { MAX_REQUEST_BYTES } from './messages.ts';
+import type { NsmTransport } from './transport.ts';
+
+const DEFAULT_PATH = '/dev/nsm';
+const DEFAULT_ADDON_PATH = fileURLToPath(new URL('../../build/nsm.node', import.meta.url));
+const DEFAULT_DEADLINE_MS = 5_000;
+const DEFAULT_MAX_WAITING = 128;
+/** A longer timer fires at once in Node. */
+const MAX_DEADLINE_MS = 0x7fff_ffff;
+
+export interface NsmDeviceOptions {
+  /** Device node; default `/dev/nsm`. */
+  path?: string;
+  /** Absolute path of the native addon; default `build/nsm.node` at the root of the repository. */
+  addonPath?: string;
+  /** How long a call may take, the wait in the queue included, in milliseconds; default 5000. */
+  deadlineMs?: number;
+  /** How many calls may wait while one is in flight; default 128. */
+  maxWaiting?: number;
+}
+
+/** What `addon.cc` exports. */
+interface Addon {
+  Device: new (path: string) => Handle;
+}
+
+interface Handle {
+  transact(request: Uint8Array): Promise<Uint8Array>;
+  close(): void;
+}
+
+interface Call {
+  request: Uint8Array;
+  timer: NodeJS.Timeout;
+  resolve(answer: Uint8Array): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * The NSM's device node, through the Linux driver (`linux/nsm.h`, kernel 6.8 and later).
+ *
+ * Calls are sent one at a time, in the order they came. The descriptor is opened by the first call and again after
+ * a failed one. The driver can hold a call for up to two minutes and nothing can cancel it: its caller gets
+ * `NSM_TIMEOUT` at the deadline, so do those that wait behind it, and the device goes on with the next call when the
+ * driver returns. Until then `process.exit()` waits too.
+ */
+export class NsmDevice implements NsmTransport {
+  readonly #path: string;
+  readonly #addonPath: string;
+  readonly #deadlineMs: number;
+  readonly #maxWaiting: number;
+  readonly #waiting: Call[] = [];
+  #inFlight: Call | undefined;
+  #handle: Handle | undefined;
+  #closed = false;
+
+  /** @throws NsmInput when an option is out of bounds; nothing is opened yet */
+  constructor(options: NsmDeviceOptions = {}) {
+    this.#path = options.path ?? DEFAULT_PATH;
+    this.#addonPath = options.addonPath ?? DEFAULT_ADDON_PATH;
+    if (!isAbsolute(this.#addonPath)) {
+      throw new NsmInput('addonPath must be an absolute path');
+    }
+    this.#deadlineMs = integer('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS, 1, MAX_DEADLINE_MS);
+    this.#maxWaiting = integer(
+      'maxWaiting',
+      options.maxWaiting ?? DEFAULT_MAX_WAITING,
+      0,
+      Number.MAX_SAFE_INTEGER,
+    );
+  }
+
+  /**
+   * @param request 1 to 0x1000 bytes; copied, so the caller may reuse it at once
+   * @returns at most 0x3000 bytes
+   * @throws NsmInput, NsmClosed and NsmBusy before anything is sent; NsmUnavailable when addon or device node are
+   *   missing; NsmIo when the kernel refuses; NsmTimeout; NsmProtocol when the driver reports an impossible length
+   */
+  async transact(request: Uint8Array): Promise<Uint8Array> {
+    if (!(request instanceof Uint8Array) || request.length < 1 || request.length > MAX_REQUEST_BYTES) {
+      throw new NsmInput(`a request must be 1 to ${MAX_REQUEST_BYTES} bytes`);
+    }
+    if (this.#closed) {
+      throw new NsmClosed();
+    }
+    if (this.#inFlight && this.#waiting.length >= this.#maxWaiting) {
+      throw new NsmBusy(this.#waiting.length);
+    }
+    return new Promise((resolve, reject) => {
+      const call: Call = {
+        request: Uint8Array.from(request),
+        timer: setTimeout(() => this.#expire(call), this.#deadlineMs),
+        resolve,
+        reject,
+      };
+      this.#waiting.push(call);
+      this.#sendNext();
+    });
+  }
+
+  /**
+   * Rejects the calls that are not answered yet with `NSM_CLOSED`. The descriptor is released now, or when the
+   * call in flight returns. There is no way to open the device again.
+   */
+  close(): void {
+    this.#closed = true;
+    this.#release();
+    for (const call of [this.#inFlight, ...this.#waiting.splice(0)]) {
+      if (call) {
+        clearTimeout(call.timer);
+        call.reject(new NsmClosed());
+      }
+    }
+  }
+
+  #expire(call: Call): void {
+    const at = this.#waiting.indexOf(call);
+    if (at >= 0) {
+      this.#waiting.splice(at, 1);
+    }
+    call.reject(new NsmTimeout(this.#deadlineMs));
+  }
+
+  #sendNext(): void {
+    if (this.#inFlight) {
+      return;
+    }
+    this.#inFlight = this.#waiting.shift();
+    if (this.#inFlight) {
+      void this.#send(this.#inFlight);
+    }
+  }
+
+  /** Settling a call that has timed out or was closed changes nothing: a promise settles once. */
+  async #send(call: Call): Promise<void> {
+    try {
+      this.#handle ??= this.#open();
+      call.resolve(await this.#handle.transact(call.request));
+    } catch (error) {
+      this.#release();
+      call.reject(typed(error));
+    } finally {
+      clearTimeout(call.timer);
+      this.#inFlight = undefined;
+      this.#sendNext();
+    }
+  }
+
+  #open(): Handle {
+    let addon: Addon;
+    try {
+      addon = createRequire(import.meta.url)(this.#addonPath);
+    } catch (cause) {
+      throw new NsmUnavailable('its native addon cannot be loaded', { cause });
+    }
+    try {
+      return new addon.Device(this.#path);
+    } catch (cause) {
+      const code = errorCode(cause);
+      if (code === 'ENOENT' || code === 'ENODEV' || code === 'ENXIO') {
+        throw new NsmUnavailable(`there is no device ${this.#path}`, { cause });
+      }
+      throw cause;
+    }
+  }
+
+  #release(): void {
+    this.#handle?.close();
+    this.#handle = undefined;
+  }
+}
+
+/** The errors that the addon documents, as `NsmError`; whatever else comes is a mistake here and stays visible. */
+function typed(error: unknown): unknown {
+  const code = errorCode(error);
+  const syscall = error instanceof Error && 'syscall' in error ? error.syscall : undefined;
+  if (code === 'ERR_NSM_LENGTH') {
+    return new NsmProtocol('the driver reported more bytes than there is room for', { cause: error });
+  }
+  if (code !== undefined && (syscall === 'open' || syscall === 'ioctl')) {
+    return new NsmIo(syscall, code, { cause: error });
+  }
+  return error;
+}
+
+function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function integer(name: string, value: number, min: number, max: number): number {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new NsmInput(`${name} must be an integer from ${min} to ${max}`);
+  }
+  return value;
+}

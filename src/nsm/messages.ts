@@ -1,0 +1,281 @@
+/**
+ * The CBOR messages of the NSM: one object per operation, with the request's encoder and the answer's decoder.
+ *
+ * Names, types and limits are those of AWS's NSM API (`Request`, `Response`) and its description of the
+ * attestation document. A decoder returns only what it has checked; a field that an operation does not have is
+ * refused, except in `DescribeNSM`, which newer firmware may extend.
+ */
+import { type DecodeOptions, decode, encode, Tokenizer, Type } from 'cborg';
+import { NsmInput, NsmProtocol, refusal } from './errors.ts';
+
+/** The driver's limits in bytes, `NSM_REQUEST_MAX_SIZE` and `NSM_RESPONSE_MAX_SIZE` in `linux/nsm.h`. */
+export const MAX_REQUEST_BYTES = 0x1000;
+export const MAX_ANSWER_BYTES = 0x3000;
+
+const MAX_PUBLIC_KEY_BYTES = 1024;
+const MAX_USER_DATA_BYTES = 512;
+const MAX_NONCE_BYTES = 512;
+const MAX_RANDOM_BYTES = 256;
+const PCR_COUNT = 32;
+const DIGESTS = ['SHA256', 'SHA384', 'SHA512'] as const;
+const DIGEST_BYTES = [32, 48, 64];
+
+/** What the attestation document is to carry; `null` leaves a field out. */
+export interface AttestationRequest {
+  /** 1 to 1024 bytes. */
+  publicKey: Uint8Array | null;
+  /** At most 512 bytes. */
+  nonce: Uint8Array | null;
+  /** At most 512 bytes. */
+  userData: Uint8Array | null;
+}
+
+export interface NsmDescription {
+  versionMajor: number;
+  versionMinor: number;
+  versionPatch: number;
+  /** Not empty: instance id and enclave id, for example `i-0123456789abcdef0-enc0123456789abcdef`. */
+  moduleId: string;
+  maxPcrs: number;
+  /** Ascending, without repetition, each below `maxPcrs`. */
+  lockedPcrs: number[];
+  /** The hash that the PCRs are made with. */
+  digest: (typeof DIGESTS)[number];
+}
+
+export interface PcrDescription {
+  /** Whether the register can no longer be extended. */
+  lock: boolean;
+  /** The register's value: 32, 48 or 64 bytes. */
+  data: Uint8Array;
+}
+
+/** A COSE_Sign1 attestation document, as the NSM wrote it: nothing in it has been checked. */
+export const attestation = {
+  encode({ publicKey, nonce, userData }: AttestationRequest): Uint8Array {
+    return encodeRequest({
+      Attestation: {
+        user_data: optionalBytes('userData', userData, 0, MAX_USER_DATA_BYTES),
+        nonce: optionalBytes('nonce', nonce, 0, MAX_NONCE_BYTES),
+        public_key: optionalBytes('publicKey', publicKey, 1, MAX_PUBLIC_KEY_BYTES),
+      },
+    });
+  },
+  decode(answer: Uint8Array): Uint8Array {
+    const { document } = fieldsOf('Attestation', answer, ['document']);
+    return answeredBytes('document', document, (length) => length >= 1);
+  },
+};
+
+export const getRandom = {
+  encode: (): Uint8Array => encodeRequest('GetRandom'),
+  decode(answer: Uint8Array): Uint8Array {
+    const { random } = fieldsOf('GetRandom', answer, ['random']);
+    return answeredBytes('random', random, (length) => length >= 1 && length <= MAX_RANDOM_BYTES);
+  },
+};
+
+export const describeNsm = {
+  encode: (): Uint8Array => encodeRequest('DescribeNSM'),
+  decode(answer: Uint8Array): NsmDescription {
+    const fields = allFieldsOf('DescribeNSM', answer);
+    const maxPcrs = answeredUint16('max_pcrs', fields['max_pcrs']);
+    const digest = DIGESTS.find((name) => name === fields['digest']);
+    if (digest === undefined) {
+      throw new NsmProtocol('digest is not SHA256, SHA384 or SHA512');
+    }
+    return {
+      versionMajor: answeredUint16('version_major', fields['version_major']),
+      versionMinor: answeredUint16('version_minor', fields['version_minor']),
+      versionPatch: answeredUint16('version_patch', fields['version_patch']),
+      moduleId: answeredText('module_id', fields['module_id']),
+      maxPcrs,
+      lockedPcrs: answeredIndexes('locked_pcrs', fields['locked_pcrs'], maxPcrs),
+      digest,
+    };
+  },
+};
+
+export const describePcr = {
+  encode: (index: number): Uint8Array => encodeRequest({ DescribePCR: { index: pcrIndex(index) } }),
+  decode(answer: Uint8Array): PcrDescription {
+    const { lock, data } = fieldsOf('DescribePCR', answer, ['lock', 'data']);
+    if (typeof lock !== 'boolean') {
+      throw new NsmProtocol('lock is not a boolean');
+    }
+    return { lock, data: answeredPcr(data) };
+  },
+};
+
+export const extendPcr = {
+  encode(index: number, data: Uint8Array): Uint8Array {
+    return encodeRequest({
+      ExtendPCR: { index: pcrIndex(index), data: bytes('data', data, 1, MAX_REQUEST_BYTES) },
+    });
+  },
+  /** The register's new value. */
+  decode: (answer: Uint8Array): Uint8Array => answeredPcr(fieldsOf('ExtendPCR', answer, ['data'])['data']),
+};
+
+export const lockPcr = {
+  encode: (index: number): Uint8Array => encodeRequest({ LockPCR: { index: pcrIndex(index) } }),
+  decode: (answer: Uint8Array): void => expectBare('LockPCR', answer),
+};
+
+export const lockPcrs = {
+  /** Locks the registers 0 to `range` - 1. */
+  encode(range: number): Uint8Array {
+    if (!Number.isInteger(range) || range < 1 || range > PCR_COUNT) {
+      throw new NsmInput(`range must be an integer from 1 to ${PCR_COUNT}`);
+    }
+    return encodeRequest({ LockPCRs: { range } });
+  },
+  decode: (answer: Uint8Array): void => expectBare('LockPCRs', answer),
+};
+
+function encodeRequest(request: unknown): Uint8Array {
+  // Fields in the order of AWS's own client instead of cborg's sorted order.
+  const encoded = encode(request, { mapSorter: () => 0 });
+  if (encoded.length > MAX_REQUEST_BYTES) {
+    throw new NsmInput(`the encoded request is ${encoded.length} bytes long, over ${MAX_REQUEST_BYTES}`);
+  }
+  return encoded;
+}
+
+function pcrIndex(index: number): number {
+  if (!Number.isInteger(index) || index < 0 || index >= PCR_COUNT) {
+    throw new NsmInput(`the PCR index must be an integer from 0 to ${PCR_COUNT - 1}`);
+  }
+  return index;
+}
+
+function bytes(name: string, value: Uint8Array, min: number, max: number): Uint8Array {
+  if (!(value instanceof Uint8Array) || value.length < min || value.length > max) {
+    throw new NsmInput(`${name} must be ${min} to ${max} bytes`);
+  }
+  return value;
+}
+
+function optionalBytes(name: string, value: Uint8Array | null, min: number, max: number): Uint8Array | null {
+  return value === null ? null : bytes(`${name}, where it is not null,`, value, min, max);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Refuses what cborg reads too kindly: it makes the float 1.0 and the integer 1 the same number, and drops a byte
+ * order mark or replaces bad UTF-8 in a text, so that two different texts become one.
+ */
+class AnswerTokenizer extends Tokenizer {
+  override next() {
+    const token = super.next();
+    if (Type.equals(token.type, Type.float)) {
+      throw new Error('floating-point number');
+    }
+    if (token.byteValue !== undefined && utf8.decode(token.byteValue) !== token.value) {
+      throw new Error('text that is not plain UTF-8');
+    }
+    return token;
+  }
+}
+
+const decoding: DecodeOptions = {
+  strict: true,
+  allowUndefined: false,
+  rejectDuplicateMapKeys: true,
+  retainStringBytes: true,
+};
+
+/** The answer as a name without fields, or as a name with its one value. An error answer is thrown. */
+function open(operation: string, answer: Uint8Array): { name: string; value?: unknown } {
+  if (!(answer instanceof Uint8Array) || answer.length > MAX_ANSWER_BYTES) {
+    throw new NsmProtocol(`${operation} was not answered with at most ${MAX_ANSWER_BYTES} bytes`);
+  }
+  let decoded: unknown;
+  try {
+    decoded = decode(answer, { ...decoding, tokenizer: new AnswerTokenizer(answer, decoding) });
+  } catch (cause) {
+    throw new NsmProtocol(`${operation} was not answered with one well-formed CBOR item`, { cause });
+  }
+  if (typeof decoded === 'string') {
+    return { name: decoded };
+  }
+  const entries = isFields(decoded) ? Object.entries(decoded) : [];
+  const [entry] = entries;
+  if (entry === undefined || entries.length !== 1) {
+    throw new NsmProtocol(`${operation} was not answered with a name or a map of one name`);
+  }
+  const [name, value] = entry;
+  if (name === 'Error' && typeof value === 'string') {
+    throw refusal(operation, value);
+  }
+  return { name, value };
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function allFieldsOf(operation: string, answer: Uint8Array): Record<string, unknown> {
+  const { name, value } = open(operation, answer);
+  // cborg hands on a stray "break" as a symbol where a value should be.
+  if (name !== operation || !isFields(value) || Object.values(value).some((v) => typeof v === 'symbol')) {
+    throw new NsmProtocol(`${operation} was not answered with its own fields`);
+  }
+  return value;
+}
+
+function fieldsOf<Name extends string>(
+  operation: string,
+  answer: Uint8Array,
+  names: Name[],
+): Record<Name, unknown> {
+  const fields = allFieldsOf(operation, answer);
+  if (Object.keys(fields).length !== names.length || !names.every((name) => Object.hasOwn(fields, name))) {
+    throw new NsmProtocol(`${operation} was not answered with exactly the fields ${names.join(', ')}`);
+  }
+  return fields;
+}
+
+function expectBare(operation: string, answer: Uint8Array): void {
+  const { name, value } = open(operation, answer);
+  if (name !== operation || value !== undefined) {
+    throw new NsmProtocol(`${operation} was not answered with its bare name`);
+  }
+}
+
+function answeredBytes(name: string, value: unknown, fits: (length: number) => boolean): Uint8Array {
+  if (!(value instanceof Uint8Array) || !fits(value.length)) {
+    throw new NsmProtocol(`${name} is not bytes of an allowed length`);
+  }
+  return value;
+}
+
+function answeredPcr(value: unknown): Uint8Array {
+  return answeredBytes('data', value, (length) => DIGEST_BYTES.includes(length));
+}
+
+function answeredUint16(name: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 0xffff) {
+    throw new NsmProtocol(`${name} is not an integer from 0 to 65535`);
+  }
+  return value;
+}
+
+function answeredText(name: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '') {
+    throw new NsmProtocol(`${name} is not a text with content`);
+  }
+  return value;
+}
+
+function answeredIndexes(name: string, value: unknown, below: number): number[] {
+  if (!Array.isArray(value)) {
+    throw new NsmProtocol(`${name} is not a list`);
+  }
+  const indexes = value.map((index) => answeredUint16(name, index)).sort((a, b) => a - b);
+  if (indexes.some((index, at) => index >= below || index === indexes[at - 1])) {
+    throw new NsmProtocol(`${name} holds an index twice or out of bounds`);
+  }
+  return indexes;
+}
