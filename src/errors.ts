@@ -2,8 +2,8 @@
  * The base of every error that is thrown on purpose, and the causes that an application's own errors
  * extend. Nothing here knows of HTTP: `src/http/errors.ts` maps a cause to its status, in one table.
  *
- * Messages are for the caller and may leave the process: never put a secret, a URL with a query or the
- * text of a foreign error into one.
+ * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
+ * of a foreign error into one.
  */
 export abstract class EnclaveError extends Error {
   /** Stable, upper-case with underscores, one per class: programs match on it, people read the message. */
@@ -12,4 +12,29 @@ export abstract class EnclaveError extends Error {
   override get name(): string {
     return this.constructor.name;
   }
+}
+
+/** A mistake in the environment, in app.yaml or in an application: the process must not start with it. */
+export class ConfigError extends EnclaveError {
+  readonly code = 'CONFIG';
+}
+
+/** The request is not of the shape that the endpoint takes. */
+export class InvalidInput extends EnclaveError {
+  readonly code: string = 'INVALID_INPUT';
+}
+
+/** The request is well-formed, yet there is no answer that could be signed for it. */
+export abstract class Unacceptable extends EnclaveError {}
+
+/** A service that the application depends on gave no usable answer. */
+export abstract class UpstreamFailed extends EnclaveError {}
+
+/** A service that the application depends on gave no answer in time. */
+export abstract class UpstreamTimeout extends EnclaveError {}
+
+/** This server can't answer now; the same request may work later. */
+export abstract class Unavailable extends EnclaveError {
+  /** Seconds after which a caller may try again, where that can be told. */
+  readonly retryAfterSeconds: number | undefined = undefined;
 }

@@ -1,0 +1,128 @@
+/**
+ * A stand-in for weatherapi.com on loopback: a real HTTP server that answers `GET /v1/current.json` in the
+ * documented shape, with weather that depends on the place alone. For development and tests.
+ */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** The one API key that the stand-in takes. */
+export const DEV_API_KEY = 'key-of-the-weather-stand-in';
+
+/** The real service refreshes a place about every 15 minutes. */
+const REFRESH_SECONDS = 900;
+
+type Answer = (response: ServerResponse, place: string) => void;
+
+/** Places whose answer is a failure: ask for one of them to see what the server makes of it. */
+export const FAILURES = {
+  '!unknown': (response) => refuse(response, 400, 1006, 'No matching location found.'),
+  '!key': (response) => refuse(response, 401, 2006, 'API key provided is invalid'),
+  '!disabled': (response) => refuse(response, 403, 2008, 'API key has been disabled.'),
+  '!quota': (response) => refuse(response, 403, 2007, 'API key has exceeded calls per month quota.'),
+  '!refused': (response) => refuse(response, 418, 9000, 'no'),
+  '!broken': (response) => refuse(response, 500, 9999, 'Internal application error.'),
+  '!redirect': (response) => response.writeHead(302, { location: '/v1/current.json?q=Paris' }).end(),
+  '!empty': (response) => response.writeHead(204).end(),
+  '!timeout': () => {},
+  '!reset': (response) => response.destroy(),
+  '!cut': (response) => {
+    response.writeHead(200, { 'content-length': 1000 }).write('{');
+    setTimeout(() => response.destroy(), 50);
+  },
+  '!drip': (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const timer = setInterval(() => response.write(' '), 100);
+    response.once('close', () => clearInterval(timer));
+  },
+  '!garbage': (response) => response.end('<html>it is sunny</html>'),
+  '!notutf8': (response) => response.end(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])),
+  '!missing': (response) => json(response, 200, { location: { name: 'Nowhere' }, current: {} }),
+  '!text': (response, place) => json(response, 200, reading(place, { temp_c: '13' })),
+  '!plasma': (response, place) => json(response, 200, reading(place, { temp_c: 1e30 })),
+  '!oversized': (response) => response.end(JSON.stringify({ padding: 'x'.repeat(1024 ** 2) })),
+  '!stale': (response, place) => json(response, 200, reading(place, { last_updated_epoch: now() - 3601 })),
+  '!future': (response, place) => json(response, 200, reading(place, { last_updated_epoch: now() + 120 })),
+  '!cold': (response, place) => json(response, 200, reading(place, { temp_c: -0.4 })),
+} satisfies Record<string, Answer>;
+
+function now(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** From 0 to 34.9 °C, by the SHA-256 of the place. */
+export function temperatureOf(place: string): number {
+  return (createHash('sha256').update(place).digest().readUInt16BE() % 350) / 10;
+}
+
+function reading(place: string, current: object = {}): object {
+  const epoch = now();
+  return {
+    location: { name: place.slice(0, 40), country: 'Nowhere', lat: 0, lon: 0, localtime_epoch: epoch },
+    current: {
+      last_updated_epoch: epoch - (epoch % REFRESH_SECONDS),
+      temp_c: temperatureOf(place),
+      is_day: 1,
+      ...current,
+    },
+  };
+}
+
+function json(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function refuse(response: ServerResponse, status: number, code: number, message: string): void {
+  json(response, status, { error: { code, message } });
+}
+
+export interface WeatherStandIn {
+  readonly origin: string;
+  /** The places asked for so far, in order. */
+  readonly asked: readonly string[];
+  /** Connections accepted so far. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+/** Listens on a free port of 127.0.0.1. @param delayMs before each answer. */
+export async function startWeatherStandIn({ delayMs = 0 } = {}): Promise<WeatherStandIn> {
+  const asked: string[] = [];
+  let connections = 0;
+  const server: Server = createServer((request, response) => {
+    setTimeout(() => answer(request, response, asked), delayMs);
+  });
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answer(request: IncomingMessage, response: ServerResponse, asked: string[]): void {
+  const url = new URL(request.url ?? '/', 'http://stand-in');
+  if (request.method !== 'GET' || url.pathname !== '/v1/current.json') {
+    refuse(response, 404, 1005, 'API URL is invalid.');
+    return;
+  }
+  const key = url.searchParams.get('key');
+  const place = url.searchParams.get('q');
+  if (!key) return refuse(response, 401, 1002, 'API key is invalid or not provided.');
+  if (key !== DEV_API_KEY) return refuse(response, 401, 2006, 'API key provided is invalid');
+  if (!place) return refuse(response, 400, 1003, 'Parameter q is missing.');
+  asked.push(place);
+  const failure: Answer | undefined = Object.hasOwn(FAILURES, place)
+    ? FAILURES[place as keyof typeof FAILURES]
+    : undefined;
+  if (failure) failure(response, place);
+  else json(response, 200, reading(place));
+}

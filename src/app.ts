@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises';
+import * as v from 'valibot';
+import { parse as parseYaml } from 'yaml';
+import type { Env } from './config.ts';
+import { ConfigError } from './errors.ts';
+import type { Logger } from './log.ts';
+import type { DeclaredType, SignedType } from './signing/intent.ts';
+import type { SignedAnswer } from './signing/signer.ts';
+
+/**
+ * What an application is to the core: a folder `<name>` with `app.yaml` and `app.ts`. The core knows
+ * nothing else of it, and app.ts is the only file of it that the core loads.
+ */
+export interface ApplicationModule {
+  /** Every type that the application signs, each with an intent code of its own. */
+  readonly signs: readonly DeclaredType[];
+  /** Called once at the start; a mistake in the application's own configuration is a ConfigError. */
+  create(context: AppContext): Application;
+}
+
+/** What the core gives to an application. */
+export interface AppContext {
+  readonly env: Env;
+  readonly log: Logger;
+  /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off. */
+  secret(name: string): string;
+  /** The origin, `https://<host>`, of an endpoint that app.yaml names. */
+  origin(host: string): string;
+  /** Signs with the enclave's key: see Signer.sign. */
+  sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer;
+}
+
+export interface Application {
+  /** Answers `POST /process_data`; without it there is no such endpoint. */
+  readonly processData?: ProcessData;
+  /** Endpoints of its own. */
+  readonly endpoints?: readonly Endpoint[];
+}
+
+export interface ProcessData<Payload = never> {
+  /** The schema of the request's `payload`; a member that it doesn't name should be refused. */
+  readonly payload: v.GenericSchema<unknown, Payload>;
+  handle(payload: Payload): Promise<SignedAnswer>;
+}
+
+/** An endpoint that an application adds; its answer is sent as JSON with status 200. */
+export interface Endpoint<Body = never> {
+  readonly method: 'GET' | 'POST';
+  /** A fixed path such as `/get_salt`, without parameters. */
+  readonly path: string;
+  /** The schema of a POST's JSON body. A GET has none. */
+  readonly body?: v.GenericSchema<unknown, Body>;
+  handle(body: Body): Promise<SignedAnswer | object>;
+}
+
+/** Keeps the type that the schema gives to the payload for the handler. */
+export function processData<Payload>(definition: ProcessData<Payload>): ProcessData {
+  return definition as unknown as ProcessData;
+}
+
+/** Keeps the type that the schema gives to the body for the handler. */
+export function endpoint<Body>(definition: Endpoint<Body>): Endpoint {
+  return definition as unknown as Endpoint;
+}
+
+const Hostname = v.pipe(
+  v.string(),
+  v.regex(/^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/),
+);
+const SecretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/));
+const unique = v.check<string[], string>((names) => new Set(names).size === names.length, 'names one twice');
+
+const Manifest = v.strictObject({
+  endpoints: v.pipe(v.array(Hostname), v.maxLength(64), unique),
+  secrets: v.pipe(v.array(SecretName), v.maxLength(64), unique),
+});
+
+/** `app.yaml`: measured with the image, so that an operator can't widen it. */
+export interface Manifest {
+  /** Host names that the application may reach, by https on port 443. */
+  readonly endpoints: readonly string[];
+  /** Names of the secrets that it needs. */
+  readonly secrets: readonly string[];
+}
+
+/** @throws ConfigError that says which member is wrong. */
+export function parseManifest(yaml: string): Manifest {
+  let data: unknown;
+  try {
+    data = parseYaml(yaml);
+  } catch {
+    throw new ConfigError('app.yaml is not YAML');
+  }
+  const result = v.safeParse(Manifest, data);
+  if (!result.success) {
+    throw new ConfigError(
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: want the lists endpoints (host names in lower case) and secrets (names in upper case), no other member, and no name twice`,
+    );
+  }
+  return result.output;
+}
+
+/**
+ * @param appsDir folder that holds one folder for each application, ending in a slash.
+ * @param name already checked to be a plain folder name.
+ */
+export async function loadApplication(
+  appsDir: URL,
+  name: string,
+): Promise<{ manifest: Manifest; module: ApplicationModule }> {
+  const folder = new URL(`${name}/`, appsDir);
+  const yaml = await readFile(new URL('app.yaml', folder), 'utf8').catch(() => {
+    throw new ConfigError(
+      `APP=${name}: there is no such application (no ${name}/app.yaml beside the others)`,
+    );
+  });
+  const manifest = parseManifest(yaml);
+  const module: Partial<ApplicationModule> = await import(new URL('app.ts', folder).href);
+  if (!Array.isArray(module.signs) || typeof module.create !== 'function') {
+    throw new ConfigError(`APP=${name}: app.ts must export signs (a list of types) and create (a function)`);
+  }
+  return { manifest, module: module as ApplicationModule };
+}

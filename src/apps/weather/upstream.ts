@@ -1,0 +1,141 @@
+/** weatherapi.com, `GET /v1/current.json`. */
+import { isUtf8 } from 'node:buffer';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
+import axios from 'axios';
+import * as v from 'valibot';
+import type { EnclaveError } from '../../errors.ts';
+import {
+  BelowZero,
+  KeyRefused,
+  LocationNotFound,
+  QuotaExceeded,
+  UpstreamBroken,
+  UpstreamMalformed,
+  UpstreamOversized,
+  UpstreamRefused,
+  UpstreamSilent,
+  UpstreamSlow,
+  UpstreamUnexpected,
+  UpstreamUnreachable,
+} from './errors.ts';
+
+export const UPSTREAM_HOST = 'api.weatherapi.com';
+
+/** For the whole exchange, from the name's look-up to the last byte. */
+const DEADLINE_MS = 5000;
+/** An answer has about 1 KB. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** Idle connections are dropped before the service would drop them. */
+const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
+
+export interface Reading {
+  /** Whole degrees Celsius, truncated towards zero. */
+  readonly temperature: bigint;
+  /** When the service last updated the place, in milliseconds since the Unix epoch. */
+  readonly timestampMs: bigint;
+}
+
+const Current = v.object({
+  current: v.object({
+    // No place on Earth has left this range: what does is not a temperature in degrees Celsius.
+    temp_c: v.pipe(v.number(), v.minValue(-100), v.maxValue(100)),
+    last_updated_epoch: v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(1e11)),
+  }),
+});
+
+const Refusal = v.object({ error: v.object({ code: v.number() }) });
+
+/** The service's own error codes. */
+const NO_MATCHING_LOCATION = 1006;
+const KEY_CODES = [1002, 2006, 2008];
+const QUOTA = 2007;
+
+/**
+ * One pool of connections to the service. No error of it holds the request, whose URL has the key in it.
+ */
+export class WeatherService {
+  readonly #origin: string;
+  readonly #http = axios.create({
+    httpAgent: new HttpAgent(POOL),
+    httpsAgent: new HttpsAgent(POOL),
+    responseType: 'stream',
+    headers: { accept: 'application/json', 'accept-encoding': 'identity' },
+    decompress: false,
+    maxRedirects: 0,
+    proxy: false,
+    validateStatus: () => true,
+  });
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  /** @throws the errors of errors.ts but those about the reading's age. */
+  async read(location: string, apiKey: string): Promise<Reading> {
+    const query = new URLSearchParams({ key: apiKey, q: location });
+    const { status, body } = await this.#exchange(`${this.#origin}/v1/current.json?${query}`);
+    if (status !== 200) throw refusal(status, body);
+    const answer = v.safeParse(Current, parseJson(body));
+    if (!answer.success) throw new UpstreamMalformed('the weather service gave no usable reading');
+    const { temp_c, last_updated_epoch } = answer.output.current;
+    if (temp_c < 0) {
+      throw new BelowZero(`the reading is ${temp_c} °C, and the signed temperature can't be below 0`);
+    }
+    return { temperature: BigInt(Math.trunc(temp_c)), timestampMs: BigInt(last_updated_epoch) * 1000n };
+  }
+
+  async #exchange(url: string): Promise<{ status: number; body: Buffer }> {
+    const signal = AbortSignal.timeout(DEADLINE_MS);
+    let answer: { status: number; data: Readable };
+    try {
+      answer = await this.#http.get<Readable>(url, { signal });
+    } catch {
+      throw signal.aborted
+        ? new UpstreamSilent(`the weather service did not answer within ${DEADLINE_MS} ms`)
+        : new UpstreamUnreachable('the weather service could not be reached');
+    }
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    try {
+      // Leaving the loop early destroys the stream, and with it the connection.
+      for await (const chunk of answer.data as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > MAX_ANSWER_BYTES) break;
+        chunks.push(chunk);
+      }
+    } catch {
+      throw signal.aborted
+        ? new UpstreamSlow(`the weather service's answer was not complete within ${DEADLINE_MS} ms`)
+        : new UpstreamUnreachable('the connection to the weather service broke');
+    }
+    if (bytes > MAX_ANSWER_BYTES) {
+      throw new UpstreamOversized(`the weather service's answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    }
+    return { status: answer.status, body: Buffer.concat(chunks) };
+  }
+}
+
+function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) return undefined;
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** What an answer other than 200 means. The service's own message may repeat the key and is dropped. */
+function refusal(status: number, body: Buffer): EnclaveError {
+  if (status >= 500) return new UpstreamBroken(`the weather service answered with status ${status}`);
+  if (status < 400) return new UpstreamUnexpected(`the weather service answered with status ${status}`);
+  const parsed = v.safeParse(Refusal, parseJson(body));
+  const code = parsed.success ? parsed.output.error.code : undefined;
+  if (code === NO_MATCHING_LOCATION) return new LocationNotFound('the weather service knows no such place');
+  if (code === QUOTA) return new QuotaExceeded("the API key's quota at the weather service is used up");
+  if (status === 401 || (code !== undefined && KEY_CODES.includes(code))) {
+    return new KeyRefused('the weather service refuses the API key of this server');
+  }
+  return new UpstreamRefused(`the weather service refused the request with status ${status}`);
+}

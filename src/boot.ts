@@ -1,0 +1,133 @@
+import { fstatSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { AppContext, ApplicationModule, Manifest } from './app.ts';
+import type { Config, Env } from './config.ts';
+import { ConfigError } from './errors.ts';
+import { EndpointHealth } from './health.ts';
+import type { Logger } from './log.ts';
+import { NsmDevice } from './nsm/device.ts';
+import { NsmUnavailable } from './nsm/errors.ts';
+import { Nsm } from './nsm/nsm.ts';
+import type { NsmTransport } from './nsm/transport.ts';
+import { receiveSecrets, Secrets, secretsFromEnv } from './secrets.ts';
+import { createHttpServer } from './server.ts';
+import { EphemeralKey } from './signing/key.ts';
+import { Signer } from './signing/signer.ts';
+
+export interface BootOptions {
+  readonly config: Config;
+  readonly env: Env;
+  readonly log: Logger;
+  readonly manifest: Manifest;
+  readonly module: ApplicationModule;
+  /** In code only, for development and tests: what stands in for `https://<host>`. */
+  readonly origins?: Readonly<Record<string, string>>;
+  /** In code only, for development and tests: what stands in for the NSM's device. */
+  readonly nsm?: NsmTransport;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly publicKey: Uint8Array;
+  /** Refuses new connections, finishes the requests in flight within the grace period, then ends. */
+  close(): Promise<void>;
+}
+
+/**
+ * From configuration to a listening server: entropy, key, application, socket, and then the secrets.
+ *
+ * @throws ConfigError for a mistake in what was given; NsmError where an NSM is required and fails, or is
+ *   there and fails.
+ */
+export async function boot(options: BootOptions): Promise<RunningServer> {
+  const { config, env, log, manifest, module, origins = {} } = options;
+  const originOf = (host: string) => {
+    if (!manifest.endpoints.includes(host))
+      throw new TypeError(`${host} is not among the endpoints of app.yaml`);
+    return origins[host] ?? `https://${host}`;
+  };
+  const secrets = openSecrets(config, manifest, env);
+
+  const nsm = new Nsm(options.nsm ?? new NsmDevice({ path: config.nsmDevice }));
+  const nsmRandom = await nsm.getRandom().catch((error: unknown) => {
+    if (error instanceof NsmUnavailable && !config.nsmRequired) return undefined;
+    throw error;
+  });
+  const key = EphemeralKey.create(nsmRandom);
+  const { publicKey } = key;
+  // The proof of the key is what callers come for: without it a required NSM is as good as none.
+  if (config.nsmRequired) await nsm.attestation({ publicKey, nonce: null, userData: null });
+
+  const signer = new Signer(key, module.signs);
+  const context: AppContext = {
+    env,
+    log,
+    secret: (name) => secrets.get(name),
+    origin: originOf,
+    sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
+  };
+  const application = module.create(context);
+  const health = new EndpointHealth(manifest.endpoints, originOf);
+  const server = createHttpServer({ config, log, application, publicKey, secrets, health, nsm });
+  const url = await listen(server, config);
+  log.info(
+    {
+      app: config.app,
+      url,
+      public_key: Buffer.from(publicKey).toString('hex'),
+      entropy: nsmRandom ? ['kernel', 'nsm'] : ['kernel'],
+      secrets_missing: secrets.missing(),
+    },
+    'listening',
+  );
+  if (config.secretsFd !== undefined && secrets.missing().length > 0) {
+    void receiveSecrets(secrets, config.secretsFd, log);
+  }
+
+  return {
+    url,
+    publicKey,
+    close: async () => {
+      await shutDown(server, config.shutdownGraceMs);
+      nsm.close();
+    },
+  };
+}
+
+function openSecrets(config: Config, manifest: Manifest, env: Env): Secrets {
+  if (config.secretsFd === undefined) return secretsFromEnv(manifest.secrets, env);
+  try {
+    fstatSync(config.secretsFd);
+  } catch {
+    throw new ConfigError('SECRETS_FD must be an open descriptor that the server was started with');
+  }
+  return new Secrets(manifest.secrets);
+}
+
+function listen(server: Server, { host, port }: Config): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(
+        new ConfigError(`can't listen on HOST ${host} and PORT ${port}: ${error.code ?? 'unknown error'}`),
+      );
+    });
+    server.listen({ host, port }, () => {
+      const { address, family, port: bound } = server.address() as AddressInfo;
+      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`);
+    });
+  });
+}
+
+function shutDown(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    // A connection whose last answer has gone out would else be kept for its next request.
+    const idle = setInterval(() => server.closeIdleConnections(), 50);
+    const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearInterval(idle);
+      clearTimeout(grace);
+      resolve();
+    });
+  });
+}

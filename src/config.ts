@@ -1,0 +1,139 @@
+import { isAbsolute } from 'node:path';
+import { ConfigError } from './errors.ts';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** Everything about the server itself that can be set from outside. Applications read their own variables. */
+export interface Config {
+  /** Folder name of the application below `src/apps`. */
+  readonly app: string;
+  readonly host: string;
+  /** 0 lets the system choose (tests). */
+  readonly port: number;
+  readonly logLevel: string;
+  /** `'*'`, or the only origins whose pages may read answers. */
+  readonly corsOrigins: '*' | readonly string[];
+  readonly bodyLimitBytes: number;
+  readonly maxConcurrentRequests: number;
+  /** To receive a request, and again to answer it. */
+  readonly requestTimeoutMs: number;
+  /** How long SIGTERM waits for requests in flight. */
+  readonly shutdownGraceMs: number;
+  readonly nsmRequired: boolean;
+  /** Path of the NSM's character device. */
+  readonly nsmDevice: string;
+  /** An open descriptor that secrets arrive on; without it they are read from the environment. */
+  readonly secretsFd: number | undefined;
+}
+
+/** @throws ConfigError that names the variable and what it wants. Values are not repeated. */
+export function readConfig(env: Env): Config {
+  return {
+    app: readApp(env),
+    host: text(env, 'HOST') ?? '127.0.0.1',
+    port: integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 3000 }),
+    logLevel: readLogLevel(env),
+    corsOrigins: readCorsOrigins(env),
+    bodyLimitBytes: integer(env, 'BODY_LIMIT_BYTES', {
+      from: 1024,
+      to: 16 * 1024 ** 2,
+      otherwise: 64 * 1024,
+    }),
+    maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
+    requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
+    shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
+    nsmRequired: boolean(env, 'NSM_REQUIRED', false),
+    nsmDevice: readNsmDevice(env),
+    secretsFd:
+      env['SECRETS_FD'] === undefined ? undefined : integer(env, 'SECRETS_FD', { from: 3, to: 1023 }),
+  };
+}
+
+/** The variable's text; undefined when it is not set. Set but empty is a mistake, never a default. */
+function text(env: Env, name: string): string | undefined {
+  const value = env[name];
+  if (value === '') throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
+  return value;
+}
+
+/** A whole number of the environment, for the server's own configuration and for applications. */
+export function integer(
+  env: Env,
+  name: string,
+  { from, to, otherwise }: { from: number; to: number; otherwise?: number },
+): number {
+  const value = text(env, name);
+  if (value === undefined && otherwise !== undefined) return otherwise;
+  const number = /^[0-9]{1,15}$/.test(value ?? '') ? Number(value) : Number.NaN;
+  if (!(number >= from && number <= to)) {
+    throw new ConfigError(`${name} must be a whole number from ${from} to ${to}`);
+  }
+  return number;
+}
+
+function boolean(env: Env, name: string, otherwise: boolean): boolean {
+  const value = text(env, name);
+  if (value === undefined) return otherwise;
+  if (value !== 'true' && value !== 'false') throw new ConfigError(`${name} must be true or false`);
+  return value === 'true';
+}
+
+function readApp(env: Env): string {
+  const app = text(env, 'APP');
+  if (app === undefined || !/^[a-z][a-z0-9_-]{0,63}$/.test(app)) {
+    throw new ConfigError(
+      'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather',
+    );
+  }
+  return app;
+}
+
+function readNsmDevice(env: Env): string {
+  const path = text(env, 'NSM_DEVICE') ?? '/dev/nsm';
+  if (!isAbsolute(path)) throw new ConfigError('NSM_DEVICE must be an absolute path: for example /dev/nsm');
+  return path;
+}
+
+function readCorsOrigins(env: Env): '*' | string[] {
+  const value = text(env, 'CORS_ORIGINS') ?? '*';
+  if (value === '*') return '*';
+  const origins = value.split(',').map((origin) => origin.trim());
+  if (!origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)) {
+    throw new ConfigError(
+      'CORS_ORIGINS must be * or origins separated by commas, without paths: for example https://app.example.com,http://localhost:5173',
+    );
+  }
+  return origins;
+}
+
+/** pino's levels, and RUST_LOG's `off`. */
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+/** Names under which RUST_LOG may address this server: its own, and the one of the Rust reference. */
+const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
+
+/**
+ * `LOG_LEVEL` is a level. `RUST_LOG` is a list of directives as Rust's env_logger takes them: a bare level,
+ * or `module=level`. The directive of this server's own module wins over the bare level; those of other
+ * modules concern nothing here.
+ */
+function readLogLevel(env: Env): string {
+  const level = text(env, 'LOG_LEVEL');
+  if (level !== undefined) {
+    if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
+    return level;
+  }
+  let bare: string | undefined;
+  let own: string | undefined;
+  for (const directive of (text(env, 'RUST_LOG') ?? 'info').split(',')) {
+    const [, module, name = ''] = /^\s*(?:([A-Za-z_][\w:]*)=)?([a-z]+)\s*$/i.exec(directive) ?? [];
+    const level = name.toLowerCase() === 'off' ? 'silent' : name.toLowerCase();
+    if (!LEVELS.includes(level)) {
+      throw new ConfigError(
+        'RUST_LOG must be a level (error, warn, info, debug, trace, off) or a list such as nautilus_server=debug,info',
+      );
+    }
+    if (module === undefined) bare = level;
+    else if (OWN_MODULES.includes(module)) own = level;
+  }
+  return own ?? bare ?? 'info';
+}

@@ -1,0 +1,54 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { EnclaveError } from './errors.ts';
+
+export type { Logger };
+
+/**
+ * Names whose values are never printed, at the top of a log line and one level down. A net, not the rule:
+ * the rule is that secrets, tokens, salts and proofs are never handed to the log.
+ */
+const SECRET_NAMES = [
+  'API_KEY',
+  'apiKey',
+  'authorization',
+  'cookie',
+  'jwt',
+  'key',
+  'password',
+  'privateKey',
+  'proof',
+  'salt',
+  'secret',
+  'secrets',
+  'seed',
+  'token',
+];
+
+/** JSON lines on standard output (or `destination`, for tests). */
+export function createLog(level: string, destination?: DestinationStream): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]),
+    serializers: { err: describeError },
+  };
+  return destination ? pino(options, destination) : pino(options);
+}
+
+/**
+ * What of an error may be printed. Our own messages are written for the caller; a foreign error's message
+ * and members may hold anything (a URL with its key, a piece of the input), so only its class, its code
+ * and the places in its stack are kept.
+ */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (error instanceof EnclaveError) return { type: error.name, code: error.code, message: error.message };
+  if (!(error instanceof Error)) return { type: typeof error };
+  const code: unknown = 'code' in error ? error.code : undefined;
+  return {
+    type: error.constructor.name,
+    code: typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : undefined,
+    stack: error.stack?.split('\n').filter((line) => /^\s+at /.test(line)),
+  };
+}

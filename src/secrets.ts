@@ -1,0 +1,129 @@
+import { createReadStream } from 'node:fs';
+import * as v from 'valibot';
+import type { Env } from './config.ts';
+import { ConfigError, Unavailable } from './errors.ts';
+import type { Logger } from './log.ts';
+
+/** A hand-off is one line of JSON of at most this many bytes. */
+const MAX_HANDOFF_BYTES = 64 * 1024;
+
+/** The application's secrets have not arrived yet. */
+export class SecretsMissing extends Unavailable {
+  readonly code = 'SECRETS_MISSING';
+  readonly missing: readonly string[];
+
+  constructor(missing: readonly string[]) {
+    super(`secrets have not been handed to the server yet: ${missing.join(', ')}`);
+    this.missing = missing;
+  }
+}
+
+/**
+ * The secrets that the application names in its app.yaml. They may arrive after the start; the first
+ * complete set is final, so nobody swaps one at run time.
+ */
+export class Secrets {
+  readonly #names: readonly string[];
+  #values: ReadonlyMap<string, string> | undefined;
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    if (names.length === 0) this.#values = new Map();
+  }
+
+  /** Names without a value yet, never values. */
+  missing(): readonly string[] {
+    return this.#values ? [] : this.#names;
+  }
+
+  /**
+   * Takes exactly the declared names, each a text that is not empty.
+   *
+   * @throws ConfigError that says what is wrong with the set; a value is never repeated.
+   */
+  provide(values: unknown): void {
+    if (this.#values) throw new ConfigError('secrets were handed over before: the first set is final');
+    const entries = Object.fromEntries(this.#names.map((name) => [name, v.pipe(v.string(), v.minLength(1))]));
+    const result = v.safeParse(v.strictObject(entries), values);
+    if (!result.success) {
+      throw new ConfigError(
+        `secrets must be one JSON object with exactly these members, each a text that is not empty: ${this.#names.join(', ')}`,
+      );
+    }
+    this.#values = new Map(Object.entries(result.output));
+  }
+
+  /** @throws SecretsMissing while the hand-off is outstanding; TypeError for a name that app.yaml lacks. */
+  get(name: string): string {
+    if (!this.#names.includes(name)) throw new TypeError(`${name} is not among the secrets of app.yaml`);
+    const value = this.#values?.get(name);
+    if (value === undefined) throw new SecretsMissing(this.missing());
+    return value;
+  }
+}
+
+/** @throws ConfigError that names each missing variable. */
+export function secretsFromEnv(names: readonly string[], env: Env): Secrets {
+  const missing = names.filter((name) => !env[name]);
+  if (missing.length > 0) {
+    throw new ConfigError(
+      `${missing.join(', ')} must be set in the environment: the application can't answer without it`,
+    );
+  }
+  const secrets = new Secrets(names);
+  if (names.length > 0) secrets.provide(Object.fromEntries(names.map((name) => [name, env[name]])));
+  return secrets;
+}
+
+/**
+ * Reads hand-offs from an open descriptor (a pipe from whoever started the server), one JSON object a line,
+ * until one is valid. A bad one is reported to the log without a word of its content and the next is
+ * awaited.
+ *
+ * @returns once the secrets are complete, or the descriptor has ended without them.
+ */
+export async function receiveSecrets(secrets: Secrets, fd: number, log: Logger): Promise<void> {
+  let line: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (let chunk of createReadStream('', { fd }) as AsyncIterable<Buffer>) {
+      for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a)) {
+        line.push(chunk.subarray(0, end));
+        bytes += end;
+        if (accept(secrets, line, bytes, log)) return;
+        line = [];
+        bytes = 0;
+        chunk = chunk.subarray(end + 1);
+      }
+      bytes += chunk.length;
+      // An endless line is counted, not kept.
+      if (bytes <= MAX_HANDOFF_BYTES) line.push(chunk);
+    }
+    if (bytes > 0 && accept(secrets, line, bytes, log)) return;
+  } catch (error) {
+    log.error({ err: error }, 'the descriptor in SECRETS_FD could not be read');
+    return;
+  }
+  log.error({ missing: secrets.missing() }, 'SECRETS_FD ended without the secrets');
+}
+
+function accept(secrets: Secrets, line: readonly Buffer[], bytes: number, log: Logger): boolean {
+  try {
+    if (bytes > MAX_HANDOFF_BYTES) throw new ConfigError(`a hand-off is at most ${MAX_HANDOFF_BYTES} bytes`);
+    secrets.provide(parseJson(Buffer.concat(line)));
+  } catch (error) {
+    log.warn({ err: error }, 'a hand-off of secrets was refused; waiting for the next');
+    return false;
+  }
+  log.info('the secrets have arrived');
+  return true;
+}
+
+/** A parser's own message quotes its input, here a secret: it is dropped. */
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new ConfigError('a hand-off is one JSON object in UTF-8 on one line');
+  }
+}

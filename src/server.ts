@@ -1,0 +1,152 @@
+import { createServer, type Server } from 'node:http';
+import cors from 'cors';
+import express, { type Express, type RequestHandler } from 'express';
+import * as v from 'valibot';
+import { type Application, type Endpoint, endpoint } from './app.ts';
+import type { Config } from './config.ts';
+import { ConfigError } from './errors.ts';
+import type { EndpointHealth } from './health.ts';
+import { errorHandler, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
+import { jsonBody } from './http/json_body.ts';
+import { limitConcurrency, limitTime } from './http/limits.ts';
+import { requestLog } from './http/request_log.ts';
+import { sendJson, sendText } from './http/respond.ts';
+import { validate } from './http/validate.ts';
+import type { Logger } from './log.ts';
+import type { Nsm } from './nsm/nsm.ts';
+import { type Secrets, SecretsMissing } from './secrets.ts';
+
+/** Time for a connection to send a request's headers, and to be idle between two requests. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_TIMEOUT_MS = 30_000;
+
+export interface ServerParts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly application: Application;
+  /** The 32 bytes that `/health_check` shows and the attestation document holds. */
+  readonly publicKey: Uint8Array;
+  readonly secrets: Secrets;
+  readonly health: EndpointHealth;
+  readonly nsm: Nsm;
+}
+
+/** The HTTP server around the parts; it does not listen yet. */
+export function createHttpServer(parts: ServerParts): Server {
+  const { config } = parts;
+  const server = createServer({
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: config.requestTimeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16 * 1024,
+  });
+  // A peer that neither reads nor writes for as long as two requests may take is gone.
+  server.setTimeout(2 * config.requestTimeoutMs);
+  server.on('clientError', onClientError);
+  server.on('request', createRoutes(parts));
+  return server;
+}
+
+function createRoutes({ config, log, application, publicKey, secrets, health, nsm }: ServerParts): Express {
+  const routes = express();
+  routes.disable('x-powered-by');
+  routes.set('query parser', 'simple');
+  routes.enable('strict routing');
+  routes.enable('case sensitive routing');
+
+  routes.use(requestLog(log));
+  routes.use(
+    cors({
+      origin: config.corsOrigins === '*' ? '*' : [...config.corsOrigins],
+      methods: ['GET', 'HEAD', 'POST'],
+      allowedHeaders: ['content-type'],
+      exposedHeaders: ['x-request-id', 'retry-after'],
+      maxAge: 600,
+    }),
+  );
+
+  // Before the limits: a busy server is alive, and says so.
+  get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
+  get(routes, '/readyz', (_request, response) => {
+    requireSecrets(secrets);
+    sendJson(response, 200, { ready: true });
+  });
+
+  routes.use(limitConcurrency(config.maxConcurrentRequests), limitTime(config.requestTimeoutMs));
+
+  get(routes, '/', (_request, response) => sendText(response, 'Pong!'));
+  get(routes, '/health_check', async (_request, response) => {
+    const endpoints_status = await health.status();
+    sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
+  });
+  get(routes, '/get_attestation', async (request, response) => {
+    const { nonce } = validate(AttestationQuery, { ...request.query });
+    const document = await nsm.attestation({
+      publicKey,
+      nonce: nonce === undefined ? null : Buffer.from(nonce, 'hex'),
+      userData: null,
+    });
+    sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
+  });
+
+  const readBody = jsonBody(config.bodyLimitBytes);
+  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation']);
+  for (const own of endpointsOf(application)) {
+    if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
+    if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
+    taken.add(own.path);
+    addEndpoint(routes, own, secrets, readBody);
+  }
+
+  routes.use(notFound);
+  routes.use(errorHandler(config.bodyLimitBytes));
+  return routes;
+}
+
+const AttestationQuery = v.strictObject({
+  nonce: v.optional(
+    v.pipe(
+      v.string('must be given once'),
+      v.regex(/^([0-9a-f]{2}){1,512}$/i, 'must be hex of 1 to 512 bytes'),
+    ),
+  ),
+});
+
+/** `/process_data` is an endpoint whose body has one member. */
+function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
+  if (!processData) return endpoints;
+  const body = v.strictObject({ payload: processData.payload });
+  const handle = ({ payload }: { payload: never }) => processData.handle(payload);
+  return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
+}
+
+function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, readBody: RequestHandler[]): void {
+  const { body } = own;
+  if (own.method === 'GET') {
+    get(routes, own.path, async (_request, response) => {
+      requireSecrets(secrets);
+      sendJson(response, 200, await own.handle(undefined as never));
+    });
+    return;
+  }
+  if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
+  routes
+    .route(own.path)
+    .post(...readBody, async (request, response) => {
+      const input = validate(body, request.body);
+      requireSecrets(secrets);
+      sendJson(response, 200, await own.handle(input));
+    })
+    .all(methodNotAllowed('POST'));
+}
+
+/** GET, and with it HEAD. */
+function get(routes: Express, path: string, handler: RequestHandler): void {
+  routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
+}
+
+function requireSecrets(secrets: Secrets): void {
+  const missing = secrets.missing();
+  if (missing.length > 0) throw new SecretsMissing(missing);
+}
