@@ -181,6 +181,8 @@ class AnswerTokenizer extends Tokenizer {
 
 const decoding: DecodeOptions = {
   strict: true,
+  allowIndefinite: true,
+  allowBigInt: true,
   allowUndefined: false,
   rejectDuplicateMapKeys: true,
   retainStringBytes: true,
