@@ -46,6 +46,8 @@ export const FAILURES = {
   '!cold': (response, place) => json(response, 200, reading(place, { temp_c: -0.4 })),
 } satisfies Record<string, Answer>;
 
+type Failure = keyof typeof FAILURES;
+
 function now(): number {
   return Math.floor(Date.now() / 1000);
 }
@@ -70,6 +72,10 @@ function reading(place: string, current: object = {}): object {
 
 function json(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function weather(response: ServerResponse, place: string): void {
+  json(response, 200, reading(place));
 }
 
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {
@@ -116,13 +122,12 @@ function answer(request: IncomingMessage, response: ServerResponse, asked: strin
   }
   const key = url.searchParams.get('key');
   const place = url.searchParams.get('q');
-  if (!key) return refuse(response, 401, 1002, 'API key is invalid or not provided.');
-  if (key !== DEV_API_KEY) return refuse(response, 401, 2006, 'API key provided is invalid');
-  if (!place) return refuse(response, 400, 1003, 'Parameter q is missing.');
-  asked.push(place);
-  const failure: Answer | undefined = Object.hasOwn(FAILURES, place)
-    ? FAILURES[place as keyof typeof FAILURES]
-    : undefined;
-  if (failure) failure(response, place);
-  else json(response, 200, reading(place));
+  if (!key) refuse(response, 401, 1002, 'API key is invalid or not provided.');
+  else if (key !== DEV_API_KEY) refuse(response, 401, 2006, 'API key provided is invalid');
+  else if (!place) refuse(response, 400, 1003, 'Parameter q is missing.');
+  else {
+    asked.push(place);
+    const give: Answer = Object.hasOwn(FAILURES, place) ? FAILURES[place as Failure] : weather;
+    give(response, place);
+  }
 }

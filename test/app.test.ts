@@ -1,0 +1,116 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { loadApplication, parseManifest } from '../src/app.ts';
+import { ConfigError } from '../src/errors.ts';
+import { APPS, FIXTURE_APPS, startServer } from './support.ts';
+
+describe('app.yaml', () => {
+  test('names endpoints and secrets', () => {
+    expect(parseManifest('endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]')).toEqual({
+      endpoints: ['api.weatherapi.com'],
+      secrets: ['API_KEY'],
+    });
+  });
+
+  test.each([
+    ['', 'top level'],
+    ['endpoints: [a.b', 'not YAML'],
+    ['endpoints: []', 'secrets'],
+    ['endpoints: []\nsecrets: []\nendpoint: []', 'endpoint'],
+    ['endpoints: [https://a.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, "b.example:8443"]\nsecrets: []', 'endpoints.1'],
+    ['endpoints: [localhost]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [A.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: ["*.example.com"]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, a.example]\nsecrets: []', 'endpoints'],
+    ['endpoints: []\nsecrets: [api_key]', 'secrets.0'],
+    ['endpoints: []\nsecrets: ["A B"]', 'secrets.0'],
+    ['endpoints: []\nsecrets: [A]\nendpoints: [a.example]', 'not YAML'],
+  ])('%o is refused, naming the place', (yaml, place) => {
+    expect(() => parseManifest(yaml)).toThrow(ConfigError);
+    expect(() => parseManifest(yaml)).toThrow(place);
+  });
+});
+
+describe('loadApplication', () => {
+  test.each(readdirSync(APPS))('%s of src/apps is one', async (name) => {
+    const { module } = await loadApplication(APPS, name);
+    expect(module.signs.length).toBeGreaterThan(0);
+  });
+
+  test('says when there is none of that name', async () => {
+    await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
+      /^APP=wether: there is no such application/,
+    );
+  });
+});
+
+describe('a second application', () => {
+  const dice = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
+
+  test('answers /process_data with its own schema and its own signed type', async () => {
+    const { post } = await dice();
+    const answer = await post('/process_data', { payload: { sides: 6 } });
+    expect(await answer.json()).toMatchObject({ response: { intent: 1, data: { sides: 6 } } });
+    expect((await post('/process_data', { payload: { location: 'Paris' } })).status).toBe(400);
+  });
+
+  test('has endpoints of its own, which sign under another intent', async () => {
+    const { get, post } = await dice();
+    expect(await (await get('/rules')).json()).toEqual({ sides: { from: 2, to: 255 } });
+    expect(await (await post('/draw', { picked: '9007199254740993' })).json()).toMatchObject({
+      response: {
+        intent: 2,
+        timestamp_ms: 5,
+        data: { note: '🎲', picked: '9007199254740993', all: [1, 255] },
+      },
+    });
+    expect((await get('/draw')).status).toBe(405);
+    expect((await post('/draw', { picked: '1', more: 1 })).status).toBe(400);
+  });
+
+  test('is weather no more: none of its secrets or endpoints is asked for', async () => {
+    const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', API_KEY: '' } });
+    expect(await (await get('/health_check')).json()).toMatchObject({ endpoints_status: {} });
+    expect((await get('/readyz')).status).toBe(200);
+  });
+});
+
+describe('an application that is wrong does not start', () => {
+  const endpointAt = (path: string, method: 'GET' | 'POST' = 'GET') => ({
+    module: { signs: [], create: () => ({ endpoints: [{ method, path, handle: async () => ({}) }] }) },
+    manifest: { endpoints: [], secrets: [] },
+  });
+
+  test.each([
+    ['/health_check', /defined twice/],
+    ['/with/:parameter', /not a fixed path/],
+    ['relative', /not a fixed path/],
+    ['/', /defined twice/],
+  ])('with an endpoint at %s', async (path, message) => {
+    await expect(startServer(endpointAt(path))).rejects.toThrow(message);
+  });
+
+  test('with a POST without a schema', async () => {
+    await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
+  });
+
+  test('that reaches for an endpoint or a secret that app.yaml lacks', async () => {
+    const reach = (use: (context: never) => unknown) =>
+      startServer({
+        module: { signs: [], create: (context) => use(context as never) as never },
+        manifest: { endpoints: [], secrets: [] },
+      });
+    await expect(
+      reach(({ origin }: { origin: (host: string) => string }) => origin('evil.example')),
+    ).rejects.toThrow(/not among the endpoints/);
+    await expect(
+      reach(({ secret }: { secret: (name: string) => string }) => secret('API_KEY')),
+    ).rejects.toThrow(/not among the secrets/);
+  });
+
+  test('has no /process_data without a handler for it', async () => {
+    const { post } = await startServer(endpointAt('/only'));
+    expect((await post('/process_data', { payload: {} })).status).toBe(404);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { ConfigError } from '../src/errors.ts';
+
+const read = (env: Record<string, string>) => readConfig({ APP: 'weather', ...env });
+
+describe('readConfig', () => {
+  test('needs no more than the application', () => {
+    expect(readConfig({ APP: 'weather' })).toEqual({
+      app: 'weather',
+      host: '127.0.0.1',
+      port: 3000,
+      logLevel: 'info',
+      corsOrigins: '*',
+      bodyLimitBytes: 65_536,
+      maxConcurrentRequests: 256,
+      requestTimeoutMs: 30_000,
+      shutdownGraceMs: 10_000,
+      nsmRequired: false,
+      nsmDevice: '/dev/nsm',
+      secretsFd: undefined,
+    });
+  });
+
+  test('has no default application', () => {
+    expect(() => readConfig({})).toThrow(/^APP must name the application.*APP=weather/);
+  });
+
+  test.each([
+    ['APP', ''],
+    ['APP', '../weather'],
+    ['APP', 'Weather'],
+    ['APP', 'weather/..'],
+    ['PORT', ''],
+    ['PORT', 'http'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3000.5'],
+    ['PORT', '0x10'],
+    ['PORT', ' 3000'],
+    ['HOST', ''],
+    ['LOG_LEVEL', 'verbose'],
+    ['RUST_LOG', 'verbose'],
+    ['RUST_LOG', 'nautilus_server='],
+    ['RUST_LOG', 'info,,debug'],
+    ['CORS_ORIGINS', 'app.example.com'],
+    ['CORS_ORIGINS', 'https://app.example.com/'],
+    ['CORS_ORIGINS', 'https://app.example.com,*'],
+    ['BODY_LIMIT_BYTES', '64k'],
+    ['BODY_LIMIT_BYTES', '1'],
+    ['MAX_CONCURRENT_REQUESTS', '0'],
+    ['REQUEST_TIMEOUT_MS', '1'],
+    ['SHUTDOWN_GRACE_MS', 'soon'],
+    ['NSM_REQUIRED', 'yes'],
+    ['NSM_DEVICE', 'nsm'],
+    ['SECRETS_FD', '0'],
+    ['SECRETS_FD', 'stdin'],
+  ])('a mistake names its variable: %s=%o', (name, value) => {
+    expect(() => read({ [name]: value })).toThrow(ConfigError);
+    expect(() => read({ [name]: value })).toThrow(new RegExp(`^${name} `));
+  });
+
+  test('takes a list of origins', () => {
+    const origins = 'https://app.example.com, http://localhost:5173';
+    expect(read({ CORS_ORIGINS: origins }).corsOrigins).toEqual([
+      'https://app.example.com',
+      'http://localhost:5173',
+    ]);
+  });
+});
+
+describe('the log level', () => {
+  test.each([
+    [{ LOG_LEVEL: 'warn' }, 'warn'],
+    [{ LOG_LEVEL: 'silent' }, 'silent'],
+    [{ LOG_LEVEL: 'warn', RUST_LOG: 'debug' }, 'warn'],
+    [{ RUST_LOG: 'debug' }, 'debug'],
+    [{ RUST_LOG: 'DEBUG' }, 'debug'],
+    [{ RUST_LOG: 'off' }, 'silent'],
+    [{ RUST_LOG: 'nautilus_server=debug,info' }, 'debug'],
+    [{ RUST_LOG: 'info,nautilus_server=debug' }, 'debug'],
+    [{ RUST_LOG: 'warn,hyper=trace' }, 'warn'],
+    [{ RUST_LOG: 'sui_enclave=trace' }, 'trace'],
+    [{ RUST_LOG: 'tower_http::trace=debug' }, 'info'],
+  ])('of %o is %s', (env, level) => {
+    expect(read(env as unknown as Record<string, string>).logLevel).toBe(level);
+  });
+});

@@ -1,0 +1,57 @@
+import { AxiosError } from 'axios';
+import { describe, expect, test } from 'vitest';
+import { InvalidInput } from '../src/errors.ts';
+import { createLog, describeError } from '../src/log.ts';
+
+function print(object: object): string {
+  let printed = '';
+  createLog('info', { write: (line) => (printed += line) }).info(object, 'message');
+  return printed;
+}
+
+describe('the log', () => {
+  test('is one line of JSON with a level and a time that people read', () => {
+    expect(JSON.parse(print({ a: 1 }))).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      a: 1,
+      msg: 'message',
+    });
+  });
+
+  test('hides what is named like a secret, at the top and one level down', () => {
+    const printed = print({
+      token: 'hunter2',
+      salt: 'hunter2',
+      request: { jwt: 'hunter2', authorization: 'hunter2', API_KEY: 'hunter2' },
+      config: { seed: 'hunter2', proof: { a: 'hunter2' } },
+    });
+    expect(printed).not.toMatch(/hunter2/);
+    expect(printed).toMatch(/\[Redacted\]/);
+  });
+
+  test('prints our own errors with their message', () => {
+    expect(describeError(new InvalidInput('payload is missing'))).toEqual({
+      type: 'InvalidInput',
+      code: 'INVALID_INPUT',
+      message: 'payload is missing',
+    });
+  });
+
+  test('prints of a foreign error where it happened, but nothing that it says or holds', () => {
+    const error = new AxiosError('GET https://h/?key=hunter2\n    hunter2', 'ECONNREFUSED', {
+      url: 'https://h/?key=hunter2',
+    } as never);
+    error.cause = new Error('hunter2');
+    const printed = print({ err: error });
+    expect(printed).not.toMatch(/hunter2/);
+    expect(printed).toMatch(/AxiosError.*ECONNREFUSED.*log\.test\.ts/);
+  });
+
+  test.each([['a text with hunter2'], [null], [undefined], [{ hunter2: true }]])(
+    'survives %o thrown',
+    (thrown) => {
+      expect(JSON.stringify(describeError(thrown))).not.toMatch(/hunter2/);
+    },
+  );
+});

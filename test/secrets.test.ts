@@ -1,0 +1,109 @@
+import { closeSync, mkdtempSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ConfigError } from '../src/errors.ts';
+import { createLog } from '../src/log.ts';
+import { receiveSecrets, Secrets, SecretsMissing, secretsFromEnv } from '../src/secrets.ts';
+
+describe('Secrets', () => {
+  test('are missing, by name, until they are provided', () => {
+    const secrets = new Secrets(['A', 'B']);
+    expect(secrets.missing()).toEqual(['A', 'B']);
+    expect(() => secrets.get('A')).toThrow(SecretsMissing);
+    secrets.provide({ A: 'one', B: 'two' });
+    expect(secrets.missing()).toEqual([]);
+    expect(secrets.get('B')).toBe('two');
+  });
+
+  test.each([
+    ['one is missing', { A: 'hunter2' }],
+    ['one is not declared', { A: 'hunter2', B: 'x', NODE_OPTIONS: '--inspect' }],
+    ['one is empty', { A: 'hunter2', B: '' }],
+    ['one is not a text', { A: 'hunter2', B: 5 }],
+    ['they are a list', ['hunter2']],
+    ['they are null', null],
+    ['a prototype is slipped in', JSON.parse('{"A":"hunter2","B":"x","__proto__":{"C":"y"}}')],
+  ])('are refused whole when %s, and no value is repeated', (_what, values) => {
+    const secrets = new Secrets(['A', 'B']);
+    expect(() => secrets.provide(values)).toThrow(ConfigError);
+    expect(() => secrets.provide(values)).toThrow(/^((?!hunter2).)*A, B$/);
+    expect(secrets.missing()).toEqual(['A', 'B']);
+  });
+
+  test('are final', () => {
+    const secrets = new Secrets(['A']);
+    secrets.provide({ A: 'one' });
+    expect(() => secrets.provide({ A: 'two' })).toThrow(/final/);
+    expect(secrets.get('A')).toBe('one');
+  });
+
+  test('that app.yaml does not name are a mistake of the application', () => {
+    expect(() => new Secrets(['A']).get('B')).toThrow(TypeError);
+  });
+
+  test('from the environment: each missing one is named', () => {
+    expect(() => secretsFromEnv(['A', 'B', 'C'], { B: 'x', C: '' })).toThrow(/^A, C must be set/);
+    expect(secretsFromEnv(['B'], { B: 'x', A: 'y' }).get('B')).toBe('x');
+    expect(secretsFromEnv([], {}).missing()).toEqual([]);
+  });
+});
+
+describe('a hand-off on a descriptor', () => {
+  async function handOff(content: string | Buffer) {
+    const file = join(mkdtempSync(join(tmpdir(), 'handoff-')), 'pipe');
+    writeFileSync(file, content);
+    let printed = '';
+    const log = createLog('trace', { write: (line) => (printed += line) });
+    const secrets = new Secrets(['A']);
+    await receiveSecrets(secrets, openSync(file, 'r'), log);
+    return { secrets, printed };
+  }
+
+  test('is one line of JSON', async () => {
+    const { secrets } = await handOff('{"A":"hunter2"}\n');
+    expect(secrets.get('A')).toBe('hunter2');
+  });
+
+  test('may lack the line end when the descriptor ends', async () => {
+    const { secrets } = await handOff('{"A":"hunter2"}');
+    expect(secrets.get('A')).toBe('hunter2');
+  });
+
+  test('is tried again until the first valid one, which stands', async () => {
+    const lines = ['', '{"A":5}', 'hunter1', '{"A":"x","B":"y"}', '{"A":"hunter2"}', '{"A":"hunter3"}'];
+    const { secrets, printed } = await handOff(lines.join('\n'));
+    expect(secrets.get('A')).toBe('hunter2');
+    expect(printed.match(/refused/g)).toHaveLength(4);
+    expect(printed).not.toMatch(/hunter/);
+  });
+
+  test('is at most 64 KiB; a longer line is passed over without being kept', async () => {
+    const long = JSON.stringify({ A: 'x'.repeat(64 * 1024) });
+    const { secrets } = await handOff(`${long}\n{"A":"hunter2"}\n`);
+    expect(secrets.get('A')).toBe('hunter2');
+  });
+
+  test('that is not UTF-8 is refused', async () => {
+    const { secrets } = await handOff(
+      Buffer.concat([Buffer.from('{"A":"'), Buffer.from([0xff]), Buffer.from('"}')]),
+    );
+    expect(secrets.missing()).toEqual(['A']);
+  });
+
+  test('that never comes is reported when the descriptor ends', async () => {
+    const { secrets, printed } = await handOff('');
+    expect(secrets.missing()).toEqual(['A']);
+    expect(printed).toMatch(/ended without the secrets/);
+  });
+
+  test('on a descriptor that cannot be read is reported', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'handoff-')), 'write-only');
+    const fd = openSync(file, 'w');
+    writeSync(fd, 'x');
+    let printed = '';
+    await receiveSecrets(new Secrets(['A']), fd, createLog('trace', { write: (line) => (printed += line) }));
+    expect(printed).toMatch(/could not be read/);
+    expect(() => closeSync(fd)).toThrow();
+  });
+});
