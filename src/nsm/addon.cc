@@ -22,6 +22,9 @@
 #include <string>
 #include <utility>
 
+// A call may return when its environment already ends (process.exit(), a terminated worker thread) and no JavaScript
+// can run any more: then nobody is left to be told, which is no reason to abort the process.
+#define NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS
 #include <napi.h>
 
 namespace {

@@ -179,7 +179,7 @@ export class Child {
   /** Lets the process end by itself, which it only does when nothing keeps it alive; its exit code. */
   end(): Promise<number | null> {
     return new Promise((resolve) => {
-      this.process.once('close', resolve);
+      this.process.once('exit', resolve);
       this.process.disconnect();
     });
   }
