@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import type { AppContext, ApplicationModule, Manifest } from './app.ts';
 import type { Config, Env } from './config.ts';
 import { ConfigError } from './errors.ts';
@@ -47,7 +47,10 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
       throw new TypeError(`${host} is not among the endpoints of app.yaml`);
     return origins[host] ?? `https://${host}`;
   };
-  const secrets = openSecrets(config, manifest, env);
+  const { secretsFd } = config;
+  const secrets =
+    secretsFd === undefined ? secretsFromEnv(manifest.secrets, env) : new Secrets(manifest.secrets);
+  const handOff = secretsFd === undefined ? undefined : openPipe(secretsFd);
 
   const nsm = new Nsm(options.nsm ?? new NsmDevice({ path: config.nsmDevice }));
   const nsmRandom = await nsm.getRandom().catch((error: unknown) => {
@@ -81,9 +84,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     },
     'listening',
   );
-  if (config.secretsFd !== undefined && secrets.missing().length > 0) {
-    void receiveSecrets(secrets, config.secretsFd, log);
-  }
+  const receiving = handOff && receiveSecrets(secrets, handOff, log);
 
   return {
     url,
@@ -91,18 +92,20 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     close: async () => {
       await shutDown(server, config.shutdownGraceMs);
       nsm.close();
+      handOff?.destroy();
+      await receiving;
     },
   };
 }
 
-function openSecrets(config: Config, manifest: Manifest, env: Env): Secrets {
-  if (config.secretsFd === undefined) return secretsFromEnv(manifest.secrets, env);
+function openPipe(fd: number): Socket {
   try {
-    fstatSync(config.secretsFd);
+    const stat = fstatSync(fd);
+    if (stat.isFIFO() || stat.isSocket()) return new Socket({ fd, readable: true, writable: false });
   } catch {
-    throw new ConfigError('SECRETS_FD must be an open descriptor that the server was started with');
+    // Not open at all: the same mistake.
   }
-  return new Secrets(manifest.secrets);
+  throw new ConfigError('SECRETS_FD must be a pipe or a socket that the server was started with');
 }
 
 function listen(server: Server, { host, port }: Config): Promise<string> {

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import type { Env } from './config.ts';
 import { ConfigError, Unavailable } from './errors.ts';
@@ -76,21 +76,19 @@ export function secretsFromEnv(names: readonly string[], env: Env): Secrets {
 }
 
 /**
- * Reads hand-offs from an open descriptor (a pipe from whoever started the server), one JSON object a line,
- * until one is valid. A bad one is reported to the log without a word of its content and the next is
- * awaited.
+ * Reads hand-offs from whoever started the server, one JSON object a line, until one is valid. A bad one is
+ * reported to the log without a word of its content, and the next is awaited.
  *
- * @returns once the secrets are complete, or the descriptor has ended without them.
+ * @returns once the secrets are complete, or the source has ended without them.
  */
-export async function receiveSecrets(secrets: Secrets, fd: number, log: Logger): Promise<void> {
+export async function receiveSecrets(secrets: Secrets, source: Readable, log: Logger): Promise<void> {
   let line: Buffer[] = [];
   let bytes = 0;
   try {
-    for await (let chunk of createReadStream('', { fd }) as AsyncIterable<Buffer>) {
+    for await (let chunk of source as AsyncIterable<Buffer>) {
       for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a)) {
         line.push(chunk.subarray(0, end));
-        bytes += end;
-        if (accept(secrets, line, bytes, log)) return;
+        if (accept(secrets, line, bytes + end, log)) return;
         line = [];
         bytes = 0;
         chunk = chunk.subarray(end + 1);
@@ -100,11 +98,10 @@ export async function receiveSecrets(secrets: Secrets, fd: number, log: Logger):
       if (bytes <= MAX_HANDOFF_BYTES) line.push(chunk);
     }
     if (bytes > 0 && accept(secrets, line, bytes, log)) return;
+    log.error({ missing: secrets.missing() }, 'the hand-off ended without the secrets');
   } catch (error) {
-    log.error({ err: error }, 'the descriptor in SECRETS_FD could not be read');
-    return;
+    log.error({ err: error, missing: secrets.missing() }, 'the hand-off broke before the secrets arrived');
   }
-  log.error({ missing: secrets.missing() }, 'SECRETS_FD ended without the secrets');
 }
 
 function accept(secrets: Secrets, line: readonly Buffer[], bytes: number, log: Logger): boolean {

@@ -4,7 +4,7 @@ import express, { type Express, type RequestHandler } from 'express';
 import * as v from 'valibot';
 import { type Application, type Endpoint, endpoint } from './app.ts';
 import type { Config } from './config.ts';
-import { ConfigError } from './errors.ts';
+import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
 import { errorHandler, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
 import { jsonBody } from './http/json_body.ts';
@@ -35,11 +35,13 @@ export interface ServerParts {
 export function createHttpServer(parts: ServerParts): Server {
   const { config } = parts;
   const server = createServer({
-    headersTimeout: HEADERS_TIMEOUT_MS,
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
+    // Checked below, where the answer is JSON.
+    requireHostHeader: false,
   });
   // A peer that neither reads nor writes for as long as two requests may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs);
@@ -55,7 +57,7 @@ function createRoutes({ config, log, application, publicKey, secrets, health, ns
   routes.enable('strict routing');
   routes.enable('case sensitive routing');
 
-  routes.use(requestLog(log));
+  routes.use(requestLog(log), requireHost);
   routes.use(
     cors({
       origin: config.corsOrigins === '*' ? '*' : [...config.corsOrigins],
@@ -145,6 +147,14 @@ function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, readBody:
 function get(routes: Express, path: string, handler: RequestHandler): void {
   routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
 }
+
+/** RFC 9112, section 3.2. */
+const requireHost: RequestHandler = (request, _response, next) => {
+  if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    throw new InvalidInput('the Host header is missing');
+  }
+  next();
+};
 
 function requireSecrets(secrets: Secrets): void {
   const missing = secrets.missing();

@@ -1,6 +1,4 @@
-import { closeSync, mkdtempSync, openSync, writeFileSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../src/errors.ts';
 import { createLog } from '../src/log.ts';
@@ -49,23 +47,28 @@ describe('Secrets', () => {
   });
 });
 
-describe('a hand-off on a descriptor', () => {
-  async function handOff(content: string | Buffer) {
-    const file = join(mkdtempSync(join(tmpdir(), 'handoff-')), 'pipe');
-    writeFileSync(file, content);
+describe('a hand-off', () => {
+  async function handOff(...chunks: (string | Buffer)[]) {
     let printed = '';
     const log = createLog('trace', { write: (line) => (printed += line) });
     const secrets = new Secrets(['A']);
-    await receiveSecrets(secrets, openSync(file, 'r'), log);
-    return { secrets, printed };
+    const source = Readable.from(chunks.map((chunk) => Buffer.from(chunk as string)));
+    await receiveSecrets(secrets, source, log);
+    return { secrets, printed, source };
   }
 
-  test('is one line of JSON', async () => {
-    const { secrets } = await handOff('{"A":"hunter2"}\n');
+  test('is one line of JSON, after which nothing more is read', async () => {
+    const { secrets, source } = await handOff('{"A":"hunter2"}\n', 'more');
+    expect(secrets.get('A')).toBe('hunter2');
+    expect(source.destroyed).toBe(true);
+  });
+
+  test('may come in pieces', async () => {
+    const { secrets } = await handOff('{"A":"hun', 'ter2"', '}\n{"A":"x"}');
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('may lack the line end when the descriptor ends', async () => {
+  test('may lack the line end when the source ends', async () => {
     const { secrets } = await handOff('{"A":"hunter2"}');
     expect(secrets.get('A')).toBe('hunter2');
   });
@@ -78,32 +81,34 @@ describe('a hand-off on a descriptor', () => {
     expect(printed).not.toMatch(/hunter/);
   });
 
-  test('is at most 64 KiB; a longer line is passed over without being kept', async () => {
-    const long = JSON.stringify({ A: 'x'.repeat(64 * 1024) });
-    const { secrets } = await handOff(`${long}\n{"A":"hunter2"}\n`);
+  test('is at most 64 KiB; a longer line is passed over', async () => {
+    const line = (bytes: number) => `{"A":"${'x'.repeat(bytes - 8)}"}\n`;
+    expect((await handOff(line(65_537))).secrets.missing()).toEqual(['A']);
+    expect((await handOff(line(65_536))).secrets.missing()).toEqual([]);
+    const { secrets } = await handOff('y'.repeat(100_000), line(100_000), '{"A":"hunter2"}\n');
     expect(secrets.get('A')).toBe('hunter2');
   });
 
   test('that is not UTF-8 is refused', async () => {
-    const { secrets } = await handOff(
-      Buffer.concat([Buffer.from('{"A":"'), Buffer.from([0xff]), Buffer.from('"}')]),
-    );
+    const { secrets } = await handOff('{"A":"', Buffer.from([0xff]), '"}');
     expect(secrets.missing()).toEqual(['A']);
   });
 
-  test('that never comes is reported when the descriptor ends', async () => {
-    const { secrets, printed } = await handOff('');
+  test('that never comes is reported when the source ends', async () => {
+    const { secrets, printed } = await handOff();
     expect(secrets.missing()).toEqual(['A']);
     expect(printed).toMatch(/ended without the secrets/);
   });
 
-  test('on a descriptor that cannot be read is reported', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'handoff-')), 'write-only');
-    const fd = openSync(file, 'w');
-    writeSync(fd, 'x');
+  test('that breaks is reported', async () => {
     let printed = '';
-    await receiveSecrets(new Secrets(['A']), fd, createLog('trace', { write: (line) => (printed += line) }));
-    expect(printed).toMatch(/could not be read/);
-    expect(() => closeSync(fd)).toThrow();
+    const source = new Readable({ read: () => source.destroy(new Error('hunter2')) });
+    await receiveSecrets(
+      new Secrets(['A']),
+      source,
+      createLog('trace', { write: (line) => (printed += line) }),
+    );
+    expect(printed).toMatch(/broke before the secrets arrived/);
+    expect(printed).not.toMatch(/hunter2/);
   });
 });

@@ -1,0 +1,126 @@
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { FIXTURE_APPS, sleep, startServer, startWeather } from '../support.ts';
+
+const dice = (env: Record<string, string> = {}) =>
+  startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env } });
+
+/** Sends bytes as they are and returns all that comes back until the server closes, or `ms` have passed. */
+function raw(url: string, bytes: string, ms = 8000): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += chunk;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(received));
+    setTimeout(() => socket.destroy(), ms);
+  });
+}
+
+describe('concurrency', () => {
+  test('beyond the cap is 503 with Retry-After; liveness is not counted; slots come back', async () => {
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
+    const busy = [get('/slow'), get('/slow')];
+    await sleep(200);
+    const refused = await get('/rules');
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ code: 'OVERLOADED' });
+    expect((await get('/livez')).status).toBe(200);
+    expect((await get('/readyz')).status).toBe(200);
+    expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await get('/rules')).status).toBe(200);
+  });
+
+  test('a caller who leaves gives its slot back', async () => {
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
+    await expect(get('/hang', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+    await sleep(100);
+    expect((await get('/rules')).status).toBe(200);
+  });
+});
+
+describe('time', () => {
+  test('a request that is not answered is 504, and its slot comes back', async () => {
+    const { get } = await dice({ REQUEST_TIMEOUT_MS: '1000', MAX_CONCURRENT_REQUESTS: '1' });
+    const answer = await get('/hang');
+    expect(answer.status).toBe(504);
+    expect(await answer.json()).toMatchObject({ code: 'ANSWER_TIMEOUT' });
+    expect((await get('/rules')).status).toBe(200);
+  });
+
+  test('a body that does not arrive is 408, and the connection ends', async () => {
+    const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const head = 'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    const received = await raw(url, `${head}Content-Length: 100\r\n\r\n{"payload"`);
+    expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
+  });
+
+  test('headers that do not end are 408', async () => {
+    const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const received = await raw(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
+  });
+});
+
+describe('what is not HTTP is answered as JSON too', () => {
+  test.each([
+    ['hello\r\n\r\n', 400, 'MALFORMED_HTTP'],
+    ['GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n', 400, 'MALFORMED_HTTP'],
+    [
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+      'MALFORMED_HTTP',
+    ],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+    ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
+  ])('%j', async (bytes, status, code) => {
+    const { url } = await dice();
+    const received = await raw(url, bytes);
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    const [head = '', body = ''] = received.split('\r\n\r\n');
+    expect(JSON.parse(body)).toEqual({ error: expect.any(String), code });
+    expect(head).toMatch(new RegExp(`Content-Length: ${body.length}\\b`, 'i'));
+  });
+
+  test('a body shorter than it says is no request', async () => {
+    const { url, printed } = await dice();
+    const head =
+      'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
+    await raw(url, `${head}{}`, 100);
+    await sleep(50);
+    expect(printed()).not.toMatch(/"level":"(warn|error)"/);
+  });
+});
+
+describe('shutting down', () => {
+  test('finishes the requests in flight and takes no new ones', async () => {
+    const { get, close, url } = await dice();
+    const inFlight = get('/slow');
+    await sleep(200);
+    const closed = close();
+    await expect(fetch(`${url}/rules`, { headers: { connection: 'close' } })).rejects.toThrow();
+    expect(await (await inFlight).json()).toEqual({ slow: true });
+    const start = performance.now();
+    await closed;
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+
+  test('ends what does not finish within the grace period', async () => {
+    const { get, close } = await dice({ SHUTDOWN_GRACE_MS: '200' });
+    const inFlight = get('/hang').catch(() => 'ended');
+    await sleep(100);
+    await close();
+    expect(await inFlight).toBe('ended');
+  });
+
+  test('does not wait for idle connections', async () => {
+    const { server, ask } = await startWeather();
+    await ask('Paris');
+    const start = performance.now();
+    await server.close();
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+});
