@@ -1,20 +1,11 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Answer, addonPath, addonRunsHere, Child, type ChildOptions, Driver } from './driver.ts';
+import { describe, expect, test } from 'vitest';
+import { addonPath, addonRunsHere } from './driver.ts';
 import { exchanges, filled, hex, unhex } from './exchanges.ts';
+import { start } from './start.ts';
 
 const { EACCES, EIO, EMSGSIZE, ENODEV, ETIMEDOUT } = constants.errno;
-
-function start(answer: Answer = () => filled(1), options?: ChildOptions): { driver: Driver; child: Child } {
-  const driver = new Driver(answer);
-  const child = new Child(driver, options);
-  onTestFinished(() => {
-    child.process.kill('SIGKILL');
-    driver.stop();
-  });
-  return { driver, child };
-}
 
 const O_RDWR_CLOEXEC = 0o2 | 0o2000000;
 
@@ -221,7 +212,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
   });
 
   test('a device that nobody holds any more is closed with its last call', async () => {
-    const { driver, child } = start(async () => filled(3), {});
+    const { driver, child } = start(() => filled(3));
     const answer = await child.run(async ({ addon, pause }) => {
       const { setFlagsFromString } = process.getBuiltinModule('node:v8');
       const { runInNewContext } = process.getBuiltinModule('node:vm');
