@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+interface Run {
+  readonly child: ChildProcess;
+  output(): string;
+  ended(): Promise<{ code: number | null; output: string }>;
+  /** The URL of the server once it listens. */
+  listening(): Promise<string>;
+}
+
+/** `npm start` as it is run in production, with nothing in the environment but what is given. */
+function start(env: Record<string, string>): Run {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const exit = once(child, 'close');
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  return {
+    child,
+    output: () => output,
+    ended: async () => ({ code: (await exit)[0] as number | null, output }),
+    listening: async () => {
+      for (;;) {
+        const url = /"url":"([^"]+)"/.exec(output)?.[1];
+        if (url) return url;
+        if (child.exitCode !== null) throw new Error(output);
+        await new Promise((done) => setTimeout(done, 20));
+      }
+    },
+  };
+}
+
+describe('npm start', () => {
+  test.each([
+    [{}, 'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather'],
+    [{ APP: 'wether' }, 'APP=wether: there is no such application (no wether/app.yaml beside the others)'],
+    [{ APP: 'weather' }, "API_KEY must be set in the environment: the application can't answer without it"],
+    [{ APP: 'weather', API_KEY: 'hunter2', PORT: 'x' }, 'PORT must be a whole number from 0 to 65535'],
+    [
+      { APP: 'weather', API_KEY: 'hunter2', WEATHER_CACHE_SECONDS: 'x' },
+      'WEATHER_CACHE_SECONDS must be a whole number from 0 to 3600',
+    ],
+    [
+      { APP: 'weather', API_KEY: 'hunter2', NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' },
+      expect.stringMatching(/NSM driver is missing/),
+    ],
+  ])('%o stops with one line that says what to change', async (env, message) => {
+    const { code, output } = await start(env as unknown as Record<string, string>).ended();
+    expect(code).toBe(1);
+    const [, said, more] = /^sui-enclave: (.*)\n([\s\S]*)$/.exec(output) ?? [];
+    expect(said).toEqual(message);
+    expect(more).toBe('');
+  });
+
+  test('stops when the port is taken', async () => {
+    const taken: Server = createServer();
+    await once(taken.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      taken.close();
+    });
+    const { port } = taken.address() as { port: number };
+    const { code, output } = await start({ APP: 'weather', API_KEY: 'x', PORT: String(port) }).ended();
+    expect(code).toBe(1);
+    expect(output).toBe(`sui-enclave: can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE\n`);
+  });
+
+  test('serves with real configuration, and never prints the secret', async () => {
+    const run = start({ APP: 'weather', API_KEY: 'hunter2', LOG_LEVEL: 'trace' });
+    const url = await run.listening();
+    expect(await (await fetch(url)).text()).toBe('Pong!');
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    run.child.kill('SIGTERM');
+    const { code, output } = await run.ended();
+    expect(code).toBe(0);
+    expect(output).toMatch(/finishing the requests in flight/);
+    expect(output).not.toMatch(/hunter2/);
+  });
+
+  test('takes secrets later, from a pipe', async () => {
+    const run = start({ APP: 'weather', SECRETS_FD: '3' });
+    const url = await run.listening();
+    const pipe = run.child.stdio[3] as NodeJS.WritableStream;
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    pipe.write('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}\n');
+    pipe.write('{"API_KEY":"hunter2"}\n');
+    await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(run.output()).not.toMatch(/hunter2/);
+    run.child.kill('SIGTERM');
+    expect((await run.ended()).code).toBe(0);
+  });
+
+  test('ends at once on a second signal', async () => {
+    const run = start({ APP: 'weather', API_KEY: 'x' });
+    const { hostname, port } = new URL(await run.listening());
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.on('error', () => {});
+    socket.write(
+      'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+    );
+    await new Promise((done) => setTimeout(done, 200));
+    run.child.kill('SIGTERM');
+    await expect.poll(run.output).toMatch(/finishing/);
+    run.child.kill('SIGTERM');
+    expect((await run.ended()).code).toBe(1);
+  });
+});
+
+describe('the production entry', () => {
+  /** All files that a module imports, directly or not. */
+  function reach(file: string, seen = new Set<string>()): Set<string> {
+    if (seen.has(file)) return seen;
+    seen.add(file);
+    const source = readFileSync(file, 'utf8');
+    for (const [, specifier = ''] of source.matchAll(/(?:from|import\(?)\s*['"](\.[^'"]+)['"]/g)) {
+      reach(resolve(dirname(file), specifier), seen);
+    }
+    return seen;
+  }
+
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
+
+  test('reaches nothing outside src, so no stand-in and no software NSM', () => {
+    for (const entry of [MAIN, `${root}src/apps/weather/app.ts`]) {
+      const files = relative(reach(entry));
+      expect(files.length).toBeGreaterThan(5);
+      expect(files.filter((file) => !file.startsWith('src/'))).toEqual([]);
+    }
+    // The same search finds them where they are.
+    expect(relative(reach(`${root}scripts/dev/main.ts`))).toContain('scripts/dev/software_nsm.ts');
+  });
+
+  test('takes no notice of the switch of make dev', async () => {
+    const run = start({ APP: 'weather', API_KEY: 'x', ATTEST: 'emulated', NSM_DEVICE: '/nonexistent/nsm' });
+    const url = await run.listening();
+    expect((await fetch(`${url}/get_attestation`)).status).toBe(503);
+  });
+});
