@@ -1,0 +1,450 @@
+/// Which AWS Nitro Enclaves a contract trusts, and what they sign.
+///
+/// An `EnclaveConfig` says what may run: the registers PCR0 to PCR2 of an image, under a version that grows each time
+/// they change. An `Enclave` is one running instance of that image, known by the public key that it attested. Whoever
+/// holds the `EnclaveCap` decides on both; everyone else can only read them, verify with them, and clear away
+/// enclaves of older versions.
+///
+/// Contracts verify an answer with `assert_signed`. It makes an answer a statement about the world, not a command: as
+/// long as it is fresh, anyone may submit it, and more than once. Where an answer triggers something that must happen
+/// once, or for one account only, have the enclave sign a nonce of the request or the sender's address as part of the
+/// payload, and check it.
+module enclave::enclave;
+
+use std::bcs;
+use std::string::String;
+use sui::clock::Clock;
+use sui::derived_object;
+use sui::ed25519;
+use sui::event;
+use sui::nitro_attestation::NitroAttestationDocument;
+
+// The numbers that these errors abort with hold the source line: match them by name, never by number.
+
+#[error]
+const ENotOneTimeWitness: vector<u8> =
+    b"A capability is made from the one-time witness of the module that it is for";
+#[error]
+const EInvalidCap: vector<u8> = b"The capability is not the one that made this config";
+#[error]
+const EWrongConfig: vector<u8> = b"The enclave was registered under another config";
+#[error]
+const EPcrMissing: vector<u8> = b"Registers PCR0, PCR1 and PCR2 must all be there";
+#[error]
+const EPcrLength: vector<u8> = b"A register is 48 bytes (SHA-384)";
+#[error]
+const EDebugPcrs: vector<u8> =
+    b"PCR0 is all zero: an enclave in debug mode, whose console and memory the host can read";
+#[error]
+const EInvalidPCRs: vector<u8> = b"The enclave runs another image than the config's latest PCRs say";
+#[error]
+const EInvalidPublicKey: vector<u8> = b"The document must attest an ed25519 public key of 32 bytes";
+#[error]
+const EAlreadyRegistered: vector<u8> =
+    b"This public key was registered at this version of the config before, though perhaps destroyed since";
+#[error]
+const EInvalidConfigVersion: vector<u8> =
+    b"The enclave was registered at an older version of the config: the PCRs changed since";
+#[error]
+const ENotStale: vector<u8> =
+    b"The enclave is of the config's latest version: only the holder of the capability can destroy it";
+#[error]
+const ETooOld: vector<u8> = b"The signed timestamp is too far in the past";
+#[error]
+const EInFuture: vector<u8> = b"The signed timestamp is too far in the future";
+#[error]
+const EInvalidSignature: vector<u8> =
+    b"The enclave's key did not sign these values (or the types differ from the server's)";
+
+/// SHA-384.
+const PCR_BYTES: u64 = 48;
+/// Each of PCR0 to PCR2 in debug mode.
+const DEBUG_PCR: vector<u8> =
+    x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
+/// ed25519.
+const PUBLIC_KEY_BYTES: u64 = 32;
+/// How far the enclave's clock and the chain's may differ.
+const MAX_AHEAD_MS: u64 = 60_000;
+
+/// Registers PCR0, PCR1 and PCR2 of an image: each 48 bytes, and PCR0 not all zero.
+public struct Pcrs(vector<u8>, vector<u8>, vector<u8>) has copy, drop, store;
+
+/// What may run as an enclave of the application `T`. Shared.
+public struct EnclaveConfig<phantom T> has key {
+    id: UID,
+    name: String,
+    pcrs: Pcrs,
+    capability_id: ID,
+    version: u64,
+}
+
+/// One registered enclave of the application `T`: the attested public key of an instance that runs the image of its
+/// config at one version. Shared, and never changed. Its address is derived from the config's by `EnclaveKey`.
+public struct Enclave<phantom T> has key {
+    id: UID,
+    pk: vector<u8>,
+    config_id: ID,
+    config_version: u64,
+}
+
+/// The right to decide which enclaves speak for the application `T`.
+public struct EnclaveCap<phantom T> has key, store {
+    id: UID,
+}
+
+/// Under which key of `sui::derived_object` an Enclave's address is derived from its config.
+public struct EnclaveKey has copy, drop, store {
+    config_version: u64,
+    pk: vector<u8>,
+}
+
+/// What an enclave signs, in BCS.
+public struct IntentMessage<T: drop> has copy, drop {
+    intent: u8,
+    timestamp_ms: u64,
+    payload: T,
+}
+
+/// A config was made.
+public struct EnclaveConfigCreated<phantom T> has copy, drop {
+    config_id: ID,
+    capability_id: ID,
+    name: String,
+    pcrs: Pcrs,
+    version: u64,
+}
+
+/// A config has new registers: enclaves of older versions are stale from now on.
+public struct PcrsUpdated<phantom T> has copy, drop {
+    config_id: ID,
+    pcrs: Pcrs,
+    version: u64,
+}
+
+/// An enclave may speak for the application.
+public struct EnclaveRegistered<phantom T> has copy, drop {
+    enclave_id: ID,
+    config_id: ID,
+    config_version: u64,
+    pk: vector<u8>,
+}
+
+/// An enclave no longer speaks for the application.
+public struct EnclaveDestroyed<phantom T> has copy, drop {
+    enclave_id: ID,
+    config_id: ID,
+    config_version: u64,
+    pk: vector<u8>,
+}
+
+// === Configs ===
+
+/// The one capability of an application. `otw` is the one-time witness that the application's `init` gets.
+public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
+    assert!(sui::types::is_one_time_witness(&otw), ENotOneTimeWitness);
+    EnclaveCap { id: object::new(ctx) }
+}
+
+/// Makes and shares a config at version 0, with the registers of `out/nitro.pcrs`.
+public fun create_enclave_config<T>(
+    cap: &EnclaveCap<T>,
+    name: String,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    ctx: &mut TxContext,
+) {
+    transfer::share_object(cap.new_config(name, pcr0, pcr1, pcr2, ctx))
+}
+
+/// Trusts another image from now on, and no longer the one before: each registered enclave of it is stale.
+public fun update_pcrs<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+) {
+    config.assert_cap(cap);
+    config.pcrs = new_pcrs(pcr0, pcr1, pcr2);
+    config.version = config.version + 1;
+    event::emit(PcrsUpdated<T> {
+        config_id: object::id(config),
+        pcrs: config.pcrs,
+        version: config.version,
+    });
+}
+
+/// Names a config anew. The name is for people; nothing depends on it.
+public fun update_name<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, name: String) {
+    config.assert_cap(cap);
+    config.name = name;
+}
+
+// === Enclaves ===
+
+/// Registers and shares the enclave of an attestation document, which `sui::nitro_attestation` has verified in the
+/// same transaction. It must run the image of the config's latest registers.
+///
+/// An enclave's key lives and dies with its process: to replace one, register its successor, then `destroy_enclave`.
+public fun register_enclave<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    document: NitroAttestationDocument,
+) {
+    let enclave = config.new_enclave(
+        cap,
+        document.register(0),
+        document.register(1),
+        document.register(2),
+        (*document.public_key()).destroy_with_default(vector[]),
+    );
+    transfer::share_object(enclave)
+}
+
+/// Destroys any enclave of a config, stale or not. Its key can't be registered at that version again.
+public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_cap(cap);
+    enclave.assert_config(config);
+    enclave.destroy()
+}
+
+/// Destroys a stale enclave, for anyone who wants to.
+public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>) {
+    assert!(enclave.is_stale(config), ENotStale);
+    enclave.destroy()
+}
+
+// === Verification ===
+
+/// Passes only what an enclave of this config's latest version signed, and signed of late: aborts when the enclave
+/// belongs to another config or is stale, when `timestamp_ms` is more than `max_age_ms` before the Clock or more than
+/// a minute ahead of it, or when the signature is not the enclave's for exactly these values.
+///
+/// Take `Enclave` and `EnclaveConfig` of your own application's `T`, not of any `T`: whoever publishes a module can
+/// register enclaves for it.
+public fun assert_signed<T, P: drop>(
+    enclave: &Enclave<T>,
+    config: &EnclaveConfig<T>,
+    clock: &Clock,
+    max_age_ms: u64,
+    intent: u8,
+    timestamp_ms: u64,
+    payload: P,
+    signature: &vector<u8>,
+) {
+    assert!(!enclave.is_stale(config), EInvalidConfigVersion);
+    let now = clock.timestamp_ms();
+    // Neither subtraction can underflow, whatever timestamp was signed.
+    if (timestamp_ms > now) assert!(timestamp_ms - now <= MAX_AHEAD_MS, EInFuture)
+    else assert!(now - timestamp_ms <= max_age_ms, ETooOld);
+    assert!(enclave.verify_signature(intent, timestamp_ms, payload, signature), EInvalidSignature);
+}
+
+/// Whether this enclave's key signed these values at any time. It does not check that the enclave is of the latest
+/// version of its config, nor how old the timestamp is: an answer of an enclave whose image was withdrawn passes, and
+/// so does one of last year. Use `assert_signed`.
+public fun verify_signature<T, P: drop>(
+    enclave: &Enclave<T>,
+    intent: u8,
+    timestamp_ms: u64,
+    payload: P,
+    signature: &vector<u8>,
+): bool {
+    ed25519::ed25519_verify(signature, &enclave.pk, &signed_bytes(intent, timestamp_ms, payload))
+}
+
+// === Reading ===
+
+/// The name for people.
+public fun name<T>(config: &EnclaveConfig<T>): &String {
+    &config.name
+}
+
+/// Kernel, command line and all ramdisks.
+public fun pcr0<T>(config: &EnclaveConfig<T>): &vector<u8> {
+    &config.pcrs.0
+}
+
+/// Kernel, command line and the first ramdisk.
+public fun pcr1<T>(config: &EnclaveConfig<T>): &vector<u8> {
+    &config.pcrs.1
+}
+
+/// The other ramdisks.
+public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
+    &config.pcrs.2
+}
+
+/// How often the registers changed: 0 in a new config.
+public fun version<T>(config: &EnclaveConfig<T>): u64 {
+    config.version
+}
+
+/// The id of the capability that governs the config.
+public fun capability_id<T>(config: &EnclaveConfig<T>): ID {
+    config.capability_id
+}
+
+/// Whether an enclave with this key was registered at the config's latest version, destroyed since or not.
+public fun was_registered<T>(config: &EnclaveConfig<T>, pk: vector<u8>): bool {
+    derived_object::exists(&config.id, EnclaveKey { config_version: config.version, pk })
+}
+
+/// The ed25519 public key, 32 bytes.
+public fun pk<T>(enclave: &Enclave<T>): &vector<u8> {
+    &enclave.pk
+}
+
+/// The id of the config that the enclave belongs to.
+public fun config_id<T>(enclave: &Enclave<T>): ID {
+    enclave.config_id
+}
+
+/// The version of the config that the enclave was registered at.
+public fun config_version<T>(enclave: &Enclave<T>): u64 {
+    enclave.config_version
+}
+
+/// Whether the registers changed since the enclave was registered. Aborts when the config is not the enclave's.
+public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>): bool {
+    enclave.assert_config(config);
+    enclave.config_version < config.version
+}
+
+// === What registration and configs come down to, on plain values ===
+
+/// All of `create_enclave_config` but the sharing.
+public(package) fun new_config<T>(
+    cap: &EnclaveCap<T>,
+    name: String,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    ctx: &mut TxContext,
+): EnclaveConfig<T> {
+    let config = EnclaveConfig<T> {
+        id: object::new(ctx),
+        name,
+        pcrs: new_pcrs(pcr0, pcr1, pcr2),
+        capability_id: object::id(cap),
+        version: 0,
+    };
+    event::emit(EnclaveConfigCreated<T> {
+        config_id: object::id(&config),
+        capability_id: config.capability_id,
+        name: config.name,
+        pcrs: config.pcrs,
+        version: config.version,
+    });
+    config
+}
+
+/// All of `register_enclave` but the extraction of these values from the document, and the sharing. What the document
+/// does not have comes as empty bytes.
+public(package) fun new_enclave<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    pk: vector<u8>,
+): Enclave<T> {
+    config.assert_cap(cap);
+    assert!(new_pcrs(pcr0, pcr1, pcr2) == config.pcrs, EInvalidPCRs);
+    assert!(pk.length() == PUBLIC_KEY_BYTES, EInvalidPublicKey);
+    assert!(!config.was_registered(pk), EAlreadyRegistered);
+    let config_id = object::id(config);
+    let config_version = config.version;
+    let id = derived_object::claim(&mut config.id, EnclaveKey { config_version, pk });
+    event::emit(EnclaveRegistered<T> { enclave_id: id.to_inner(), config_id, config_version, pk });
+    Enclave { id, pk, config_id, config_version }
+}
+
+fun new_pcrs(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>): Pcrs {
+    assert!(!pcr0.is_empty() && !pcr1.is_empty() && !pcr2.is_empty(), EPcrMissing);
+    assert!(
+        pcr0.length() == PCR_BYTES && pcr1.length() == PCR_BYTES && pcr2.length() == PCR_BYTES,
+        EPcrLength,
+    );
+    assert!(pcr0 != DEBUG_PCR, EDebugPcrs);
+    Pcrs(pcr0, pcr1, pcr2)
+}
+
+use fun register as NitroAttestationDocument.register;
+
+/// The register with this index, wherever it stands in the list; empty bytes when it is not there.
+fun register(document: &NitroAttestationDocument, index: u8): vector<u8> {
+    let mut value = vector[];
+    document.pcrs().do_ref!(|entry| if (entry.index() == index) value = *entry.value());
+    value
+}
+
+fun destroy<T>(enclave: Enclave<T>) {
+    let Enclave { id, pk, config_id, config_version } = enclave;
+    event::emit(EnclaveDestroyed<T> { enclave_id: id.to_inner(), config_id, config_version, pk });
+    id.delete();
+}
+
+fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    assert!(object::id(cap) == config.capability_id, EInvalidCap);
+}
+
+fun assert_config<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>) {
+    assert!(enclave.config_id == object::id(config), EWrongConfig);
+}
+
+fun signed_bytes<P: drop>(intent: u8, timestamp_ms: u64, payload: P): vector<u8> {
+    bcs::to_bytes(&IntentMessage { intent, timestamp_ms, payload })
+}
+
+// === For the tests of packages that use this one ===
+
+#[test_only]
+/// A capability without a witness.
+public fun new_cap_for_testing<T>(ctx: &mut TxContext): EnclaveCap<T> {
+    EnclaveCap { id: object::new(ctx) }
+}
+
+#[test_only]
+/// A config that is not shared, with registers of the byte 1.
+public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
+    let pcr =
+        x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
+    cap.new_config(b"testing".to_string(), pcr, pcr, pcr, ctx)
+}
+
+#[test_only]
+/// An enclave with this public key at the config's latest version, that is not shared.
+public fun new_enclave_for_testing<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pk: vector<u8>,
+): Enclave<T> {
+    let Pcrs(pcr0, pcr1, pcr2) = config.pcrs;
+    config.new_enclave(cap, pcr0, pcr1, pcr2, pk)
+}
+
+#[test_only]
+/// What the enclave signs for these values: compare it with what your server signs.
+public fun signed_bytes_for_testing<P: drop>(intent: u8, timestamp_ms: u64, payload: P): vector<u8> {
+    signed_bytes(intent, timestamp_ms, payload)
+}
+
+#[test_only]
+public fun destroy_cap_for_testing<T>(cap: EnclaveCap<T>) {
+    let EnclaveCap { id } = cap;
+    id.delete();
+}
+
+#[test_only]
+public fun destroy_config_for_testing<T>(config: EnclaveConfig<T>) {
+    let EnclaveConfig { id, .. } = config;
+    id.delete();
+}
+
+#[test_only]
+public fun destroy_enclave_for_testing<T>(enclave: Enclave<T>) {
+    let Enclave { id, .. } = enclave;
+    id.delete();
+}

@@ -1,0 +1,78 @@
+/// Weather that a registered enclave read and signed, as an NFT.
+module app::weather;
+
+use enclave::enclave::{Self, Enclave, EnclaveConfig};
+use std::string::String;
+use sui::clock::Clock;
+
+/// The intent code of `WeatherResponse` on the server.
+const WEATHER_INTENT: u8 = 0;
+/// The server answers with readings of the past hour; this leaves half an hour to submit one.
+const MAX_AGE_MS: u64 = 90 * 60 * 1000;
+
+/// The one-time witness of this module, and the type that its enclaves are registered for.
+public struct WEATHER has drop {}
+
+/// What the server signs, field for field. BCS has no names: the order and the types are the format.
+public struct WeatherResponse has copy, drop {
+    location: String,
+    temperature: u64,
+}
+
+/// A signed reading, on the chain.
+public struct WeatherNFT has key, store {
+    id: UID,
+    location: String,
+    temperature: u64,
+    timestamp_ms: u64,
+}
+
+/// The publisher gets the capability. There is no config yet: it needs the registers of a built image.
+fun init(otw: WEATHER, ctx: &mut TxContext) {
+    transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
+}
+
+/// Mints a reading that an enclave of the latest version signed at most 90 minutes ago; see `enclave::assert_signed`
+/// for everything that aborts.
+///
+/// A reading says what the weather was, and is true whoever submits it: the same signature may be used by several
+/// senders, and several times, until it is too old.
+public fun update_weather(
+    location: String,
+    temperature: u64,
+    timestamp_ms: u64,
+    sig: &vector<u8>,
+    enclave: &Enclave<WEATHER>,
+    config: &EnclaveConfig<WEATHER>,
+    clock: &Clock,
+    ctx: &mut TxContext,
+): WeatherNFT {
+    let response = WeatherResponse { location, temperature };
+    enclave.assert_signed(config, clock, MAX_AGE_MS, WEATHER_INTENT, timestamp_ms, response, sig);
+    WeatherNFT { id: object::new(ctx), location, temperature, timestamp_ms }
+}
+
+/// The place, as it was asked for.
+public fun location(nft: &WeatherNFT): &String {
+    &nft.location
+}
+
+/// Whole degrees Celsius.
+public fun temperature(nft: &WeatherNFT): u64 {
+    nft.temperature
+}
+
+/// When the reading was taken, in milliseconds since the Unix epoch.
+public fun timestamp_ms(nft: &WeatherNFT): u64 {
+    nft.timestamp_ms
+}
+
+#[test_only]
+public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
+    init(otw, ctx)
+}
+
+#[test_only]
+public fun new_response_for_testing(location: String, temperature: u64): WeatherResponse {
+    WeatherResponse { location, temperature }
+}

@@ -1,0 +1,96 @@
+// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` writes it anew.
+#[test_only]
+module app::vectors;
+
+use app::weather;
+use enclave::enclave;
+use std::string::String;
+use std::unit_test::assert_eq;
+
+/// What a production enclave signed.
+public fun public_key(): vector<u8> {
+    x"e8e62201dbe293b703c759f653107acbc2c911fa1d2e66f2c747bec95971a2af"
+}
+
+public fun intent(): u8 {
+    0
+}
+
+public fun timestamp_ms(): u64 {
+    1744683300000
+}
+
+public fun location(): String {
+    x"53616e204672616e636973636f".to_string()
+}
+
+public fun temperature(): u64 {
+    13
+}
+
+public fun signature(): vector<u8> {
+    x"77b6d8be225440d00f3d6eb52e91076a8927cebfb520e58c19daf31ecf06b3798ec3d3ce9630a9eceee46d24f057794a60dd781657cb06d952269cfc5ae19500"
+}
+
+#[test]
+fun bcs_of_san_francisco() {
+    let response = weather::new_response_for_testing(x"53616e204672616e636973636f".to_string(), 13);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(0, 1744038900000, response),
+        x"0020b1d110960100000d53616e204672616e636973636f0d00000000000000",
+    );
+}
+
+#[test]
+fun bcs_of_zeros_and_an_empty_text() {
+    let response = weather::new_response_for_testing(x"".to_string(), 0);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(0, 0, response),
+        x"000000000000000000000000000000000000",
+    );
+}
+
+#[test]
+fun bcs_of_the_largest_values() {
+    let response = weather::new_response_for_testing(x"51".to_string(), 18446744073709551615);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(255, 18446744073709551615, response),
+        x"ffffffffffffffffff0151ffffffffffffffff",
+    );
+}
+
+#[test]
+fun bcs_of_beyond_exact_numbers() {
+    let response = weather::new_response_for_testing(x"51".to_string(), 9007199254740993);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 9007199254740993, response),
+        x"01010000000000200001510100000000002000",
+    );
+}
+
+#[test]
+fun bcs_of_a_text_beyond_ascii() {
+    let response = weather::new_response_for_testing(x"5ac3bc7269636820e69db1e4baac20f09f8ca4".to_string(), 2);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(0, 1, response),
+        x"000100000000000000135ac3bc7269636820e69db1e4baac20f09f8ca40200000000000000",
+    );
+}
+
+#[test]
+fun bcs_of_a_text_of_127_bytes() {
+    let response = weather::new_response_for_testing(x"61616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161".to_string(), 2);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(0, 1, response),
+        x"0001000000000000007f616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161610200000000000000",
+    );
+}
+
+#[test]
+fun bcs_of_a_text_of_128_bytes() {
+    let response = weather::new_response_for_testing(x"6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161".to_string(), 2);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(0, 1, response),
+        x"000100000000000000800161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161610200000000000000",
+    );
+}

@@ -1,0 +1,52 @@
+#[defines_primitive(vector)]
+module std::vector;
+
+public use fun std::string::utf8 as vector.to_string;
+
+const EIndexOutOfBounds: u64 = 0x20000;
+
+#[bytecode_instruction]
+public native fun empty<Element>(): vector<Element>;
+
+#[bytecode_instruction]
+public native fun length<Element>(v: &vector<Element>): u64;
+
+#[bytecode_instruction]
+#[syntax(index)]
+public native fun borrow<Element>(v: &vector<Element>, i: u64): &Element;
+
+#[bytecode_instruction]
+#[syntax(index)]
+public native fun borrow_mut<Element>(v: &mut vector<Element>, i: u64): &mut Element;
+
+#[bytecode_instruction]
+public native fun push_back<Element>(v: &mut vector<Element>, e: Element);
+
+#[bytecode_instruction]
+public native fun pop_back<Element>(v: &mut vector<Element>): Element;
+
+#[bytecode_instruction]
+public native fun destroy_empty<Element>(v: vector<Element>);
+
+#[bytecode_instruction]
+public native fun swap<Element>(v: &mut vector<Element>, i: u64, j: u64);
+
+public fun is_empty<Element>(v: &vector<Element>): bool {
+    v.length() == 0
+}
+
+public fun swap_remove<Element>(v: &mut vector<Element>, i: u64): Element {
+    assert!(i < v.length(), EIndexOutOfBounds);
+    let last = v.length() - 1;
+    v.swap(i, last);
+    v.pop_back()
+}
+
+public macro fun do_ref<$T, $R: drop>($v: &vector<$T>, $f: |&$T| -> $R) {
+    let v = $v;
+    let mut i = 0;
+    while (i < v.length()) {
+        $f(&v[i]);
+        i = i + 1;
+    }
+}

@@ -1,0 +1,4 @@
+#[test_only]
+module sui::test_utils;
+
+public native fun create_one_time_witness<T: drop>(): T;

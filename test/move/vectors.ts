@@ -1,0 +1,155 @@
+/** The vectors that TypeScript and Move share, and the Move modules that are generated from them. */
+import { readFileSync } from 'node:fs';
+
+export interface Values {
+  readonly intent: number;
+  readonly timestamp_ms: string;
+  readonly location: string;
+  readonly temperature: string;
+}
+
+export interface Vectors {
+  readonly messages: readonly (Values & { readonly name: string; readonly bytes: string })[];
+  readonly signed: Values & { readonly public_key: string; readonly signature: string };
+}
+
+export const VECTORS: Vectors = JSON.parse(
+  readFileSync(new URL('../vectors/bcs.json', import.meta.url), 'utf8'),
+);
+
+/** A Move expression of type `String`. */
+export function moveText(text: string): string {
+  return `x"${Buffer.from(text).toString('hex')}".to_string()`;
+}
+
+const HEADER = '// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` writes it anew.';
+
+function signedValues(): string {
+  const { public_key, intent, timestamp_ms, location, temperature, signature } = VECTORS.signed;
+  return `/// What a production enclave signed.
+public fun public_key(): vector<u8> {
+    x"${public_key}"
+}
+
+public fun intent(): u8 {
+    ${intent}
+}
+
+public fun timestamp_ms(): u64 {
+    ${timestamp_ms}
+}
+
+public fun location(): String {
+    ${moveText(location)}
+}
+
+public fun temperature(): u64 {
+    ${temperature}
+}
+
+public fun signature(): vector<u8> {
+    x"${signature}"
+}
+`;
+}
+
+/** `move/enclave/tests/vectors.move`. */
+export function enclaveVectors(): string {
+  return `${HEADER}
+#[test_only]
+module enclave::vectors;
+
+use std::string::String;
+
+${signedValues()}`;
+}
+
+/** `move/weather/tests/vectors.move`. */
+export function weatherVectors(): string {
+  const tests = VECTORS.messages.map(
+    ({ name, intent, timestamp_ms, location, temperature, bytes }) => `
+#[test]
+fun bcs_of_${name}() {
+    let response = weather::new_response_for_testing(${moveText(location)}, ${temperature});
+    assert_eq!(
+        enclave::signed_bytes_for_testing(${intent}, ${timestamp_ms}, response),
+        x"${bytes}",
+    );
+}
+`,
+  );
+  return `${HEADER}
+#[test_only]
+module app::vectors;
+
+use app::weather;
+use enclave::enclave;
+use std::string::String;
+use std::unit_test::assert_eq;
+
+${signedValues()}${tests.join('')}`;
+}
+
+/** `move/enclave/tests/real_document_cli_tests.move`. */
+export function realDocumentTests(): string {
+  const document = readFileSync(new URL('../vectors/nautilus-weather.hex', import.meta.url), 'utf8').trim();
+  return `${HEADER}
+/// Registers the attestation document of a production enclave, as the chain would have at its time. Only the Sui CLI's
+/// VM can verify a document, so only \`sui move test\` runs this.
+#[test_only]
+module enclave::real_document_cli_tests;
+
+use enclave::enclave::{Self, Enclave, EnclaveConfig};
+use enclave::vectors;
+use std::unit_test::assert_eq;
+use sui::clock;
+use sui::nitro_attestation;
+use sui::test_scenario;
+
+public struct REAL_DOCUMENT_CLI_TESTS has drop {}
+
+/// Within the life time of the document's certificates.
+const NOW_MS: u64 = 1744684007462;
+const PCR0_AND_PCR1: vector<u8> =
+    x"cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2";
+const PCR2: vector<u8> =
+    x"21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a";
+
+#[test]
+fun registers_and_key_are_those_of_the_document() {
+    let mut scenario = test_scenario::begin(@0xA);
+    let mut clock = clock::create_for_testing(scenario.ctx());
+    clock.set_for_testing(NOW_MS);
+    let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(scenario.ctx());
+    cap.create_enclave_config(b"real".to_string(), PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2, scenario.ctx());
+
+    scenario.next_tx(@0xA);
+    let mut config = scenario.take_shared<EnclaveConfig<REAL_DOCUMENT_CLI_TESTS>>();
+    config.register_enclave(&cap, nitro_attestation::load_nitro_attestation(DOCUMENT, &clock));
+
+    scenario.next_tx(@0xA);
+    let enclave = scenario.take_shared<Enclave<REAL_DOCUMENT_CLI_TESTS>>();
+    assert_eq!(*enclave.pk(), vectors::public_key());
+
+    test_scenario::return_shared(enclave);
+    test_scenario::return_shared(config);
+    cap.destroy_cap_for_testing();
+    clock.destroy_for_testing();
+    scenario.end();
+}
+
+#[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
+fun another_image_is_refused() {
+    let mut ctx = tx_context::dummy();
+    let mut clock = clock::create_for_testing(&mut ctx);
+    clock.set_for_testing(NOW_MS);
+    let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(&mut ctx);
+    let mut config = cap.new_config_for_testing(&mut ctx);
+    config.register_enclave(&cap, nitro_attestation::load_nitro_attestation(DOCUMENT, &clock));
+    abort
+}
+
+const DOCUMENT: vector<u8> =
+    x"${document}";
+`;
+}
