@@ -1,0 +1,202 @@
+/**
+ * Reads an X.509 certificate (RFC 5280 section 4) into the few facts that the chain's rules need. It judges
+ * nothing but the form; `@peculiar/asn1-x509` knows the structure, and the DER rules that it lets pass are
+ * checked here.
+ */
+import { bytesToHex } from '@noble/curves/utils.js';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import {
+  type AlgorithmIdentifier,
+  BasicConstraints,
+  Certificate,
+  type Extension,
+  id_ce_basicConstraints,
+  id_ce_keyUsage,
+  KeyUsage,
+  KeyUsageFlags,
+  type Name,
+  Version,
+} from '@peculiar/asn1-x509';
+import type { Curve } from './ecdsa.ts';
+import { MalformedCertificateError } from './errors.ts';
+
+export interface ParsedCertificate {
+  /** The bytes of the certificate alone. */
+  readonly der: Uint8Array;
+  /** How many bytes followed it. */
+  readonly trailing: number;
+  /** DER of the signed part. */
+  readonly tbs: Uint8Array;
+  /** DER of the names, to be compared byte by byte (RFC 5280 section 7.1 allows more; AWS needs none of it). */
+  readonly issuer: Uint8Array;
+  readonly subject: Uint8Array;
+  /** The subject for people: `C=US, O=Amazon, …`. */
+  readonly subjectText: string;
+  /** Both ends belong to the validity (RFC 5280 section 4.1.2.5). */
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  /** The curve of an EC key; null for any other key. */
+  readonly curve: Curve | null;
+  /** The public key's bits: of an EC key, the point (SEC 1 section 2.3.3). */
+  readonly publicKey: Uint8Array;
+  /** OID of the signature's algorithm, next to the signature. */
+  readonly signatureAlgorithm: string;
+  /** Whether the signed part names the same algorithm (RFC 5280 section 4.1.1.2). */
+  readonly algorithmsAgree: boolean;
+  /** The signature's bits: for ECDSA, a DER sequence of r and s. */
+  readonly signature: Uint8Array;
+  readonly basicConstraints: { critical: boolean; ca: boolean; pathLength: number | null } | null;
+  readonly keyUsage: { digitalSignature: boolean; keyCertSign: boolean } | null;
+  /** OIDs of critical extensions other than the two above. */
+  readonly otherCritical: readonly string[];
+}
+
+const ID_EC_PUBLIC_KEY = '1.2.840.10045.2.1';
+/** By the DER of their OIDs, prime256v1 and secp384r1 (RFC 5480 section 2.1.1.1). */
+const CURVES = new Map<string, Curve>([
+  ['06082a8648ce3d030107', 'P-256'],
+  ['06052b81040022', 'P-384'],
+]);
+const ATTRIBUTE_NAMES: Readonly<Record<string, string>> = {
+  '2.5.4.3': 'CN',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+};
+
+/**
+ * @param bytes DER, with whatever follows it
+ * @param position where the certificate stands in its chain: 0 is the root
+ * @throws MalformedCertificateError
+ */
+export function parseCertificate(bytes: Uint8Array, position: number): ParsedCertificate {
+  try {
+    return read(bytes);
+  } catch (cause) {
+    if (cause instanceof NotDer) throw new MalformedCertificateError(position, cause.message);
+    throw new MalformedCertificateError(position, 'its structure can not be read', { cause });
+  }
+}
+
+class NotDer extends Error {}
+
+function read(bytes: Uint8Array): ParsedCertificate {
+  const der = bytes.slice(0, derEnd(bytes, 0, bytes.length, 0));
+  const certificate = AsnConvert.parse(der, Certificate);
+  const { tbsCertificate, tbsCertificateRaw } = certificate;
+  if (tbsCertificate.version !== Version.v3) throw new NotDer('its version is not 3');
+  if (tbsCertificateRaw === undefined) throw new NotDer('its signed part is missing');
+  const { subjectPublicKeyInfo, validity, signature } = tbsCertificate;
+  const extensions = byOid(tbsCertificate.extensions ?? []);
+  return {
+    der,
+    trailing: bytes.length - der.length,
+    tbs: new Uint8Array(tbsCertificateRaw),
+    issuer: new Uint8Array(AsnConvert.serialize(tbsCertificate.issuer)),
+    subject: new Uint8Array(AsnConvert.serialize(tbsCertificate.subject)),
+    subjectText: nameText(tbsCertificate.subject),
+    notBefore: time(validity.notBefore.getTime()),
+    notAfter: time(validity.notAfter.getTime()),
+    curve: namedCurve(subjectPublicKeyInfo.algorithm),
+    publicKey: new Uint8Array(subjectPublicKeyInfo.subjectPublicKey),
+    signatureAlgorithm: certificate.signatureAlgorithm.algorithm,
+    algorithmsAgree: certificate.signatureAlgorithm.isEqual(signature),
+    signature: new Uint8Array(certificate.signatureValue),
+    basicConstraints: basicConstraints(extensions.get(id_ce_basicConstraints)),
+    keyUsage: keyUsage(extensions.get(id_ce_keyUsage)),
+    otherCritical: [...extensions.values()]
+      .filter(
+        ({ critical, extnID }) => critical && extnID !== id_ce_basicConstraints && extnID !== id_ce_keyUsage,
+      )
+      .map(({ extnID }) => extnID),
+  };
+}
+
+const CONSTRUCTED = 0x20;
+/** Deeper than any certificate nests; bounds the recursion on hostile input. */
+const MAX_DEPTH = 32;
+
+/**
+ * The end of the DER element that starts at `start`, all elements within it checked: one-byte tags,
+ * definite and minimal lengths, constructed elements filled exactly (X.690 sections 10.1 and 8.1.3).
+ */
+function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number): number {
+  const tag = byteAt(bytes, start, limit);
+  if ((tag & 0x1f) === 0x1f) throw new NotDer('it has a tag of several bytes');
+  const first = byteAt(bytes, start + 1, limit);
+  let content = start + 2;
+  let length = first;
+  if (first >= 0x80) {
+    const count = first & 0x7f;
+    if (count === 0 || count > 2) throw new NotDer('it has an indefinite or oversized length');
+    length = 0;
+    for (let i = 0; i < count; i++) length = (length << 8) | byteAt(bytes, content + i, limit);
+    if (length < (count === 1 ? 0x80 : 0x100)) throw new NotDer('it has a length in more bytes than needed');
+    content += count;
+  }
+  const end = content + length;
+  if (end > limit) throw new NotDer('an element is longer than what holds it');
+  if ((tag & CONSTRUCTED) !== 0) {
+    if (depth >= MAX_DEPTH) throw new NotDer('it nests too deeply');
+    let next = content;
+    while (next < end) next = derEnd(bytes, next, end, depth + 1);
+  }
+  return end;
+}
+
+function byteAt(bytes: Uint8Array, index: number, limit: number): number {
+  const byte = index < limit ? bytes[index] : undefined;
+  if (byte === undefined) throw new NotDer('it ends in the middle of an element');
+  return byte;
+}
+
+/** RFC 5280 section 4.2: no extension may stand twice. */
+function byOid(extensions: readonly Extension[]): Map<string, Extension> {
+  const map = new Map(extensions.map((extension) => [extension.extnID, extension]));
+  if (map.size !== extensions.length) throw new NotDer('it has an extension twice');
+  return map;
+}
+
+function basicConstraints(extension: Extension | undefined): ParsedCertificate['basicConstraints'] {
+  if (extension === undefined) return null;
+  const { cA, pathLenConstraint } = AsnConvert.parse(exact(extension), BasicConstraints);
+  return { critical: extension.critical, ca: cA, pathLength: pathLenConstraint ?? null };
+}
+
+function keyUsage(extension: Extension | undefined): ParsedCertificate['keyUsage'] {
+  if (extension === undefined) return null;
+  const flags = AsnConvert.parse(exact(extension), KeyUsage).toNumber();
+  return {
+    digitalSignature: (flags & KeyUsageFlags.digitalSignature) !== 0,
+    keyCertSign: (flags & KeyUsageFlags.keyCertSign) !== 0,
+  };
+}
+
+/** The extension's value, which must be one DER element and nothing more. */
+function exact(extension: Extension): ArrayBuffer {
+  const { buffer } = extension.extnValue;
+  const value = new Uint8Array(buffer);
+  if (derEnd(value, 0, value.length, 0) !== value.length) {
+    throw new NotDer(`bytes follow the value of its extension ${extension.extnID}`);
+  }
+  return buffer;
+}
+
+function time(date: Date): Date {
+  if (Number.isNaN(date.getTime())) throw new NotDer('its validity holds no date');
+  return date;
+}
+
+function namedCurve({ algorithm, parameters }: AlgorithmIdentifier): Curve | null {
+  if (algorithm !== ID_EC_PUBLIC_KEY || !parameters) return null;
+  return CURVES.get(bytesToHex(new Uint8Array(parameters))) ?? null;
+}
+
+function nameText(name: Name): string {
+  return name
+    .flatMap((relative) => [...relative])
+    .map(({ type, value }) => `${ATTRIBUTE_NAMES[type] ?? type}=${value.toString()}`)
+    .join(', ');
+}

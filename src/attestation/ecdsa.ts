@@ -1,0 +1,89 @@
+/**
+ * ECDSA verification (FIPS 186-5 section 6.4) by Web Crypto, or by `@noble/curves` where a page has no
+ * `crypto.subtle` because it was loaded over plain http.
+ *
+ * Neither path asks for low-s signatures: most of AWS's are not.
+ */
+import { p256, p384 } from '@noble/curves/nist.js';
+import { bytesToNumberBE } from '@noble/curves/utils.js';
+import { sha256, sha384 } from '@noble/hashes/sha2.js';
+
+export type Curve = 'P-256' | 'P-384';
+export type Hash = 'SHA-256' | 'SHA-384';
+
+const NOBLE_CURVES = { 'P-256': p256, 'P-384': p384 } as const;
+const NOBLE_HASHES = { 'SHA-256': sha256, 'SHA-384': sha384 } as const;
+
+export interface EcdsaInput {
+  readonly curve: Curve;
+  readonly hash: Hash;
+  /** The uncompressed point, 0x04 ‖ x ‖ y (SEC 1 section 2.3.3). */
+  readonly publicKey: Uint8Array;
+  /** r ‖ s, each as long as the curve's order, big-endian. */
+  readonly signature: Uint8Array;
+  readonly message: Uint8Array;
+}
+
+/** Whether the signature holds. A point off the curve or an r or s out of range is a signature that does not. */
+export async function verifyEcdsa(input: EcdsaInput): Promise<boolean> {
+  // Absent on pages without a secure context, whatever the DOM's types say.
+  const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;
+  return subtle === undefined ? verifyByNoble(input) : verifyBySubtle(subtle, input);
+}
+
+async function verifyBySubtle(subtle: SubtleCrypto, input: EcdsaInput): Promise<boolean> {
+  let key: CryptoKey;
+  try {
+    key = await subtle.importKey(
+      'raw',
+      owned(input.publicKey),
+      { name: 'ECDSA', namedCurve: input.curve },
+      false,
+      ['verify'],
+    );
+  } catch {
+    return false;
+  }
+  return await subtle.verify(
+    { name: 'ECDSA', hash: input.hash },
+    key,
+    owned(input.signature),
+    owned(input.message),
+  );
+}
+
+function verifyByNoble({ curve, hash, publicKey, signature, message }: EcdsaInput): boolean {
+  try {
+    return NOBLE_CURVES[curve].verify(signature, NOBLE_HASHES[hash](message), publicKey, {
+      prehash: false,
+      lowS: false,
+      format: 'compact',
+    });
+  } catch {
+    return false;
+  }
+}
+
+/** Web Crypto's types take no view of a shared buffer. */
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes);
+}
+
+/** r ‖ s of a DER Ecdsa-Sig-Value (RFC 3279 section 2.2.3), or null when it is none or out of range. */
+export function signatureFromDer(curve: Curve, der: Uint8Array): Uint8Array | null {
+  try {
+    return NOBLE_CURVES[curve].Signature.fromBytes(der, 'der').toBytes('compact');
+  } catch {
+    return null;
+  }
+}
+
+/** Which half of a raw P-384 signature is not in 1 to n - 1, if one is. */
+export function partOutOfRange(signature: Uint8Array): 'r' | 's' | null {
+  const inRange = (part: Uint8Array) => {
+    const value = bytesToNumberBE(part);
+    return value > 0n && value < p384.Point.Fn.ORDER;
+  };
+  if (!inRange(signature.subarray(0, 48))) return 'r';
+  return inRange(signature.subarray(48)) ? null : 's';
+}

@@ -1,0 +1,63 @@
+/** The measurements of an enclave image, as its build prints them. */
+import { InvalidPolicyError } from './errors.ts';
+
+/** Registers 0 to 2 of one image: SHA-384 values, 96 hexadecimal digits each. */
+export interface Image {
+  /** Kernel, command line and all ramdisks. */
+  readonly pcr0: string;
+  /** Kernel, command line and the first ramdisk. */
+  readonly pcr1: string;
+  /** The remaining ramdisks. */
+  readonly pcr2: string;
+}
+
+const VALUE = /^[0-9a-f]{96}$/;
+
+/**
+ * Reads `out/nitro.pcrs`: one line a register, `<hex> PCR0` to `<hex> PCR2`, each once.
+ *
+ * @throws InvalidPolicyError
+ */
+export function parsePcrs(text: string): Image {
+  const values = new Map<string, string>();
+  for (const line of text.split('\n').map((raw) => raw.trim())) {
+    if (line === '') continue;
+    const [, value, register] = /^([0-9a-fA-F]{96})\s+PCR([0-2])$/.exec(line) ?? [];
+    if (value === undefined || register === undefined) {
+      throw new InvalidPolicyError(
+        `a line of the PCR file is not "<96 hexadecimal digits> PCR0", PCR1 or PCR2: ${JSON.stringify(line.slice(0, 120))}`,
+      );
+    }
+    if (values.has(register)) throw new InvalidPolicyError(`the PCR file names PCR${register} twice`);
+    values.set(register, value);
+  }
+  const [pcr0, pcr1, pcr2] = ['0', '1', '2'].map((register) => values.get(register));
+  if (pcr0 === undefined || pcr1 === undefined || pcr2 === undefined) {
+    throw new InvalidPolicyError('the PCR file must name PCR0, PCR1 and PCR2');
+  }
+  return checkImage({ pcr0, pcr1, pcr2 });
+}
+
+/**
+ * The image in lower case.
+ *
+ * @throws InvalidPolicyError when a register is no SHA-384 value, or zero: only a debug enclave measures zeros
+ */
+export function checkImage(image: Image): Image {
+  if (typeof image !== 'object' || image === null) {
+    throw new InvalidPolicyError('an accepted image is an object with pcr0, pcr1 and pcr2');
+  }
+  const register = (name: keyof Image) => {
+    const value = typeof image[name] === 'string' ? image[name].toLowerCase() : '';
+    if (!VALUE.test(value)) {
+      throw new InvalidPolicyError(`${name} of an accepted image must be a text of 96 hexadecimal digits`);
+    }
+    if (/^0+$/.test(value)) {
+      throw new InvalidPolicyError(
+        `${name} of an accepted image is zero: that is what debug enclaves measure, whatever they run`,
+      );
+    }
+    return value;
+  };
+  return { pcr0: register('pcr0'), pcr1: register('pcr1'), pcr2: register('pcr2') };
+}
