@@ -1,0 +1,105 @@
+/** The policy: rules 36 to 41. */
+import { type Case, toHex } from './case.ts';
+import { AT, documentWith, IMAGE, made, PUBLIC_KEY, registers } from './made.ts';
+
+const OTHER_IMAGE = { pcr0: 'aa'.repeat(48), pcr1: 'bb'.repeat(48), pcr2: 'cc'.repeat(48) };
+const NONCE = new Uint8Array(32).fill(3);
+const USER_DATA = new Uint8Array(5).fill(4);
+const FULL = documentWith({ nonce: NONCE, user_data: USER_DATA });
+const DEBUG = documentWith({
+  pcrs: new Map([...registers()].map(([index, value]) => [index, index < 3 ? new Uint8Array(48) : value])),
+});
+
+function asked(name: string, policy: Partial<Case['policy']>, code: string | null, document = FULL): Case {
+  return made(name, document, { policy: { images: [IMAGE], ...policy }, code });
+}
+
+export const policyCases: Case[] = [
+  asked(
+    'everything that a policy can ask',
+    {
+      publicKey: toHex(PUBLIC_KEY),
+      nonce: toHex(NONCE),
+      userData: toHex(USER_DATA),
+      maxAgeMs: 0,
+    },
+    null,
+  ),
+  asked('one of several images', { images: [OTHER_IMAGE, IMAGE] }, null),
+  asked('an image in capital letters', { images: [{ ...IMAGE, pcr0: IMAGE.pcr0.toUpperCase() }] }, null),
+  asked(
+    'none of several images',
+    { images: [OTHER_IMAGE, { ...IMAGE, pcr2: OTHER_IMAGE.pcr2 }] },
+    'POLICY_PCRS',
+  ),
+  asked(
+    'an image of which register 0 alone matches',
+    { images: [{ ...OTHER_IMAGE, pcr0: IMAGE.pcr0 }] },
+    'POLICY_PCRS',
+  ),
+  asked(
+    'registers mixed from two images',
+    {
+      images: [
+        { ...IMAGE, pcr0: OTHER_IMAGE.pcr0 },
+        { ...OTHER_IMAGE, pcr0: IMAGE.pcr0 },
+      ],
+    },
+    'POLICY_PCRS',
+  ),
+  asked(
+    'an image whose registers 0 and 1 are swapped',
+    { images: [{ ...IMAGE, pcr0: IMAGE.pcr1, pcr1: IMAGE.pcr0 }] },
+    'POLICY_PCRS',
+  ),
+  made(
+    'a document without register 1',
+    documentWith({ pcrs: new Map([...registers()].filter(([index]) => index !== 1)) }),
+    {
+      code: 'POLICY_PCRS',
+      abort: 3,
+    },
+  ),
+  made(
+    'a register 0 of 64 bytes that starts like the expected one',
+    documentWith({
+      pcrs: new Map([
+        ...registers(),
+        [0, new Uint8Array([...(registers().get(0) ?? []), ...new Uint8Array(16)])],
+      ]),
+    }),
+    { code: 'POLICY_PCRS' },
+  ),
+  asked('a debug enclave', {}, 'POLICY_DEBUG', DEBUG),
+  asked('a debug enclave, allowed', { allowDebug: true }, null, DEBUG),
+  asked('a debug enclave, forbidden', { allowDebug: false }, 'POLICY_DEBUG', DEBUG),
+  asked(
+    'another image, with debug enclaves allowed',
+    { allowDebug: true, images: [OTHER_IMAGE] },
+    'POLICY_PCRS',
+  ),
+  made(
+    'only register 0 zero, with debug enclaves allowed',
+    documentWith({ pcrs: new Map([...registers(), [0, new Uint8Array(48)]]) }),
+    {
+      policy: { images: [IMAGE], allowDebug: true },
+      code: 'POLICY_PCRS',
+    },
+  ),
+  asked('another public key', { publicKey: '08'.repeat(32) }, 'POLICY_PUBLIC_KEY'),
+  asked('a public key that is longer', { publicKey: `${toHex(PUBLIC_KEY)}07` }, 'POLICY_PUBLIC_KEY'),
+  asked(
+    'a public key, where the document has none',
+    { publicKey: '07' },
+    'POLICY_PUBLIC_KEY',
+    documentWith({ public_key: null }),
+  ),
+  asked('another nonce', { nonce: '03'.repeat(31) }, 'POLICY_NONCE'),
+  asked('a nonce, where the document has none', { nonce: '03' }, 'POLICY_NONCE', documentWith({})),
+  asked('other user data', { userData: '05' }, 'POLICY_USER_DATA'),
+  asked('user data, where the document has none', { userData: '04' }, 'POLICY_USER_DATA', documentWith({})),
+  { ...asked('a document as old as allowed', { maxAgeMs: 5000 }, null), at: AT + 5000 },
+  { ...asked('a document older than allowed', { maxAgeMs: 5000 }, 'POLICY_TOO_OLD'), at: AT + 5001 },
+  { ...asked('a document as far ahead as allowed', { maxAgeMs: 5000 }, null), at: AT - 5000 },
+  { ...asked('a document from the future', { maxAgeMs: 5000 }, 'POLICY_FROM_FUTURE'), at: AT - 5001 },
+];
