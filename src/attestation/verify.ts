@@ -62,12 +62,12 @@ export async function verifyAttestation(
   bytes: Uint8Array,
   options: VerifyOptions,
 ): Promise<VerifiedAttestation> {
-  const { now, policy, roots } = checkOptions(options); // [21]
-  const document = decodeAttestation(bytes); // [1] to [20]
-  const chain = checkChain([...document.cabundle, document.certificate], roots, now); // [22] to [32]
-  await checkChainSignatures(chain); // [33]
-  await checkSignature(document, chain); // [34] [35]
-  const result = applyPolicy(document, policy, now); // [36] to [41]
+  const { now, policy, roots } = checkOptions(options); // rule 21
+  const document = decodeAttestation(bytes); // rules 1 to 20
+  const chain = checkChain([...document.cabundle, document.certificate], roots, now); // rules 22 to 32
+  await checkChainSignatures(chain); // rule 33
+  await checkSignature(document, chain); // rules 34 and 35
+  const result = applyPolicy(document, policy, now); // rules 36 to 41
   return {
     ...result,
     document,
@@ -94,7 +94,7 @@ function checkOptions(options: VerifyOptions) {
   if (!Array.isArray(roots) || roots.length === 0 || !roots.every((root) => root instanceof Uint8Array)) {
     throw new InvalidPolicyError('"roots" must be an array of at least one certificate in DER (Uint8Array)');
   }
-  return { now: milliseconds(options.now), policy: checkPolicy(options.policy), roots };
+  return { now: milliseconds(options.now), policy: checkPolicy(options.policy), roots }; // [21]
 }
 
 /** @throws InvalidPolicyError when `time` is no date that JavaScript can tell, from 1970 on */
