@@ -1,0 +1,75 @@
+/** Reads the answers of an enclave's endpoints, member by member. */
+import { hexToBytes } from '@noble/curves/utils.js';
+import type { SignedType } from '../signing/intent.ts';
+import { IntentMismatchError, MalformedAnswerError } from './errors.ts';
+
+/** An answer of `/process_data`, and the bytes whose signature it claims to bring. Not verified yet. */
+export interface ReceivedAnswer<Data> {
+  readonly data: Data;
+  readonly intent: number;
+  readonly timestampMs: bigint;
+  /** 64 bytes. */
+  readonly signature: Uint8Array;
+  /** BCS of the intent message, rebuilt from the answer. */
+  readonly signedBytes: Uint8Array;
+}
+
+const SIGNATURE_SIZE = 64;
+const ENDPOINT = 'process_data';
+
+/**
+ * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`; a u64 may come as decimal text.
+ *
+ * @throws MalformedAnswerError, IntentMismatchError
+ */
+export function readAnswer<Data, Input>(
+  answer: unknown,
+  schema: SignedType<Data, Input>,
+): ReceivedAnswer<Data> {
+  const { response, signature } = members(ENDPOINT, answer, 'response', 'signature');
+  const { intent, timestamp_ms, data } = members(ENDPOINT, response, 'intent', 'timestamp_ms', 'data');
+  if (typeof intent !== 'number') throw new MalformedAnswerError(ENDPOINT, '"intent" is no number');
+  if (intent !== schema.intent) throw new IntentMismatchError(intent, schema.intent);
+  const signatureBytes = hex(ENDPOINT, 'signature', signature);
+  if (signatureBytes.length !== SIGNATURE_SIZE) {
+    throw new MalformedAnswerError(ENDPOINT, `"signature" has ${signatureBytes.length} bytes, not 64`);
+  }
+  const signedBytes = serialize(schema, { intent, timestamp_ms, payload: data });
+  // Read back: members of the answer that the schema does not know are not signed, and do not come through.
+  const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
+  return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes };
+}
+
+/** The document in `{"attestation": hex}`. */
+export function readAttestation(answer: unknown): Uint8Array {
+  const endpoint = 'get_attestation';
+  return hex(endpoint, 'attestation', members(endpoint, answer, 'attestation')['attestation']);
+}
+
+function serialize<Data, Input>(schema: SignedType<Data, Input>, message: unknown): Uint8Array {
+  try {
+    // The schema itself refuses what is not of its types.
+    return schema.message.serialize(message as Parameters<typeof schema.message.serialize>[0]).toBytes();
+  } catch (cause) {
+    throw new MalformedAnswerError(ENDPOINT, `its data is no ${schema.payload.name}`, { cause });
+  }
+}
+
+function members<Name extends string>(
+  endpoint: string,
+  value: unknown,
+  ...names: Name[]
+): Record<Name, unknown> {
+  const missing = names.find(
+    (name) => typeof value !== 'object' || value === null || !Object.hasOwn(value, name),
+  );
+  if (missing !== undefined) throw new MalformedAnswerError(endpoint, `"${missing}" is missing`);
+  return value as Record<Name, unknown>;
+}
+
+function hex(endpoint: string, name: string, value: unknown): Uint8Array {
+  if (typeof value !== 'string' || !/^([0-9a-f]{2})*$/i.test(value)) {
+    throw new MalformedAnswerError(endpoint, `"${name}" is no hexadecimal text`);
+  }
+  return hexToBytes(value);
+}

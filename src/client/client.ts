@@ -1,0 +1,203 @@
+import { bytesToHex } from '@noble/curves/utils.js';
+import {
+  type AttestationPolicy,
+  InvalidPolicyError,
+  type VerifiedAttestation,
+  verifyAttestation,
+} from '../attestation/index.ts';
+import { checkPolicy } from '../attestation/policy.ts';
+import type { SignedType } from '../signing/intent.ts';
+import { type ReceivedAnswer, readAnswer, readAttestation } from './answer.ts';
+import { verifyEd25519 } from './ed25519.ts';
+import { AnswerSignatureError, AttestedKeyError, InvalidClientOptionError } from './errors.ts';
+import { type Http, requestJson } from './http.ts';
+
+export interface EnclaveClientOptions {
+  /**
+   * What the enclave must be. The nonce is the client's own; name `publicKey` to accept one key only, such as
+   * the one that is registered on the chain.
+   */
+  readonly policy: Omit<AttestationPolicy, 'nonce'>;
+  /** DER of the roots to trust in place of AWS's: for development. */
+  readonly roots?: readonly Uint8Array[];
+  /** How long an attested key is used before the enclave is attested again: an hour unless told. */
+  readonly pinMaxAgeMs?: number;
+  /** For one request: 10 seconds unless told. */
+  readonly timeoutMs?: number;
+  /** The clock, in milliseconds since 1970. */
+  readonly now?: () => number;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/** An answer that the attested key signed. */
+export interface VerifiedAnswer<Data> {
+  /** What was signed, read back from its bytes: nothing in it is unsigned. */
+  readonly data: Data;
+  readonly intent: number;
+  /** Milliseconds since 1970: of the data itself, as the application gave it. */
+  readonly timestampMs: bigint;
+  /** 64 bytes, as a contract takes it. */
+  readonly signature: Uint8Array;
+  /** The attested key that signed, 32 bytes. */
+  readonly publicKey: Uint8Array;
+}
+
+/** A key that an enclave was attested with. */
+interface Pin {
+  readonly publicKey: Uint8Array;
+  readonly attestation: VerifiedAttestation;
+  readonly at: number;
+}
+
+const NONCE_SIZE = 32;
+const ED25519_KEY_SIZE = 32;
+const HOUR = 3_600_000;
+const OPTION_KEYS: readonly string[] = ['policy', 'roots', 'pinMaxAgeMs', 'timeoutMs', 'now', 'fetch'];
+
+/**
+ * Talks to an enclave and believes it only as far as it is attested: the key comes from a document that
+ * answers a fresh random nonce and meets the policy, and every answer must be signed by that key.
+ *
+ * Exported as `sui-enclave/client`.
+ *
+ * @example
+ * const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
+ * const client = new EnclaveClient('https://weather.example', { policy: { images: [image] } });
+ * const { data, signature } = await client.processData({ location: 'San Francisco' }, WeatherResponse);
+ */
+export class EnclaveClient {
+  readonly #http: Http;
+  readonly #policy: AttestationPolicy;
+  readonly #roots: readonly Uint8Array[] | undefined;
+  readonly #pinMaxAgeMs: number;
+  readonly #now: () => number;
+  #pin: Pin | undefined;
+  #attesting: Promise<Pin> | undefined;
+
+  /**
+   * @param url where the enclave's endpoints are; a path is kept, a query is not
+   * @throws InvalidPolicyError, InvalidClientOptionError
+   */
+  constructor(url: string | URL, options: EnclaveClientOptions) {
+    const unknown = Object.keys(options ?? {}).find((key) => !OPTION_KEYS.includes(key));
+    if (unknown !== undefined) {
+      throw new InvalidClientOptionError(
+        `there is no option "${unknown}"; there are: ${OPTION_KEYS.join(', ')}`,
+      );
+    }
+    this.#policy = checkPolicy(options?.policy);
+    if ('nonce' in this.#policy) {
+      throw new InvalidPolicyError('the client makes a fresh nonce for each attestation: leave "nonce" out');
+    }
+    this.#roots = options.roots;
+    this.#pinMaxAgeMs = duration('pinMaxAgeMs', options.pinMaxAgeMs ?? HOUR);
+    this.#now = options.now ?? Date.now;
+    this.#http = {
+      base: baseUrl(url),
+      // Called as a method of the client, a browser's fetch would refuse to work.
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      timeoutMs: duration('timeoutMs', options.timeoutMs ?? 10_000),
+    };
+  }
+
+  /**
+   * Attests the enclave now, whatever is known of it, and pins its key.
+   *
+   * @throws ClientError when there is no document, AttestationError when it can't be trusted: then no key is
+   *   pinned any more
+   */
+  async attest(): Promise<VerifiedAttestation> {
+    this.#pin = undefined;
+    return (await this.#freshPin()).attestation;
+  }
+
+  /**
+   * Sends `payload` to the enclave and returns what it signed.
+   *
+   * A key that was attested too long ago, or that did not sign the answer because the enclave was started
+   * anew, is attested again first; the answer stands only under the key of that attestation.
+   *
+   * @param payload what the application's endpoint takes, as JSON
+   * @param schema the type that the application signs: the bytes are rebuilt with it
+   * @throws ClientError, AttestationError
+   */
+  async processData<Data, Input>(
+    payload: unknown,
+    schema: SignedType<Data, Input>,
+  ): Promise<VerifiedAnswer<Data>> {
+    const pin = await this.#validPin();
+    const answer = readAnswer(await requestJson(this.#http, 'process_data', { payload }), schema);
+    if (await isSignedBy(pin, answer)) return verified(answer, pin);
+    // Another call may have attested the enclave since.
+    if (this.#pin === pin) this.#pin = undefined;
+    const newPin = await this.#validPin();
+    if (await isSignedBy(newPin, answer)) return verified(answer, newPin);
+    throw new AnswerSignatureError();
+  }
+
+  async #validPin(): Promise<Pin> {
+    if (this.#pin !== undefined) {
+      const age = this.#now() - this.#pin.at;
+      // A clock that was set back tells nothing about age.
+      if (age >= 0 && age <= this.#pinMaxAgeMs) return this.#pin;
+    }
+    return await this.#freshPin();
+  }
+
+  /** Calls that need a pin at the same time share one attestation. */
+  async #freshPin(): Promise<Pin> {
+    this.#attesting ??= this.#attestOnce().finally(() => {
+      this.#attesting = undefined;
+    });
+    return await this.#attesting;
+  }
+
+  async #attestOnce(): Promise<Pin> {
+    this.#pin = undefined;
+    const nonce = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE));
+    const answer = await requestJson(this.#http, `get_attestation?nonce=${bytesToHex(nonce)}`);
+    const at = this.#now();
+    const attestation = await verifyAttestation(readAttestation(answer), {
+      now: at,
+      policy: { ...this.#policy, nonce },
+      ...(this.#roots && { roots: this.#roots }),
+    });
+    const { publicKey } = attestation.document;
+    if (publicKey?.length !== ED25519_KEY_SIZE) throw new AttestedKeyError();
+    this.#pin = { publicKey, attestation, at };
+    return this.#pin;
+  }
+}
+
+async function isSignedBy(pin: Pin, { signature, signedBytes }: ReceivedAnswer<unknown>): Promise<boolean> {
+  return await verifyEd25519(pin.publicKey, signature, signedBytes);
+}
+
+function verified<Data>(answer: ReceivedAnswer<Data>, { publicKey }: Pin): VerifiedAnswer<Data> {
+  const { data, intent, timestampMs, signature } = answer;
+  return { data, intent, timestampMs, signature, publicKey: publicKey.slice() };
+}
+
+function duration(name: string, value: unknown): number {
+  // The longest time that a timer can be set to (WHATWG HTML, "Timers").
+  if (typeof value !== 'number' || !(value > 0) || value > 2_147_483_647) {
+    throw new InvalidClientOptionError(`"${name}" must be a number of milliseconds from 1 to 2147483647`);
+  }
+  return value;
+}
+
+function baseUrl(url: string | URL): URL {
+  let base: URL;
+  try {
+    base = new URL(url);
+  } catch (cause) {
+    throw new InvalidClientOptionError('the URL of the enclave can not be read', { cause });
+  }
+  if (!/^https?:$/.test(base.protocol) || base.username !== '' || base.password !== '') {
+    throw new InvalidClientOptionError('the URL of the enclave must be http or https, without a user name');
+  }
+  base.search = '';
+  base.hash = '';
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  return base;
+}
