@@ -6,12 +6,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
+  dumpMovePackage,
   GitHubMovePackageFetcher,
   initMovePackageBuilder,
   type MovePackageFetcher,
   testMovePackage,
 } from '@zktx.io/sui-move-builder/full';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError, EnclaveError } from '../../src/errors.ts';
+
+/** The compiler refuses a package. */
+export class MoveError extends EnclaveError {
+  readonly code = 'MOVE';
+}
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STAND_IN = join(ROOT, 'test/move/framework');
@@ -114,7 +120,8 @@ class LocalPackages implements MovePackageFetcher {
 
   async fetchLocal(path: string): Promise<Record<string, string>> {
     const name = basename(path);
-    if (path !== `../${name}`) throw new Error(`a local dependency must be ../<package of move/>, not ${path}`);
+    if (path !== `../${name}`)
+      throw new Error(`a local dependency must be ../<package of move/>, not ${path}`);
     return withoutTests(readPackage(packageDir(name)));
   }
 }
@@ -142,6 +149,36 @@ function readPackage(dir: string): Record<string, string> {
 /** What a package looks like to those that depend on it. */
 function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
+}
+
+export interface Build {
+  /** Bytecode of the modules in base64. */
+  readonly modules: readonly string[];
+  /** Ids of the packages that it links to. */
+  readonly dependencies: readonly string[];
+  /** What the compiler and its lints say; empty when they say nothing. */
+  readonly warnings: string;
+}
+
+/**
+ * Compiles a package as `sui move build` does, every lint on. Dependencies that are not published count as
+ * part of it.
+ *
+ * @throws MoveError with the compiler's message.
+ */
+export async function buildPackage(name: string, framework: Framework): Promise<Build> {
+  await initMovePackageBuilder();
+  const result = await dumpMovePackage({
+    files: readPackage(packageDir(name)),
+    fetcher: framework.fetcher,
+    network: 'testnet',
+    lintFlag: 'all',
+    ansiColor: false,
+    withUnpublishedDependencies: true,
+  });
+  if ('error' in result) throw new MoveError(`move/${name} does not compile:\n${result.error}`);
+  const { modules, dependencies, warnings = '' } = result;
+  return { modules, dependencies, warnings };
 }
 
 /** Tests that call a native which the WebAssembly VM does not have: `sui move test` runs them. */

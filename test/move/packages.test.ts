@@ -1,16 +1,129 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { frameworkOf, packageNames, testPackage } from '../../scripts/move/packages.ts';
+import { buildPackage, frameworkOf, packageNames, testPackage } from '../../scripts/move/packages.ts';
 import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 
 const framework = frameworkOf(process.env);
 
-/** Public functions, and errors, of a Move module. */
-describe('the Move modules generated from test/vectors', () => {
+const MOVE = new URL('../../move/', import.meta.url);
+
+function read(path: string): string {
+  return readFileSync(new URL(path, MOVE), 'utf8');
+}
+
+function names(source: string, pattern: RegExp): string[] {
+  return [...source.matchAll(pattern)].map(([, name]) => name ?? '');
+}
+
+const TESTS = packageNames()
+  .flatMap((name) => readdirSync(new URL(`${name}/tests/`, MOVE)).map((file) => `${name}/tests/${file}`))
+  .map(read)
+  .join('\n');
+
+describe('the Move modules that are generated from test/vectors', () => {
   test.each([
     ['enclave/tests/vectors.move', enclaveVectors],
     ['enclave/tests/real_document_cli_tests.move', realDocumentTests],
     ['weather/tests/vectors.move', weatherVectors],
-  ])('move/%s is up to date', async (path, generate) => {
-    await expect(generate()).toMatchFileSnapshot(`../../move/${path}`);
+  ])('move/%s is as it would be generated now', async (path, generate) => {
+    await expect(generate()).toMatchFileSnapshot(fileURLToPath(new URL(path, MOVE)));
+  });
+});
+
+describe.each(packageNames())('move/%s', (name) => {
+  test('compiles without a warning', async () => {
+    const build = await buildPackage(name, framework);
+    expect(build.warnings).toBe('');
+    expect(build.modules).not.toHaveLength(0);
+  });
+
+  test('passes its unit tests', async () => {
+    const run = await testPackage(name, framework);
+    expect(run.output).toMatch(/Test result: OK\. Total tests: [1-9]/);
+    expect(run.passed, run.output).toBe(true);
+  });
+});
+
+describe.each(['enclave/sources/enclave.move', 'enclave/sources/pcrs.move', 'weather/sources/weather.move'])(
+  'move/%s',
+  (path) => {
+    const source = read(path);
+
+    test.each(names(source, /^public(?:\(package\))? fun (\w+)/gm))('%s is called by a test', (fun) => {
+      expect(new RegExp(`[.:]${fun}(<[^(]*>)?\\(`).test(TESTS)).toBe(true);
+    });
+
+    test('has a doc comment on every public item', () => {
+      const before = names(source, /^(.*)\n(?=public )/gm);
+      expect(before.length).toBeGreaterThan(3);
+      for (const line of before) expect(line).toMatch(/^\/\/\/ /);
+    });
+  },
+);
+
+test.each(['enclave', 'pcrs'])('every error of the module %s is provoked by a test', (module) => {
+  const source = read(`enclave/sources/${module}.move`);
+  const errors = new Set(names(source, /^const (E[A-Z]\w+): vector<u8>/gm));
+  expect(errors.size).toBeGreaterThan(2);
+  const provoked = names(TESTS, new RegExp(`expected_failure\\(abort_code = ${module}::(\\w+)\\)`, 'g'));
+  expect(new Set(provoked)).toEqual(errors);
+});
+
+describe('the runner', () => {
+  const failing = '#[test_only] module enclave::failing; #[test] fun it_fails() { abort 3 }';
+
+  test('fails when one test fails', async () => {
+    const run = await testPackage('enclave', framework, { extra: { 'tests/failing.move': failing } });
+    expect(run.passed).toBe(false);
+    expect(run.output).toContain('[ FAIL    ] enclave::failing::it_fails');
+    expect(run.output).toContain('failed: 1');
+  });
+
+  test('fails when a test does not compile', async () => {
+    const run = await testPackage('enclave', framework, { extra: { 'tests/failing.move': 'module' } });
+    expect(run).toMatchObject({ passed: false, output: expect.stringContaining('tests/failing.move') });
+  });
+
+  test('names the tests of a real attestation document as left out', async () => {
+    const run = await testPackage('enclave', framework);
+    expect(run.leftOut).toEqual(['tests/real_document_cli_tests.move']);
+  });
+
+  test('has no verifier of attestation documents: those tests compile and end at its call', async () => {
+    const run = await testPackage('enclave', framework, { withCliTests: true });
+    expect(run.output.match(/\[ FAIL {4}\] \S+/g)).toEqual([
+      '[ FAIL    ] enclave::real_document_cli_tests::another_image_is_refused',
+      '[ FAIL    ] enclave::real_document_cli_tests::registers_and_key_are_those_of_the_document',
+    ]);
+    expect(
+      run.output.match(/aborted with code 0 originating in the module sui::nitro_attestation/g),
+    ).toHaveLength(2);
+  });
+});
+
+describe('the choice of a framework', () => {
+  test('is the stand-in by default, and says so', () => {
+    expect(frameworkOf({})).toMatchObject({
+      isStandIn: true,
+      description: expect.stringContaining('a stand-in for the interface'),
+    });
+  });
+
+  test('SUI_FRAMEWORK_DIR does not make a framework of the stand-in', () => {
+    const dir = fileURLToPath(new URL('./framework', import.meta.url));
+    expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStandIn).toBe(true);
+  });
+
+  test('FRAMEWORK=fetch has it fetched', () => {
+    expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStandIn).toBe(false);
+  });
+
+  test.each([
+    [{ SUI_FRAMEWORK_DIR: '/nowhere' }, 'SUI_FRAMEWORK_DIR=/nowhere: there is no move-stdlib/Move.toml'],
+    [{ FRAMEWORK: 'real' }, 'FRAMEWORK must be fetch, or not set'],
+    [{ FRAMEWORK: 'fetch', SUI_FRAMEWORK_DIR: '/nowhere' }, 'not both'],
+  ])('%j is refused', (env, message) => {
+    expect(() => frameworkOf(env)).toThrow(message);
   });
 });

@@ -1,16 +1,15 @@
 /// Which AWS Nitro Enclaves a contract trusts, and what they sign.
 ///
-/// An `EnclaveConfig` says what may run: the registers PCR0 to PCR2 of an image, under a version that grows each time
-/// they change. An `Enclave` is one running instance of that image, known by the public key that it attested. Whoever
-/// holds the `EnclaveCap` decides on both; everyone else can only read them, verify with them, and clear away
-/// enclaves of older versions.
+/// An `EnclaveConfig` says which image may run, by its registers PCR0 to PCR2, under a version that grows when they
+/// change. An `Enclave` is a running instance of that image, known by the public key that it attested. Whoever holds
+/// the `EnclaveCap` decides on both; everyone else reads them, verifies with them and clears away stale enclaves.
 ///
-/// Contracts verify an answer with `assert_signed`. It makes an answer a statement about the world, not a command: as
-/// long as it is fresh, anyone may submit it, and more than once. Where an answer triggers something that must happen
-/// once, or for one account only, have the enclave sign a nonce of the request or the sender's address as part of the
-/// payload, and check it.
+/// Contracts verify an answer with `assert_signed`. An answer is a statement, not a command: while it is fresh, anyone
+/// may submit it, and more than once. Where an answer triggers something that must happen once, or for one account
+/// only, have the enclave sign a nonce of the request or the sender's address in the payload, and check it.
 module enclave::enclave;
 
+use enclave::pcrs::{Self, Pcrs};
 use std::bcs;
 use std::string::String;
 use sui::clock::Clock;
@@ -22,52 +21,33 @@ use sui::nitro_attestation::NitroAttestationDocument;
 // The numbers that these errors abort with hold the source line: match them by name, never by number.
 
 #[error]
-const ENotOneTimeWitness: vector<u8> =
-    b"A capability is made from the one-time witness of the module that it is for";
+const ENotOneTimeWitness: vector<u8> = b"A capability takes its module's one-time witness";
 #[error]
 const EInvalidCap: vector<u8> = b"The capability is not the one that made this config";
 #[error]
 const EWrongConfig: vector<u8> = b"The enclave was registered under another config";
 #[error]
-const EPcrMissing: vector<u8> = b"Registers PCR0, PCR1 and PCR2 must all be there";
-#[error]
-const EPcrLength: vector<u8> = b"A register is 48 bytes (SHA-384)";
-#[error]
-const EDebugPcrs: vector<u8> =
-    b"PCR0 is all zero: an enclave in debug mode, whose console and memory the host can read";
-#[error]
-const EInvalidPCRs: vector<u8> = b"The enclave runs another image than the config's latest PCRs say";
+const EInvalidPCRs: vector<u8> = b"The enclave runs another image than the config allows";
 #[error]
 const EInvalidPublicKey: vector<u8> = b"The document must attest an ed25519 public key of 32 bytes";
 #[error]
-const EAlreadyRegistered: vector<u8> =
-    b"This public key was registered at this version of the config before, though perhaps destroyed since";
+const EAlreadyRegistered: vector<u8> = b"This key was registered at this version, perhaps destroyed since";
 #[error]
-const EInvalidConfigVersion: vector<u8> =
-    b"The enclave was registered at an older version of the config: the PCRs changed since";
+const EInvalidConfigVersion: vector<u8> = b"The enclave is stale: the config's PCRs changed since";
 #[error]
-const ENotStale: vector<u8> =
-    b"The enclave is of the config's latest version: only the holder of the capability can destroy it";
+const ENotStale: vector<u8> = b"Only the capability's holder can destroy an enclave that is not stale";
 #[error]
 const ETooOld: vector<u8> = b"The signed timestamp is too far in the past";
 #[error]
 const EInFuture: vector<u8> = b"The signed timestamp is too far in the future";
 #[error]
 const EInvalidSignature: vector<u8> =
-    b"The enclave's key did not sign these values (or the types differ from the server's)";
+    b"The enclave did not sign these values, or the contract's types differ from the server's";
 
-/// SHA-384.
-const PCR_BYTES: u64 = 48;
-/// Each of PCR0 to PCR2 in debug mode.
-const DEBUG_PCR: vector<u8> =
-    x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
 /// How far the enclave's clock and the chain's may differ.
 const MAX_AHEAD_MS: u64 = 60_000;
-
-/// Registers PCR0, PCR1 and PCR2 of an image: each 48 bytes, and PCR0 not all zero.
-public struct Pcrs(vector<u8>, vector<u8>, vector<u8>) has copy, drop, store;
 
 /// What may run as an enclave of the application `T`. Shared.
 public struct EnclaveConfig<phantom T> has key {
@@ -145,7 +125,7 @@ public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
     EnclaveCap { id: object::new(ctx) }
 }
 
-/// Makes and shares a config at version 0, with the registers of `out/nitro.pcrs`.
+/// Makes and shares a config at version 0. The registers are those of `out/nitro.pcrs`.
 public fun create_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -154,7 +134,7 @@ public fun create_enclave_config<T>(
     pcr2: vector<u8>,
     ctx: &mut TxContext,
 ) {
-    transfer::share_object(cap.new_config(name, pcr0, pcr1, pcr2, ctx))
+    transfer::share_object(cap.new_config(name, pcrs::new(pcr0, pcr1, pcr2), ctx))
 }
 
 /// Trusts another image from now on, and no longer the one before: each registered enclave of it is stale.
@@ -166,13 +146,10 @@ public fun update_pcrs<T>(
     pcr2: vector<u8>,
 ) {
     config.assert_cap(cap);
-    config.pcrs = new_pcrs(pcr0, pcr1, pcr2);
+    config.pcrs = pcrs::new(pcr0, pcr1, pcr2);
     config.version = config.version + 1;
-    event::emit(PcrsUpdated<T> {
-        config_id: object::id(config),
-        pcrs: config.pcrs,
-        version: config.version,
-    });
+    let config_id = object::id(config);
+    event::emit(PcrsUpdated<T> { config_id, pcrs: config.pcrs, version: config.version });
 }
 
 /// Names a config anew. The name is for people; nothing depends on it.
@@ -192,14 +169,8 @@ public fun register_enclave<T>(
     cap: &EnclaveCap<T>,
     document: NitroAttestationDocument,
 ) {
-    let enclave = config.new_enclave(
-        cap,
-        document.register(0),
-        document.register(1),
-        document.register(2),
-        (*document.public_key()).destroy_with_default(vector[]),
-    );
-    transfer::share_object(enclave)
+    let pk = (*document.public_key()).destroy_with_default(vector[]);
+    transfer::share_object(config.new_enclave(cap, pcrs::of_document(&document), pk))
 }
 
 /// Destroys any enclave of a config, stale or not. Its key can't be registered at that version again.
@@ -261,19 +232,19 @@ public fun name<T>(config: &EnclaveConfig<T>): &String {
     &config.name
 }
 
-/// Kernel, command line and all ramdisks.
+/// See `enclave::pcrs`.
 public fun pcr0<T>(config: &EnclaveConfig<T>): &vector<u8> {
-    &config.pcrs.0
+    config.pcrs.pcr0()
 }
 
-/// Kernel, command line and the first ramdisk.
+/// See `enclave::pcrs`.
 public fun pcr1<T>(config: &EnclaveConfig<T>): &vector<u8> {
-    &config.pcrs.1
+    config.pcrs.pcr1()
 }
 
-/// The other ramdisks.
+/// See `enclave::pcrs`.
 public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
-    &config.pcrs.2
+    config.pcrs.pcr2()
 }
 
 /// How often the registers changed: 0 in a new config.
@@ -312,46 +283,38 @@ public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>): bool {
     enclave.config_version < config.version
 }
 
-// === What registration and configs come down to, on plain values ===
+// === What configs and registration come down to, on plain values ===
 
 /// All of `create_enclave_config` but the sharing.
 public(package) fun new_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
-    pcr0: vector<u8>,
-    pcr1: vector<u8>,
-    pcr2: vector<u8>,
+    pcrs: Pcrs,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
-    let config = EnclaveConfig<T> {
-        id: object::new(ctx),
-        name,
-        pcrs: new_pcrs(pcr0, pcr1, pcr2),
-        capability_id: object::id(cap),
-        version: 0,
-    };
+    let id = object::new(ctx);
+    let capability_id = object::id(cap);
+    let version = 0;
     event::emit(EnclaveConfigCreated<T> {
-        config_id: object::id(&config),
-        capability_id: config.capability_id,
-        name: config.name,
-        pcrs: config.pcrs,
-        version: config.version,
+        config_id: id.to_inner(),
+        capability_id,
+        name,
+        pcrs,
+        version,
     });
-    config
+    EnclaveConfig { id, name, pcrs, capability_id, version }
 }
 
-/// All of `register_enclave` but the extraction of these values from the document, and the sharing. What the document
-/// does not have comes as empty bytes.
+/// All of `register_enclave` but the extraction of these values from the document, and the sharing. A document
+/// without a public key gives empty bytes.
 public(package) fun new_enclave<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
-    pcr0: vector<u8>,
-    pcr1: vector<u8>,
-    pcr2: vector<u8>,
+    pcrs: Pcrs,
     pk: vector<u8>,
 ): Enclave<T> {
     config.assert_cap(cap);
-    assert!(new_pcrs(pcr0, pcr1, pcr2) == config.pcrs, EInvalidPCRs);
+    assert!(pcrs == config.pcrs, EInvalidPCRs);
     assert!(pk.length() == PUBLIC_KEY_BYTES, EInvalidPublicKey);
     assert!(!config.was_registered(pk), EAlreadyRegistered);
     let config_id = object::id(config);
@@ -359,25 +322,6 @@ public(package) fun new_enclave<T>(
     let id = derived_object::claim(&mut config.id, EnclaveKey { config_version, pk });
     event::emit(EnclaveRegistered<T> { enclave_id: id.to_inner(), config_id, config_version, pk });
     Enclave { id, pk, config_id, config_version }
-}
-
-fun new_pcrs(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>): Pcrs {
-    assert!(!pcr0.is_empty() && !pcr1.is_empty() && !pcr2.is_empty(), EPcrMissing);
-    assert!(
-        pcr0.length() == PCR_BYTES && pcr1.length() == PCR_BYTES && pcr2.length() == PCR_BYTES,
-        EPcrLength,
-    );
-    assert!(pcr0 != DEBUG_PCR, EDebugPcrs);
-    Pcrs(pcr0, pcr1, pcr2)
-}
-
-use fun register as NitroAttestationDocument.register;
-
-/// The register with this index, wherever it stands in the list; empty bytes when it is not there.
-fun register(document: &NitroAttestationDocument, index: u8): vector<u8> {
-    let mut value = vector[];
-    document.pcrs().do_ref!(|entry| if (entry.index() == index) value = *entry.value());
-    value
 }
 
 fun destroy<T>(enclave: Enclave<T>) {
@@ -411,7 +355,7 @@ public fun new_cap_for_testing<T>(ctx: &mut TxContext): EnclaveCap<T> {
 public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
-    cap.new_config(b"testing".to_string(), pcr, pcr, pcr, ctx)
+    cap.new_config(b"testing".to_string(), pcrs::new(pcr, pcr, pcr), ctx)
 }
 
 #[test_only]
@@ -421,8 +365,8 @@ public fun new_enclave_for_testing<T>(
     cap: &EnclaveCap<T>,
     pk: vector<u8>,
 ): Enclave<T> {
-    let Pcrs(pcr0, pcr1, pcr2) = config.pcrs;
-    config.new_enclave(cap, pcr0, pcr1, pcr2, pk)
+    let pcrs = config.pcrs;
+    config.new_enclave(cap, pcrs, pk)
 }
 
 #[test_only]
@@ -432,18 +376,21 @@ public fun signed_bytes_for_testing<P: drop>(intent: u8, timestamp_ms: u64, payl
 }
 
 #[test_only]
+/// Ends a capability.
 public fun destroy_cap_for_testing<T>(cap: EnclaveCap<T>) {
     let EnclaveCap { id } = cap;
     id.delete();
 }
 
 #[test_only]
+/// Ends a config; its enclaves stay.
 public fun destroy_config_for_testing<T>(config: EnclaveConfig<T>) {
     let EnclaveConfig { id, .. } = config;
     id.delete();
 }
 
 #[test_only]
+/// Ends an enclave without checks or an event.
 public fun destroy_enclave_for_testing<T>(enclave: Enclave<T>) {
     let Enclave { id, .. } = enclave;
     id.delete();

@@ -6,13 +6,11 @@ use enclave::enclave::{
     Enclave,
     EnclaveCap,
     EnclaveConfig,
-    EnclaveConfigCreated,
     EnclaveDestroyed,
-    EnclaveRegistered,
-    PcrsUpdated
+    EnclaveRegistered
 };
+use enclave::pcrs;
 use std::bcs;
-use std::string::String;
 use std::unit_test::assert_eq;
 use sui::event;
 use sui::test_scenario::{Self, Scenario};
@@ -20,28 +18,7 @@ use sui::test_utils;
 
 public struct ENCLAVE_TESTS has drop {}
 
-/// A second application.
-public struct OTHER has drop {}
-
-/// The fields of the events, which are private to their module: equal values have equal bytes.
-public struct ConfigFields has drop {
-    config_id: ID,
-    capability_id: ID,
-    name: String,
-    pcr0: vector<u8>,
-    pcr1: vector<u8>,
-    pcr2: vector<u8>,
-    version: u64,
-}
-
-public struct PcrsFields has drop {
-    config_id: ID,
-    pcr0: vector<u8>,
-    pcr1: vector<u8>,
-    pcr2: vector<u8>,
-    version: u64,
-}
-
+/// The fields of both events, which are private to their module: equal values have equal bytes.
 public struct EnclaveFields has drop {
     enclave_id: ID,
     config_id: ID,
@@ -58,13 +35,6 @@ const PCR1: vector<u8> =
     x"b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1";
 const PCR2: vector<u8> =
     x"c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2";
-const ZERO: vector<u8> =
-    x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
-/// SHA-256 and SHA-512 registers, which a document may have and Nitro Enclaves don't.
-const BYTES_32: vector<u8> = x"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
-const BYTES_64: vector<u8> =
-    x"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
-const MISSING: vector<u8> = x"";
 const KEY: vector<u8> = x"1111111111111111111111111111111111111111111111111111111111111111";
 const OTHER_KEY: vector<u8> = x"2222222222222222222222222222222222222222222222222222222222222222";
 
@@ -96,184 +66,10 @@ fun register(
     cap: &EnclaveCap<ENCLAVE_TESTS>,
     key: vector<u8>,
 ): Enclave<ENCLAVE_TESTS> {
-    config.new_enclave(cap, PCR0, PCR1, PCR2, key)
+    config.new_enclave(cap, pcrs::new(PCR0, PCR1, PCR2), key)
 }
 
 use fun register as EnclaveConfig.register;
-
-// === new_cap ===
-
-#[test, expected_failure(abort_code = enclave::ENotOneTimeWitness)]
-fun a_capability_needs_a_one_time_witness() {
-    let mut scenario = test_scenario::begin(ADMIN);
-    let _cap = enclave::new_cap(OTHER {}, scenario.ctx());
-    abort
-}
-
-// === create_enclave_config ===
-
-#[test]
-fun a_new_config_is_shared_and_has_version_0() {
-    let (scenario, cap, config) = begin();
-    assert_eq!(*config.name(), b"test".to_string());
-    assert_eq!(*config.pcr0(), PCR0);
-    assert_eq!(*config.pcr1(), PCR1);
-    assert_eq!(*config.pcr2(), PCR2);
-    assert_eq!(config.version(), 0);
-    assert_eq!(config.capability_id(), object::id(&cap));
-    end(scenario, cap, config);
-}
-
-#[test]
-fun a_new_config_is_announced() {
-    let mut ctx = tx_context::dummy();
-    let cap = enclave::new_cap_for_testing<ENCLAVE_TESTS>(&mut ctx);
-    let config = cap.new_config(b"test".to_string(), PCR0, PCR1, PCR2, &mut ctx);
-    let events = event::events_by_type<EnclaveConfigCreated<ENCLAVE_TESTS>>();
-    assert_eq!(
-        bcs::to_bytes(&events),
-        bcs::to_bytes(
-            &vector[
-                ConfigFields {
-                    config_id: object::id(&config),
-                    capability_id: object::id(&cap),
-                    name: b"test".to_string(),
-                    pcr0: PCR0,
-                    pcr1: PCR1,
-                    pcr2: PCR2,
-                    version: 0,
-                },
-            ],
-        ),
-    );
-    config.destroy_config_for_testing();
-    cap.destroy_cap_for_testing();
-}
-
-fun create_config_with(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>) {
-    let mut ctx = tx_context::dummy();
-    let cap = enclave::new_cap_for_testing<ENCLAVE_TESTS>(&mut ctx);
-    cap.create_enclave_config(b"test".to_string(), pcr0, pcr1, pcr2, &mut ctx);
-    cap.destroy_cap_for_testing();
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_config_without_pcr0_is_refused() {
-    create_config_with(MISSING, PCR1, PCR2)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_config_without_pcr1_is_refused() {
-    create_config_with(PCR0, MISSING, PCR2)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_config_without_pcr2_is_refused() {
-    create_config_with(PCR0, PCR1, MISSING)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrLength)]
-fun a_config_with_a_short_pcr0_is_refused() {
-    create_config_with(BYTES_32, PCR1, PCR2)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrLength)]
-fun a_config_with_a_long_pcr1_is_refused() {
-    create_config_with(PCR0, BYTES_64, PCR2)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrLength)]
-fun a_config_with_a_short_pcr2_is_refused() {
-    create_config_with(PCR0, PCR1, BYTES_32)
-}
-
-#[test, expected_failure(abort_code = enclave::EDebugPcrs)]
-fun a_config_for_debug_enclaves_is_refused() {
-    create_config_with(ZERO, ZERO, ZERO)
-}
-
-#[test, expected_failure(abort_code = enclave::EDebugPcrs)]
-fun a_config_with_pcr0_alone_all_zero_is_refused() {
-    create_config_with(ZERO, PCR1, PCR2)
-}
-
-// === update_pcrs ===
-
-#[test]
-fun updated_registers_make_a_new_version() {
-    let (scenario, cap, mut config) = begin();
-    config.update_pcrs(&cap, PCR1, PCR2, PCR0);
-    assert_eq!(*config.pcr0(), PCR1);
-    assert_eq!(*config.pcr1(), PCR2);
-    assert_eq!(*config.pcr2(), PCR0);
-    assert_eq!(config.version(), 1);
-    config.update_pcrs(&cap, PCR0, PCR1, PCR2);
-    assert_eq!(config.version(), 2);
-    end(scenario, cap, config);
-}
-
-#[test]
-fun updated_registers_are_announced() {
-    let (scenario, cap, mut config) = begin();
-    config.update_pcrs(&cap, PCR1, PCR2, PCR0);
-    let events = event::events_by_type<PcrsUpdated<ENCLAVE_TESTS>>();
-    let config_id = object::id(&config);
-    assert_eq!(
-        bcs::to_bytes(&events),
-        bcs::to_bytes(
-            &vector[PcrsFields { config_id, pcr0: PCR1, pcr1: PCR2, pcr2: PCR0, version: 1 }],
-        ),
-    );
-    end(scenario, cap, config);
-}
-
-#[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun registers_are_updated_with_the_configs_own_capability_only() {
-    let (mut scenario, _cap, mut config) = begin();
-    let other = enclave::new_cap_for_testing<ENCLAVE_TESTS>(scenario.ctx());
-    config.update_pcrs(&other, PCR1, PCR2, PCR0);
-    abort
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_missing_register_is_no_update() {
-    let (_scenario, cap, mut config) = begin();
-    config.update_pcrs(&cap, PCR0, PCR1, MISSING);
-    abort
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrLength)]
-fun a_register_of_the_wrong_length_is_no_update() {
-    let (_scenario, cap, mut config) = begin();
-    config.update_pcrs(&cap, PCR0, BYTES_64, PCR2);
-    abort
-}
-
-#[test, expected_failure(abort_code = enclave::EDebugPcrs)]
-fun a_config_can_not_be_updated_to_debug_enclaves() {
-    let (_scenario, cap, mut config) = begin();
-    config.update_pcrs(&cap, ZERO, ZERO, ZERO);
-    abort
-}
-
-// === update_name ===
-
-#[test]
-fun a_new_name_changes_nothing_else() {
-    let (scenario, cap, mut config) = begin();
-    config.update_name(&cap, b"renamed".to_string());
-    assert_eq!(*config.name(), b"renamed".to_string());
-    assert_eq!(config.version(), 0);
-    end(scenario, cap, config);
-}
-
-#[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun a_config_is_named_with_its_own_capability_only() {
-    let (mut scenario, _cap, mut config) = begin();
-    let other = enclave::new_cap_for_testing<ENCLAVE_TESTS>(scenario.ctx());
-    config.update_name(&other, b"renamed".to_string());
-    abort
-}
 
 // === register_enclave, from the values of the document on ===
 
@@ -333,55 +129,31 @@ fun only_the_configs_own_capability_registers() {
     abort
 }
 
-fun register_with(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>, key: vector<u8>) {
+fun register_image(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>) {
     let (scenario, cap, mut config) = begin();
-    config.new_enclave(&cap, pcr0, pcr1, pcr2, key).destroy_enclave_for_testing();
+    config.new_enclave(&cap, pcrs::new(pcr0, pcr1, pcr2), KEY).destroy_enclave_for_testing();
     end(scenario, cap, config);
 }
 
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_document_without_pcr0_is_refused() {
-    register_with(MISSING, PCR1, PCR2, KEY)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_document_without_pcr1_is_refused() {
-    register_with(PCR0, MISSING, PCR2, KEY)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrMissing)]
-fun a_document_without_pcr2_is_refused() {
-    register_with(PCR0, PCR1, MISSING, KEY)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrLength)]
-fun a_document_with_a_short_register_is_refused() {
-    register_with(BYTES_32, PCR1, PCR2, KEY)
-}
-
-#[test, expected_failure(abort_code = enclave::EPcrLength)]
-fun a_document_with_a_long_register_is_refused() {
-    register_with(PCR0, PCR1, BYTES_64, KEY)
-}
-
-#[test, expected_failure(abort_code = enclave::EDebugPcrs)]
-fun a_document_of_a_debug_enclave_is_refused() {
-    register_with(ZERO, ZERO, ZERO, KEY)
+fun register_key(key: vector<u8>) {
+    let (scenario, cap, mut config) = begin();
+    config.register(&cap, key).destroy_enclave_for_testing();
+    end(scenario, cap, config);
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
 fun another_pcr0_is_another_image() {
-    register_with(PCR1, PCR1, PCR2, KEY)
+    register_image(PCR1, PCR1, PCR2)
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
 fun another_pcr1_is_another_image() {
-    register_with(PCR0, PCR0, PCR2, KEY)
+    register_image(PCR0, PCR0, PCR2)
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
 fun another_pcr2_is_another_image() {
-    register_with(PCR0, PCR1, ZERO, KEY)
+    register_image(PCR0, PCR1, PCR1)
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
@@ -394,27 +166,17 @@ fun the_image_of_an_older_version_is_refused() {
 
 #[test, expected_failure(abort_code = enclave::EInvalidPublicKey)]
 fun a_document_without_a_public_key_is_refused() {
-    register_with(PCR0, PCR1, PCR2, MISSING)
+    register_key(x"")
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPublicKey)]
 fun a_public_key_of_31_bytes_is_refused() {
-    register_with(
-        PCR0,
-        PCR1,
-        PCR2,
-        x"11111111111111111111111111111111111111111111111111111111111111",
-    )
+    register_key(x"11111111111111111111111111111111111111111111111111111111111111")
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPublicKey)]
 fun a_public_key_of_33_bytes_is_refused() {
-    register_with(
-        PCR0,
-        PCR1,
-        PCR2,
-        x"111111111111111111111111111111111111111111111111111111111111111111",
-    )
+    register_key(x"111111111111111111111111111111111111111111111111111111111111111111")
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]

@@ -5,6 +5,7 @@
 module enclave::real_document_cli_tests;
 
 use enclave::enclave::{Self, Enclave, EnclaveConfig};
+use enclave::pcrs;
 use enclave::vectors;
 use std::unit_test::assert_eq;
 use sui::clock;
@@ -30,7 +31,9 @@ fun registers_and_key_are_those_of_the_document() {
 
     scenario.next_tx(@0xA);
     let mut config = scenario.take_shared<EnclaveConfig<REAL_DOCUMENT_CLI_TESTS>>();
-    config.register_enclave(&cap, nitro_attestation::load_nitro_attestation(DOCUMENT, &clock));
+    let document = nitro_attestation::load_nitro_attestation(DOCUMENT, &clock);
+    assert_eq!(pcrs::of_document(&document), pcrs::new(PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2));
+    config.register_enclave(&cap, document);
 
     scenario.next_tx(@0xA);
     let enclave = scenario.take_shared<Enclave<REAL_DOCUMENT_CLI_TESTS>>();

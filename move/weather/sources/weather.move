@@ -68,11 +68,13 @@ public fun timestamp_ms(nft: &WeatherNFT): u64 {
 }
 
 #[test_only]
+/// What publishing does.
 public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
     init(otw, ctx)
 }
 
 #[test_only]
+/// A response as it is signed.
 public fun new_response_for_testing(location: String, temperature: u64): WeatherResponse {
     WeatherResponse { location, temperature }
 }

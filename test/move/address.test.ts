@@ -1,0 +1,68 @@
+/** That an Enclave's address can be computed without the chain: so does the Move VM, so does `@mysten/sui`. */
+import { bcs } from '@mysten/sui/bcs';
+import { deriveObjectID } from '@mysten/sui/utils';
+import { blake2b } from '@noble/hashes/blake2.js';
+import { expect, test } from 'vitest';
+import { frameworkOf, testPackage } from '../../scripts/move/packages.ts';
+
+const KEY_TYPE = '0x0::enclave::EnclaveKey';
+const EnclaveKey = bcs.struct('EnclaveKey', { config_version: bcs.u64(), pk: bcs.byteVector() });
+const PUBLIC_KEY = Buffer.alloc(32, 0x11);
+
+function hash(...parts: Uint8Array[]): string {
+  return `0x${Buffer.from(blake2b(Buffer.concat(parts), { dkLen: 32 })).toString('hex')}`;
+}
+
+/**
+ * What `sui::derived_object::derive_address` computes. The key's length is a native `usize` there: 8 bytes
+ * on validators, and 4 in the WebAssembly VM of these tests.
+ */
+function derive(parent: string, key: Uint8Array, lengthBytes: 4 | 8): string {
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32LE(key.length);
+  const type = bcs.TypeTag.serialize(`0x2::derived_object::DerivedObjectKey<${KEY_TYPE}>`).toBytes();
+  return hash(Uint8Array.of(0xf0), bcs.Address.serialize(parent).toBytes(), length, key, type);
+}
+
+function keyOf(version: bigint): Uint8Array {
+  return EnclaveKey.serialize({ config_version: version, pk: PUBLIC_KEY }).toBytes();
+}
+
+test('an Enclave is where its config, version and public key say', async () => {
+  const transaction = 7n;
+  const digest = Buffer.alloc(32);
+  digest.writeBigUInt64LE(transaction);
+  // The second object that the transaction makes.
+  const config = hash(Uint8Array.of(0xf1), digest, bcs.u64().serialize(1n).toBytes());
+
+  const run = await testPackage('enclave', frameworkOf(process.env), {
+    extra: {
+      'tests/address.move': `#[test_only]
+module enclave::address;
+use enclave::enclave;
+public struct T {}
+#[test]
+fun as_computed() {
+    let mut ctx = tx_context::new_from_hint(@0xA, ${transaction}, 0, 0, 0);
+    let cap = enclave::new_cap_for_testing<T>(&mut ctx);
+    let mut config = cap.new_config_for_testing(&mut ctx);
+    assert!(object::id_address(&config) == @${config});
+    let pk = x"${PUBLIC_KEY.toString('hex')}";
+    let first = config.new_enclave_for_testing(&cap, pk);
+    assert!(object::id_address(&first) == @${derive(config, keyOf(0n), 4)});
+    let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
+    config.update_pcrs(&cap, pcr0, pcr1, pcr2);
+    let second = config.new_enclave_for_testing(&cap, pk);
+    assert!(object::id_address(&second) == @${derive(config, keyOf(1n), 4)});
+    first.destroy_enclave_for_testing();
+    second.destroy_enclave_for_testing();
+    config.destroy_config_for_testing();
+    cap.destroy_cap_for_testing();
+}
+`,
+    },
+  });
+
+  expect(run.output).toContain('[ PASS    ] enclave::address::as_computed');
+  expect(deriveObjectID(config, KEY_TYPE, keyOf(1n))).toBe(derive(config, keyOf(1n), 8));
+});

@@ -1,0 +1,111 @@
+/** From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's VM. */
+import { describe, expect, test } from 'vitest';
+import { frameworkOf, testPackage } from '../../scripts/move/packages.ts';
+import { startWeather } from '../support.ts';
+import { moveText } from './vectors.ts';
+
+const framework = frameworkOf(process.env);
+
+interface Answer {
+  readonly response: {
+    readonly intent: number;
+    readonly timestamp_ms: number;
+    readonly data: { readonly location: string; readonly temperature: number };
+  };
+  readonly signature: string;
+}
+
+/** The values that `update_weather` depends on, as Move expressions but for the time. */
+interface Submission {
+  readonly location: string;
+  readonly temperature: bigint;
+  readonly timestampMs: bigint;
+  readonly signature: string;
+  readonly publicKey: string;
+}
+
+function flipLastBit(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex');
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+  return bytes.toString('hex');
+}
+
+function moveTest(name: string, attributes: string, submission: Submission, nowMs: number): string {
+  const { location, temperature, timestampMs, signature, publicKey } = submission;
+  return `
+#[${attributes}]
+fun ${name}() {
+    let mut ctx = tx_context::dummy();
+    let cap = enclave::new_cap_for_testing<WEATHER>(&mut ctx);
+    let mut config = cap.new_config_for_testing(&mut ctx);
+    let enclave = config.new_enclave_for_testing(&cap, x"${publicKey}");
+    let mut clock = clock::create_for_testing(&mut ctx);
+    clock.set_for_testing(${nowMs});
+    let nft = weather::update_weather(
+        ${moveText(location)},
+        ${temperature},
+        ${timestampMs},
+        &x"${signature}",
+        &enclave,
+        &config,
+        &clock,
+        &mut ctx,
+    );
+    assert!(nft.temperature() == ${temperature});
+    transfer::public_transfer(nft, @0xA);
+    clock.destroy_for_testing();
+    enclave.destroy_enclave_for_testing();
+    config.destroy_config_for_testing();
+    cap.destroy_cap_for_testing();
+}
+`;
+}
+
+describe('a live answer', () => {
+  test.each(['San Francisco', 'Zürich 東京 🌤 "quoted" \\'])(
+    'for %s is accepted by update_weather, and with one bit changed refused',
+    async (place) => {
+      const { server, ask } = await startWeather();
+      const { pk } = (await (await server.get('/health_check')).json()) as { pk: string };
+      const answer = (await (await ask(place)).json()) as Answer;
+      const nowMs = Date.now();
+      expect(answer.response.intent).toBe(0);
+      const given: Submission = {
+        location: answer.response.data.location,
+        temperature: BigInt(answer.response.data.temperature),
+        timestampMs: BigInt(answer.response.timestamp_ms),
+        signature: answer.signature,
+        publicKey: pk,
+      };
+      expect(given.location).toBe(place);
+      const location = Buffer.from(given.location);
+      location.writeUInt8(location.readUInt8(0) ^ 1);
+      const changed: Record<string, Partial<Submission>> = {
+        signature: { signature: flipLastBit(given.signature) },
+        location: { location: location.toString() },
+        temperature: { temperature: given.temperature ^ 1n },
+        timestamp: { timestampMs: given.timestampMs ^ 1n },
+        public_key: { publicKey: flipLastBit(given.publicKey) },
+      };
+      const refused = 'test, expected_failure(abort_code = enclave::EInvalidSignature)';
+      const source = [
+        '#[test_only]\nmodule app::live_answer;\n',
+        'use app::weather::{Self, WEATHER};\nuse enclave::enclave;\nuse sui::clock;\n',
+        moveTest('accepted', 'test', given, nowMs),
+        ...Object.entries(changed).map(([name, change]) =>
+          moveTest(`refused_with_another_${name}`, refused, { ...given, ...change }, nowMs),
+        ),
+      ].join('');
+
+      const run = await testPackage('weather', framework, { extra: { 'tests/live_answer.move': source } });
+
+      expect(run.output.match(/\[ \w+ +\] app::live_answer::\w+/g), run.output).toEqual([
+        '[ PASS    ] app::live_answer::accepted',
+        ...Object.keys(changed)
+          .sort()
+          .map((name) => `[ PASS    ] app::live_answer::refused_with_another_${name}`),
+      ]);
+      expect(run.passed).toBe(true);
+    },
+  );
+});
