@@ -137,10 +137,13 @@ function packageDir(name: string): string {
   return join(ROOT, 'move', name);
 }
 
+/** `Published.toml` is where the tools note a package's address, once it has one. */
+const MANIFESTS = ['Move.toml', 'Move.lock', 'Published.toml'];
+
 function readPackage(dir: string): Record<string, string> {
   const files: Record<string, string> = {};
   for (const path of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
-    const wanted = path === 'Move.toml' || path === 'Move.lock' || path.endsWith('.move');
+    const wanted = MANIFESTS.includes(path) || path.endsWith('.move');
     if (wanted && !path.startsWith('build/')) files[path] = readFileSync(join(dir, path), 'utf8');
   }
   return files;
