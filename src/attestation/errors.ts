@@ -315,6 +315,15 @@ export class InvalidPolicyError extends AttestationError {
   readonly code = 'POLICY_INVALID';
 }
 
+/** An accepted image has a register of zeros: as a policy, that would accept every debug enclave. */
+export class ZeroImageError extends AttestationError {
+  readonly code = 'POLICY_ZERO_IMAGE';
+
+  constructor(register: string) {
+    super(`${register} of an accepted image is zero: that is what debug enclaves measure, whatever they run`);
+  }
+}
+
 /** Registers 0 to 2 are zero: a debug enclave, whose memory its parent can read. */
 export class DebugEnclaveError extends AttestationError {
   readonly code = 'POLICY_DEBUG';

@@ -1,5 +1,5 @@
 /** The measurements of an enclave image, as its build prints them. */
-import { InvalidPolicyError } from './errors.ts';
+import { InvalidPolicyError, ZeroImageError } from './errors.ts';
 
 /** Registers 0 to 2 of one image: SHA-384 values, 96 hexadecimal digits each. */
 export interface Image {
@@ -16,7 +16,7 @@ const VALUE = /^[0-9a-f]{96}$/;
 /**
  * Reads `out/nitro.pcrs`: one line a register, `<hex> PCR0` to `<hex> PCR2`, each once.
  *
- * @throws InvalidPolicyError
+ * @throws InvalidPolicyError when it is not such a file, ZeroImageError when a register is zero
  */
 export function parsePcrs(text: string): Image {
   const values = new Map<string, string>();
@@ -41,7 +41,7 @@ export function parsePcrs(text: string): Image {
 /**
  * The image in lower case.
  *
- * @throws InvalidPolicyError when a register is no SHA-384 value, or zero: only a debug enclave measures zeros
+ * @throws InvalidPolicyError when a register is no SHA-384 value, ZeroImageError when one is zero
  */
 export function checkImage(image: Image): Image {
   if (typeof image !== 'object' || image === null) {
@@ -52,11 +52,7 @@ export function checkImage(image: Image): Image {
     if (!VALUE.test(value)) {
       throw new InvalidPolicyError(`${name} of an accepted image must be a text of 96 hexadecimal digits`);
     }
-    if (/^0+$/.test(value)) {
-      throw new InvalidPolicyError(
-        `${name} of an accepted image is zero: that is what debug enclaves measure, whatever they run`,
-      );
-    }
+    if (/^0+$/.test(value)) throw new ZeroImageError(name);
     return value;
   };
   return { pcr0: register('pcr0'), pcr1: register('pcr1'), pcr2: register('pcr2') };

@@ -10,7 +10,7 @@ import type { SignedType } from '../signing/intent.ts';
 import { type ReceivedAnswer, readAnswer, readAttestation } from './answer.ts';
 import { verifyEd25519 } from './ed25519.ts';
 import { AnswerSignatureError, AttestedKeyError, InvalidClientOptionError } from './errors.ts';
-import { type Http, requestJson } from './http.ts';
+import { baseUrl, type Http, requestJson } from './http.ts';
 
 export interface EnclaveClientOptions {
   /**
@@ -184,20 +184,4 @@ function duration(name: string, value: unknown): number {
     throw new InvalidClientOptionError(`"${name}" must be a number of milliseconds from 1 to 2147483647`);
   }
   return value;
-}
-
-function baseUrl(url: string | URL): URL {
-  let base: URL;
-  try {
-    base = new URL(url);
-  } catch (cause) {
-    throw new InvalidClientOptionError('the URL of the enclave can not be read', { cause });
-  }
-  if (!/^https?:$/.test(base.protocol) || base.username !== '' || base.password !== '') {
-    throw new InvalidClientOptionError('the URL of the enclave must be http or https, without a user name');
-  }
-  base.search = '';
-  base.hash = '';
-  if (!base.pathname.endsWith('/')) base.pathname += '/';
-  return base;
 }

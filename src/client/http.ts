@@ -3,6 +3,7 @@ import {
   AnswerTooLargeError,
   EnclaveRefusedError,
   EnclaveUnreachableError,
+  InvalidClientOptionError,
   MalformedAnswerError,
 } from './errors.ts';
 
@@ -78,4 +79,25 @@ function serverCode(text: string): string | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * The URL under which an enclave's endpoints are: a path is kept, a query is not.
+ *
+ * @throws InvalidClientOptionError
+ */
+export function baseUrl(url: string | URL): URL {
+  let base: URL;
+  try {
+    base = new URL(url);
+  } catch (cause) {
+    throw new InvalidClientOptionError('the URL of the enclave can not be read', { cause });
+  }
+  if (!/^https?:$/.test(base.protocol) || base.username !== '' || base.password !== '') {
+    throw new InvalidClientOptionError('the URL of the enclave must be http or https, without a user name');
+  }
+  base.search = '';
+  base.hash = '';
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  return base;
 }
