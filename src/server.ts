@@ -7,9 +7,8 @@ import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
 import { errorHandler, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
-import { jsonBody } from './http/json_body.ts';
-import { limitConcurrency, limitTime } from './http/limits.ts';
-import { requestLog } from './http/request_log.ts';
+import { InFlight } from './http/in_flight.ts';
+import { readJson } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
@@ -57,7 +56,8 @@ function createRoutes({ config, log, application, publicKey, secrets, health, ns
   routes.enable('strict routing');
   routes.enable('case sensitive routing');
 
-  routes.use(requestLog(log), requireHost);
+  const inFlight = new InFlight(log, config.requestTimeoutMs);
+  routes.use(inFlight.track(), requireHost);
   routes.use(
     cors({
       origin: config.corsOrigins === '*' ? '*' : [...config.corsOrigins],
@@ -68,14 +68,22 @@ function createRoutes({ config, log, application, publicKey, secrets, health, ns
     }),
   );
 
-  // Before the limits: a busy server is alive, and says so.
+  // Before the limit: a busy server is alive, and says so.
   get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
   get(routes, '/readyz', (_request, response) => {
     requireSecrets(secrets);
     sendJson(response, 200, { ready: true });
   });
 
-  routes.use(limitConcurrency(config.maxConcurrentRequests), limitTime(config.requestTimeoutMs));
+  routes.use(inFlight.limit(config.maxConcurrentRequests));
+
+  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation']);
+  for (const own of endpointsOf(application)) {
+    if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
+    if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
+    taken.add(own.path);
+    addEndpoint(routes, own, secrets, config.bodyLimitBytes);
+  }
 
   get(routes, '/', (_request, response) => sendText(response, 'Pong!'));
   get(routes, '/health_check', async (_request, response) => {
@@ -92,17 +100,8 @@ function createRoutes({ config, log, application, publicKey, secrets, health, ns
     sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
   });
 
-  const readBody = jsonBody(config.bodyLimitBytes);
-  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation']);
-  for (const own of endpointsOf(application)) {
-    if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
-    if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
-    taken.add(own.path);
-    addEndpoint(routes, own, secrets, readBody);
-  }
-
   routes.use(notFound);
-  routes.use(errorHandler(config.bodyLimitBytes));
+  routes.use(errorHandler);
   return routes;
 }
 
@@ -123,7 +122,7 @@ function endpointsOf({ processData, endpoints = [] }: Application): readonly End
   return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
 }
 
-function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, readBody: RequestHandler[]): void {
+function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, bodyLimitBytes: number): void {
   const { body } = own;
   if (own.method === 'GET') {
     get(routes, own.path, async (_request, response) => {
@@ -135,8 +134,8 @@ function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, readBody:
   if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
   routes
     .route(own.path)
-    .post(...readBody, async (request, response) => {
-      const input = validate(body, request.body);
+    .post(async (request, response) => {
+      const input = validate(body, await readJson(request, bodyLimitBytes));
       requireSecrets(secrets);
       sendJson(response, 200, await own.handle(input));
     })

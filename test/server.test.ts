@@ -282,8 +282,9 @@ describe('errors are JSON with a stable code', () => {
   test.each([
     ['{"payload":', 'MALFORMED_JSON'],
     ['hello', 'MALFORMED_JSON'],
-    ['"text"', 'MALFORMED_JSON'],
-    ['null', 'MALFORMED_JSON'],
+    ['"text"', 'INVALID_INPUT'],
+    ['null', 'INVALID_INPUT'],
+    ['', 'MALFORMED_JSON'],
     ['{"payload":{"sides":6}}{}', 'MALFORMED_JSON'],
     ['['.repeat(50_000), 'MALFORMED_JSON'],
     [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'MALFORMED_JSON'],

@@ -11,7 +11,7 @@ import {
 } from '../errors.ts';
 import { NsmError } from '../nsm/errors.ts';
 import { SecretsMissing } from '../secrets.ts';
-import { logOf } from './request_log.ts';
+import { logOf } from './in_flight.ts';
 import { sendJson } from './respond.ts';
 
 export class NotFound extends EnclaveError {
@@ -69,26 +69,6 @@ const STATUS_OF: readonly (readonly [abstract new (...args: never[]) => EnclaveE
   [AnswerTimeout, 504],
 ];
 
-/** What Express and its body parser throw, by their `type`. */
-function fromExpress(error: unknown, bodyLimitBytes: number): EnclaveError | undefined {
-  const { type, status } = (error ?? {}) as { type?: unknown; status?: unknown };
-  switch (type) {
-    case 'entity.too.large':
-      return new BodyTooLarge(`the body is larger than ${bodyLimitBytes} bytes`);
-    case 'entity.parse.failed':
-      return new MalformedJson('the body is not JSON: one object in UTF-8 is wanted');
-    case 'encoding.unsupported':
-      return new UnsupportedMediaType('the body is compressed: send it without Content-Encoding');
-    case 'charset.unsupported':
-      return new UnsupportedMediaType('the charset must be utf-8');
-    case 'request.aborted':
-    case 'request.size.invalid':
-      return new InvalidInput('the body is not as long as Content-Length says');
-  }
-  // Express itself: a path that is not percent-encoded UTF-8.
-  return status === 400 ? new InvalidInput('the request is malformed') : undefined;
-}
-
 export function notFound(_request: Request, _response: Response, next: NextFunction): void {
   next(new NotFound('there is no such endpoint'));
 }
@@ -102,24 +82,21 @@ export function methodNotAllowed(allow: string): RequestHandler {
 }
 
 /** The one place where an error becomes an answer: `{"error": text, "code": text}`. */
-export function errorHandler(bodyLimitBytes: number): ErrorRequestHandler {
-  return (thrown, _request, response, _next) => {
-    const error = thrown instanceof EnclaveError ? thrown : fromExpress(thrown, bodyLimitBytes);
-    const status = STATUS_OF.find(([cause]) => error instanceof cause)?.[1] ?? 500;
-    if (status >= 500) logOf(response).warn({ err: thrown }, 'request failed');
-    if (response.headersSent) {
-      // Too late for another answer, but one that was cut short must not look complete.
-      if (!response.writableEnded) response.destroy();
-      return;
-    }
-    const shown = status === 500 || !error ? new Internal('an internal error; the log has its place') : error;
-    if (shown instanceof Unavailable && shown.retryAfterSeconds !== undefined) {
-      response.setHeader('retry-after', shown.retryAfterSeconds);
-    }
-    const missing = shown instanceof SecretsMissing ? { missing: shown.missing } : {};
-    sendJson(response, status, { error: shown.message, code: shown.code, ...missing });
-  };
-}
+export const errorHandler: ErrorRequestHandler = (thrown, request, response, _next) => {
+  const status = STATUS_OF.find(([cause]) => thrown instanceof cause)?.[1] ?? 500;
+  if (status >= 500) logOf(response).warn({ err: thrown }, 'request failed');
+  // Answered already, at its deadline.
+  if (response.headersSent) return;
+  const error: EnclaveError =
+    status === 500 ? new Internal('an internal error; the log has its place') : thrown;
+  if (error instanceof Unavailable && error.retryAfterSeconds !== undefined) {
+    response.setHeader('retry-after', error.retryAfterSeconds);
+  }
+  // What of a body was not read would be taken for the next request.
+  if (!request.complete) response.setHeader('connection', 'close');
+  const missing = error instanceof SecretsMissing ? { missing: error.missing } : {};
+  sendJson(response, status, { error: error.message, code: error.code, ...missing });
+};
 
 /** Answers what is not HTTP, which never reaches a route, in the same form. */
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {

@@ -8,11 +8,14 @@ import type { EphemeralKey } from './key.ts';
  * reading always gives the same bytes.
  */
 export class SignedAnswer {
-  /** `{"response": {"intent", "timestamp_ms", "data"}, "signature"}` as JSON in UTF-8. */
-  readonly json: Buffer;
+  /** `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`. */
+  readonly json: string;
+  /** Its length in UTF-8. */
+  readonly bytes: number;
 
-  constructor(json: Buffer) {
+  constructor(json: string) {
     this.json = json;
+    this.bytes = Buffer.byteLength(json);
   }
 }
 
@@ -56,7 +59,7 @@ export class Signer {
     }
     const signature = this.#key.sign(bytes).toString('hex');
     const response = { intent: signed.intent, timestamp_ms: signed.timestamp_ms, data: signed.payload };
-    return new SignedAnswer(Buffer.from(JSON.stringify({ response, signature }, exactIntegers)));
+    return new SignedAnswer(JSON.stringify({ response, signature }, exactIntegers));
   }
 }
 

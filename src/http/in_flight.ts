@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Logger } from '../log.ts';
+import { AnswerTimeout, Overloaded, RequestTimeout } from './errors.ts';
+
+/** How often deadlines are looked at. */
+const SWEEP_MS = 250;
+
+interface Entry {
+  readonly id: string;
+  readonly start: number;
+  readonly request: Request;
+  readonly response: Response;
+  readonly next: NextFunction;
+}
+
+/**
+ * The requests that are being answered: each with an id of ours, a deadline and a line in the log when it
+ * ends. All in one place and with one listener, since that is most of what a request costs here.
+ */
+export class InFlight {
+  readonly #log: Logger;
+  readonly #lines: Logger;
+  readonly #timeoutMs: number;
+  /** In the order of their deadlines. */
+  readonly #entries = new Set<Entry>();
+
+  constructor(log: Logger, timeoutMs: number) {
+    this.#log = log;
+    // The lines below have fixed members, none of them the caller's: to look for secrets in them would cost
+    // more than any other step of a request.
+    this.#lines = log.child({}, { redact: [] });
+    this.#timeoutMs = timeoutMs;
+    setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  /**
+   * Gives the request its id (header `x-request-id`) and prints a line when it ends: at level info where it
+   * failed, at debug where it did not. Of a request only the method and the route are printed: paths,
+   * queries and bodies are the caller's and may hold anything.
+   */
+  track(): RequestHandler {
+    return (request, response, next) => {
+      const entry: Entry = { id: randomUUID(), start: performance.now(), request, response, next };
+      response.setHeader('x-request-id', entry.id);
+      response.locals['log'] = () => this.#log.child({ request_id: entry.id });
+      response.on('close', () => this.#end(entry));
+      this.#entries.add(entry);
+      next();
+    };
+  }
+
+  /**
+   * Takes at most `max` requests at a time and answers 503 beyond: what can't be served soon is refused at
+   * once. There is no limit by address, since behind the enclave's bridge every peer is 127.0.0.1.
+   */
+  limit(max: number): RequestHandler {
+    return (_request, _response, next) => {
+      if (this.#entries.size <= max) next();
+      else next(new Overloaded(`the server is busy with ${max} requests: try again`));
+    };
+  }
+
+  #end(entry: Entry): void {
+    this.#entries.delete(entry);
+    const { id, request, response, start } = entry;
+    const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
+    if (!this.#lines.isLevelEnabled(level)) return;
+    this.#lines[level](
+      {
+        request_id: id,
+        method: request.method,
+        route: request.route?.path ?? null,
+        status: response.statusCode,
+        complete: response.writableFinished,
+        ms: Math.round((performance.now() - start) * 10) / 10,
+      },
+      'request',
+    );
+  }
+
+  /** Ends what has neither arrived nor been answered in time. */
+  #sweep(): void {
+    const oldest = performance.now() - this.#timeoutMs;
+    for (const { start, request, response, next } of this.#entries) {
+      if (start > oldest) return;
+      if (response.headersSent) continue;
+      if (request.complete) next(new AnswerTimeout(`no answer within ${this.#timeoutMs} ms`));
+      else next(new RequestTimeout(`the request did not arrive within ${this.#timeoutMs} ms`));
+    }
+  }
+}
+
+/** The log of the request that this response answers, with its id. */
+export function logOf(response: Response): Logger {
+  return response.locals['log']();
+}
