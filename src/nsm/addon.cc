@@ -94,8 +94,6 @@ class Call final : public Napi::AsyncWorker {
       error_ = errno;
     }
     response_length_ = raw.response.len;
-    // Before anyone hears of the result, so that a closed device really is.
-    descriptor_.reset();
   }
 
   void OnOK() override {
@@ -113,7 +111,7 @@ class Call final : public Napi::AsyncWorker {
   }
 
  private:
-  std::shared_ptr<const Descriptor> descriptor_;
+  const std::shared_ptr<const Descriptor> descriptor_;
   const Napi::Promise::Deferred deferred_;
   const std::size_t request_length_;
   std::uint64_t response_length_ = 0;

@@ -142,6 +142,7 @@ describe('the fields of an answer', () => {
     ['fields where there are none', lockPcr, { LockPCR: {} }],
     ['null where there are no fields', lockPcr, { LockPCR: null }],
     ['the sibling operation', lockPcr, 'LockPCRs'],
+    ['the right fields under another name', extendPcr, { DescribePCR: { data: filled(48) } }],
     ['a bare name where there are fields', getRandom, 'GetRandom'],
   ])('%s is refused', (_, { decode }, answer) => {
     expect(() => decode(encode(answer))).toThrow(protocolError);
