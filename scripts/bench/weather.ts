@@ -12,7 +12,6 @@ const weather = await startWeatherStandIn();
 const origins = { 'api.weatherapi.com': weather.origin };
 const { url } = await boot({ config, env, log: createLog(config.logLevel), ...application, origins });
 
-process.on("SIGINT",()=>process.exit(0));
 process.on('message', () => {
   globalThis.gc?.();
   const { rss, heapUsed } = process.memoryUsage();

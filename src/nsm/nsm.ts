@@ -1,3 +1,4 @@
+import { NsmProtocol } from './errors.ts';
 import {
   type AttestationRequest,
   attestation,
@@ -19,8 +20,8 @@ import type { NsmTransport } from './transport.ts';
  * answer, `NSM_PROTOCOL` when the answer cannot be used, and one code per error name of the NSM when it refuses.
  *
  * The driver keeps no track of which answer belongs to which request: after a call that the kernel gave up
- * (`ETIMEDOUT`), its late answer can be taken for that of the next call. A wrong operation is refused here; whoever
- * uses an attestation document must check that it carries the fields that were asked for.
+ * (`ETIMEDOUT`), its late answer can be taken for that of the next call. A wrong operation is refused here, and so is
+ * a document without the fields that were asked for.
  */
 export class Nsm {
   readonly #transport: NsmTransport;
@@ -29,9 +30,16 @@ export class Nsm {
     this.#transport = transport;
   }
 
-  /** @returns the COSE_Sign1 attestation document, not verified */
+  /** @returns the COSE_Sign1 attestation document, not verified, but one that holds what was asked for */
   async attestation(request: AttestationRequest): Promise<Uint8Array> {
-    return attestation.decode(await this.#transport.transact(attestation.encode(request)));
+    const document = attestation.decode(await this.#transport.transact(attestation.encode(request)));
+    const { publicKey, nonce, userData } = request;
+    for (const field of [publicKey, nonce, userData]) {
+      if (field && !Buffer.from(document).includes(Buffer.from(field))) {
+        throw new NsmProtocol('Attestation was answered with the document of another request');
+      }
+    }
+    return document;
   }
 
   /** @returns 1 to 256 bytes of entropy, 256 in every NSM seen: check the length before relying on it */

@@ -1,0 +1,71 @@
+/** The README's tables say what the code says, and its commands exist. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string) => readFileSync(root + path, 'utf8');
+const readme = read('README.md');
+const matches = (text: string, pattern: RegExp) => [
+  ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
+];
+
+/** The first column of the table below a heading, split into its `names`. */
+function names(heading: string): string[] {
+  const section = readme.split(new RegExp(`^#+ ${heading}$`, 'm'))[1]?.split(/^#/m)[0] ?? '';
+  return section
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap((line) =>
+      matches(
+        line
+          .split('|')
+          .slice(1, heading === 'Errors' ? 3 : 2)
+          .join('|'),
+        /`([^`]+)`/g,
+      ),
+    );
+}
+
+describe('the README lists', () => {
+  test('every environment variable', () => {
+    const secrets = matches(read('src/apps/weather/app.yaml'), /- ([A-Z_]+)$/gm);
+    const code = read('src/config.ts') + read('src/apps/weather/app.ts');
+    const variables = matches(code, /(?:text|integer|boolean)\(\s*env,\s*'([A-Z_]+)'/g);
+    expect(variables).toContain('PORT');
+    expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());
+  });
+
+  test('every error that the server answers with', () => {
+    const files = globSync('src/{*.ts,{http,nsm,apps}/**/*.ts}', { cwd: root });
+    const code = files.map(read).join('\n');
+    const codes = [
+      ...matches(code, /code(?:: string)? = '([A-Z_]+)'/g),
+      ...matches(code, /'([A-Z]+_[A-Z_]+)', 'the (?:headers|request)/g),
+    ].filter((name) => name !== 'CONFIG');
+    expect(codes).toContain('WEATHER_STALE');
+    expect(codes).toContain('HEADERS_TOO_LARGE');
+    expect(names('Errors').sort()).toEqual([...new Set(codes)].sort());
+  });
+
+  test('every dependency', () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read('package.json'));
+    const all = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
+    expect(names('Dependencies').sort()).toEqual(all.sort());
+  });
+
+  test('folders and files that are there', () => {
+    for (const path of matches(readme, /(?:`|\()((?:src|test|scripts|move|enclave)\/[\w./]*)/g)) {
+      expect(existsSync(root + path), path).toBe(true);
+    }
+  });
+
+  test('commands that are there', () => {
+    const { scripts } = JSON.parse(read('package.json'));
+    for (const name of matches(readme, /npm run (?:--silent )?([\w:]+)/g))
+      expect(scripts).toHaveProperty(name);
+    for (const name of matches(readme, /(?:^|`)make ([\w-]+)/gm)) {
+      expect(read('Makefile')).toMatch(new RegExp(`^${name}:`, 'm'));
+    }
+  });
+});
