@@ -42,8 +42,8 @@ export function createHttpServer(parts: ServerParts): Server {
     // Checked below, where the answer is JSON.
     requireHostHeader: false,
   });
-  // A peer that neither reads nor writes for as long as two requests may take is gone.
-  server.setTimeout(2 * config.requestTimeoutMs);
+  // A peer that neither reads nor writes for longer than any request may take is gone.
+  server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('clientError', onClientError);
   server.on('request', createRoutes(parts));
   return server;
