@@ -173,9 +173,8 @@ export function formatReport(report: Report): string {
   section(
     'Registration on Sui',
     registration.accepted
-      ? 'load_nitro_attestation accepts it'
+      ? `load_nitro_attestation accepts it, until ${registration.until === null ? '' : time(registration.until)}`
       : `load_nitro_attestation aborts with ${registration.abort}: ${printable(registration.reason ?? '')}`,
-    ...(registration.until === null ? [] : [`the last second for it: ${time(registration.until)}`]),
   );
   section(
     `Verdict at ${time(at)}`,

@@ -22,8 +22,11 @@ export class FakeEnclave {
   /** Paths that were asked, with their queries. */
   readonly requests: string[] = [];
   readonly #server = createServer(async (request, response) => {
+    // Pages ask from another origin, as they ask a real enclave.
+    response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
+    if (request.method === 'OPTIONS') return response.end();
     const { status, body } = await this.#answer(request);
-    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+    return response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   });
 
   static async start(): Promise<FakeEnclave> {
