@@ -45,7 +45,10 @@ export function createHttpServer(parts: ServerParts): Server {
   // A peer that neither reads nor writes for longer than any request may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('clientError', onClientError);
-  server.on('request', createRoutes(parts));
+  const routes = createRoutes(parts);
+  server.on('request', routes);
+  // An expectation other than 100-continue may be passed over (RFC 9110, section 10.1.1).
+  server.on('checkExpectation', routes);
   return server;
 }
 
