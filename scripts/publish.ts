@@ -1,0 +1,58 @@
+/** `npm run publish`: publishes a package of `move/`, with those it depends on that are not published. */
+import { Transaction } from '@mysten/sui/transactions';
+import { EnclaveError } from '../src/errors.ts';
+import { publishPackage } from '../src/sui/transactions.ts';
+import { buildPackage, frameworkOf, packageNames } from './move/packages.ts';
+import { type Command, runCommand, usage } from './sui/command.ts';
+
+/** The bytecode was compiled against something that only looks like Sui's framework. */
+class StandInFrameworkError extends EnclaveError {
+  readonly code = 'STAND_IN_FRAMEWORK';
+
+  constructor() {
+    super(
+      "the package was compiled against the stand-in of the tests, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
+    );
+  }
+}
+
+const command: Command = {
+  name: 'publish',
+  purpose:
+    "Compiles and publishes a package of move/, together with those it depends on that are not published: one package on\nthe chain. The sender gets the capability to upgrade it, and the EnclaveCap of its application. Set FRAMEWORK=fetch to\nhave Sui's framework fetched, or SUI_FRAMEWORK_DIR to a copy of it.",
+  positionals: ['package'],
+  options: {},
+  plan: ({ args }) => [
+    `compile move/${args['package']} on ${frameworkOf(process.env).description}`,
+    'end here if that is a stand-in',
+    'publish the modules, and transfer the UpgradeCap to the sender',
+  ],
+  async run({ args: { package: name = '' } }, chain) {
+    const known = packageNames();
+    if (!known.includes(name)) {
+      throw usage(
+        command,
+        `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`,
+      );
+    }
+    const framework = frameworkOf(process.env);
+    const { modules, dependencies, warnings } = await buildPackage(name, framework);
+    const bytes = modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
+    chain.notes.push(`move/${name} compiles to ${modules.length} modules of ${bytes} bytes together.`);
+    if (warnings !== '') chain.notes.push(warnings);
+    if (framework.isStandIn) throw new StandInFrameworkError();
+    const tx = new Transaction();
+    publishPackage(tx, { modules, dependencies, owner: chain.sender });
+    return await chain.submit(tx, {
+      title: `publish move/${name}`,
+      fields: { framework: framework.description, modules: modules.length, bytes, dependencies },
+      report: ({ packageId, created }) => ({
+        package: packageId,
+        upgradeCap: created.find(({ type }) => type.endsWith('::package::UpgradeCap'))?.id,
+        enclaveCaps: created.filter(({ type }) => type.includes('::enclave::EnclaveCap<')),
+      }),
+    });
+  },
+};
+
+await runCommand(command);

@@ -1,0 +1,214 @@
+/** Sends the transaction of a script, or only shows it. */
+import type { SuiGrpcClient } from '@mysten/sui/grpc';
+import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
+import { EnclaveError } from '../../src/errors.ts';
+import {
+  InvalidValueError,
+  NodeAnswerError,
+  NodeUnreachableError,
+  type SuiError,
+} from '../../src/sui/errors.ts';
+import { failureOf, suiErrorOf } from '../../src/sui/failures.ts';
+import type { Outcome } from './command.ts';
+import { connect, type Network } from './network.ts';
+import { senderOf, signerOf } from './signer.ts';
+
+/** 1 SUI: many times what any of the scripts needs, and what an honest node proposes. */
+const MAX_PROPOSED_BUDGET = 1_000_000_000n;
+/** How long to wait for the node to show what it executed. */
+const INDEXING_MS = 20_000;
+
+/** The transaction was sent, and the answer did not come: only the chain knows what became of it. */
+export class UnknownOutcomeError extends EnclaveError {
+  readonly code = 'UNKNOWN_OUTCOME';
+
+  constructor(digest: string, cause: NodeUnreachableError) {
+    super(
+      `the transaction ${digest} was sent, but no answer came: look it up before you send another (${cause.message})`,
+      { cause },
+    );
+  }
+}
+
+/** What an executed transaction did. */
+export interface Executed {
+  readonly digest: string;
+  readonly created: readonly { readonly id: string; readonly type: string }[];
+  /** The package that it published, if it did. */
+  readonly packageId: string | undefined;
+}
+
+export interface Submission {
+  /** What it does, for people, as in "create the config". */
+  readonly title: string;
+  /** What it does it with. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** What is known only once it is executed. */
+  report?(executed: Executed): Record<string, unknown>;
+}
+
+export class Chain {
+  /** What a script finds out on its way; printed with the outcome. */
+  readonly notes: string[] = [];
+  readonly #values: Readonly<Record<string, string | boolean | undefined>>;
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  #network: Network | undefined;
+
+  /** @param values the options that all scripts share */
+  constructor(
+    values: Readonly<Record<string, string | boolean | undefined>>,
+    env: Readonly<Record<string, string | undefined>>,
+  ) {
+    this.#values = values;
+    this.#env = env;
+  }
+
+  /** @throws NoNetworkError, InvalidValueError */
+  get client(): SuiGrpcClient {
+    return this.#connected.client;
+  }
+
+  /** @throws NoSenderError, SignerError, InvalidValueError */
+  get sender(): string {
+    return senderOf(this.#env, this.#signerOptions);
+  }
+
+  get #connected(): Network {
+    this.#network ??= connect(this.#text('network'), this.#text('rpc-url'));
+    return this.#network;
+  }
+
+  get #signerOptions() {
+    return { address: this.#text('address'), keystore: this.#text('keystore') };
+  }
+
+  #text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  /**
+   * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
+   * first in any case: what would fail is not sent, and costs no gas.
+   *
+   * @throws SuiError, SignerError
+   */
+  async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
+    const { sender } = this;
+    const bytes = await this.#build(tx, sender);
+    const { commands, gasData } = tx.getData();
+    const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
+    const shown = {
+      ...fields,
+      network: this.#connected.description,
+      sender,
+      calls: calls.map(({ package: id, module, function: name }) => `${id}::${module}::${name}`),
+      gasBudget: sui(gasData.budget ?? 0),
+    };
+    if (this.#values['dry-run']) {
+      return { status: 'dry-run', title: `The node simulates it without a failure: ${title}`, fields: shown };
+    }
+    if (this.#values['unsigned']) {
+      const transaction = toBase64(bytes);
+      return { status: 'unsigned', title, fields: { ...shown, transaction }, text: transaction };
+    }
+    const { gas, ...executed } = await this.#execute(bytes);
+    const results = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
+    return { status: 'done', title: `Done: ${title}`, fields: { ...fields, ...results } };
+  }
+
+  async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
+    tx.setSender(sender);
+    // Said here, so that a node can't.
+    tx.setGasOwner(sender);
+    const budget = this.#text('gas-budget');
+    if (budget !== undefined) {
+      if (!/^[1-9][0-9]{0,18}$/.test(budget)) {
+        throw new InvalidValueError('--gas-budget must be a whole number of MIST (1 SUI is 1000000000)');
+      }
+      tx.setGasBudget(BigInt(budget));
+    }
+    const bytes = await fromNode(tx.build({ client: this.client }));
+    const proposed = BigInt(tx.getData().gasData.budget ?? 0);
+    if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
+      throw new NodeAnswerError(
+        `the node proposes a gas budget of ${sui(proposed)}: say --gas-budget to allow it`,
+      );
+    }
+    return bytes;
+  }
+
+  async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
+    const signer = await signerOf(this.#env, this.#signerOptions);
+    const { signature } = await signer.signTransaction(bytes);
+    const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
+    const result = await fromNode(
+      this.client.executeTransaction({
+        transaction: bytes,
+        signatures: [signature],
+        include: { effects: true, objectTypes: true },
+      }),
+    ).catch((error: SuiError) => {
+      throw error instanceof NodeUnreachableError ? new UnknownOutcomeError(digest, error) : error;
+    });
+    const executed = result.Transaction ?? result.FailedTransaction;
+    if (executed.status.error !== null) throw failureOf(executed.status.error);
+    await this.#shown(digest);
+    const { changedObjects, gasUsed } = executed.effects;
+    return {
+      digest,
+      gas: BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate),
+      created: changedObjects
+        .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
+        .map(({ objectId }) => ({
+          id: normalizeSuiAddress(objectId),
+          type: normalizeStructTag(executed.objectTypes[objectId] ?? '0x0::unknown::Unknown'),
+        })),
+      packageId: changedObjects.find(({ outputState }) => outputState === 'PackageWrite')?.objectId,
+    };
+  }
+
+  /** The next script reads what this one wrote. */
+  async #shown(digest: string): Promise<void> {
+    try {
+      await this.client.waitForTransaction({ digest, timeout: INDEXING_MS });
+    } catch {
+      this.notes.push(
+        'It is executed, but the node does not show it yet: wait a little before the next step.',
+      );
+    }
+  }
+
+  /** What a package was first published as: types keep that id through upgrades. @throws SuiError */
+  async originalPackage(packageId: string): Promise<string> {
+    const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
+    const { originalId } = response.package ?? {};
+    if (originalId === undefined)
+      throw new NodeAnswerError(`the node does not say what ${packageId} is a version of`);
+    return normalizeSuiAddress(originalId);
+  }
+}
+
+/** Any failure of a call of the Sui client as the error that says what to do. */
+async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    let known: SuiError;
+    try {
+      known = suiErrorOf(error);
+    } catch (cause) {
+      // What the client says when it can't use an answer has no class of its own.
+      throw new NodeAnswerError(
+        `the node's answer can't be used: ${(cause as Error).message.slice(0, 600)}`,
+        { cause },
+      );
+    }
+    throw known;
+  }
+}
+
+function sui(mist: bigint | number | string): string {
+  return `${(Number(mist) / 1e9).toFixed(9).replace(/\.?0+$/, '')} SUI`;
+}

@@ -1,0 +1,64 @@
+/** Which Sui node to talk to. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { EnclaveError } from '../../src/errors.ts';
+import { InvalidValueError } from '../../src/sui/errors.ts';
+
+/** The public nodes of the Sui Foundation, and the one of `sui start`. */
+const NODES: Readonly<Record<string, string>> = {
+  mainnet: 'https://fullnode.mainnet.sui.io:443',
+  testnet: 'https://fullnode.testnet.sui.io:443',
+  devnet: 'https://fullnode.devnet.sui.io:443',
+  localnet: 'http://127.0.0.1:9000',
+};
+
+/** One request, its answer included. */
+const TIMEOUT_MS = 30_000;
+
+/** Neither a network nor a node was named. */
+export class NoNetworkError extends EnclaveError {
+  readonly code = 'NO_NETWORK';
+
+  constructor() {
+    super(`name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`);
+  }
+}
+
+export interface Network {
+  readonly client: SuiGrpcClient;
+  /** For people. */
+  readonly description: string;
+}
+
+/** @throws NoNetworkError, InvalidValueError */
+export function connect(network: string | undefined, rpcUrl: string | undefined): Network {
+  if (network === undefined && rpcUrl === undefined) throw new NoNetworkError();
+  const node = network === undefined ? undefined : NODES[network];
+  if (network !== undefined && node === undefined) {
+    throw new InvalidValueError(`--network must be one of ${Object.keys(NODES).join(', ')}`);
+  }
+  const baseUrl = checkUrl(rpcUrl ?? node ?? '');
+  const client = new SuiGrpcClient({
+    network: network ?? 'custom',
+    baseUrl,
+    // The transport has no deadline of its own, and waits for a node that hangs.
+    fetch: (input, init) => {
+      const timeout = AbortSignal.timeout(TIMEOUT_MS);
+      const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
+      return fetch(input, { ...init, signal, redirect: 'error' });
+    },
+  });
+  return { client, description: network === undefined ? baseUrl : `${network} (${baseUrl})` };
+}
+
+/** A node on the way to which anyone could change the answers would have us sign them. */
+function checkUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isLocal = url !== null && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+  if (url === null || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal))) {
+    throw new InvalidValueError('--rpc-url must be an https URL; http only on this machine');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new InvalidValueError('--rpc-url must have no user name, query or fragment');
+  }
+  return url.href.replace(/\/$/, '');
+}

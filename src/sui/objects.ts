@@ -1,0 +1,236 @@
+/** Reads the objects of `move/enclave` from a Sui node. Browser-safe; any client of `@mysten/sui` will do. */
+import { type BcsType, bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
+import {
+  deriveDynamicFieldID,
+  deriveObjectID,
+  normalizeStructTag,
+  parseStructTag,
+  toHex,
+} from '@mysten/sui/utils';
+import type { Image } from '../attestation/image.ts';
+import { type U64Input, u64 } from '../signing/bcs.ts';
+import { NodeAnswerError, ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
+import { suiErrorOf } from './failures.ts';
+import { addressOf, bytesOf, structTypeOf } from './values.ts';
+
+/** The generic structs of the module `enclave`. */
+type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap';
+
+/** Which contracts an object belongs to, as its type says it. */
+export interface Contract {
+  /** The package of `enclave::enclave`, as first published: types keep it through upgrades. */
+  readonly enclavePackage: string;
+  /** The type `T` that the object is for, such as `0x…::weather::WEATHER`. */
+  readonly application: string;
+}
+
+/** Which image may run, by the latest version. */
+export interface EnclaveConfig extends Contract {
+  readonly id: string;
+  /** For people. */
+  readonly name: string;
+  readonly image: Image;
+  /** The one capability that governs the config. */
+  readonly capabilityId: string;
+  /** How often the registers changed. */
+  readonly version: bigint;
+}
+
+/** One registered enclave. */
+export interface Enclave extends Contract {
+  readonly id: string;
+  /** Its ed25519 key, 32 bytes. */
+  readonly publicKey: Uint8Array;
+  readonly configId: string;
+  /** The version of the config that it was registered at: it is stale once the config's is higher. */
+  readonly configVersion: bigint;
+}
+
+const ConfigContent = bcs.struct('EnclaveConfig', {
+  id: bcs.Address,
+  name: bcs.string(),
+  pcrs: bcs.struct('Pcrs', { pcr0: bcs.byteVector(), pcr1: bcs.byteVector(), pcr2: bcs.byteVector() }),
+  capability_id: bcs.Address,
+  version: u64,
+});
+
+const EnclaveContent = bcs.struct('Enclave', {
+  id: bcs.Address,
+  pk: bcs.byteVector(),
+  config_id: bcs.Address,
+  config_version: u64,
+});
+
+const EnclaveKey = bcs.struct('EnclaveKey', { config_version: u64, pk: bcs.byteVector() });
+
+/** How `sui::derived_object` marks an address as taken for good. */
+const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
+
+type ReadObject = SuiClientTypes.Object<{ content: true }>;
+
+/**
+ * Reads a config.
+ *
+ * @throws ObjectNotFoundError, WrongObjectTypeError, or another SuiError when the node gives no usable answer
+ */
+export async function readConfig(client: ClientWithCoreApi, configId: string): Promise<EnclaveConfig> {
+  const id = addressOf('the id of the config', configId);
+  const [object] = await readObjects(client, [id]);
+  if (!object) throw new ObjectNotFoundError(id);
+  const contract = contractOf(object, 'EnclaveConfig');
+  const { name, pcrs, capability_id: capabilityId, version } = parse(ConfigContent, object);
+  const image = { pcr0: toHex(pcrs.pcr0), pcr1: toHex(pcrs.pcr1), pcr2: toHex(pcrs.pcr2) };
+  return { ...contract, id, name, image, capabilityId, version };
+}
+
+/** Reads an enclave. @throws as `readConfig` does */
+export async function readEnclave(client: ClientWithCoreApi, enclaveId: string): Promise<Enclave> {
+  const id = addressOf('the id of the enclave', enclaveId);
+  const [object] = await readObjects(client, [id]);
+  if (!object) throw new ObjectNotFoundError(id);
+  return enclaveOf(object);
+}
+
+/** Whether the registers changed since the enclave was registered: then it may no longer speak for the application. */
+export function isStale(enclave: Enclave, config: EnclaveConfig): boolean {
+  return enclave.configVersion < config.version;
+}
+
+/** Where the enclave with this key is, or would be, at a version of the config: no node is needed for it. */
+export function enclaveAddress(
+  config: Pick<EnclaveConfig, 'id' | 'enclavePackage'>,
+  configVersion: U64Input,
+  publicKey: Uint8Array,
+): string {
+  const pk = bytesOf('the public key', publicKey, { min: 32, max: 32 });
+  const key = EnclaveKey.serialize({ config_version: configVersion, pk }).toBytes();
+  const enclavePackage = addressOf('the package of the enclave', config.enclavePackage);
+  return deriveObjectID(
+    addressOf('the id of the config', config.id),
+    `${enclavePackage}::enclave::EnclaveKey`,
+    key,
+  );
+}
+
+/** A key at the latest version of a config. */
+export interface Registration {
+  /** Where its enclave is, was or would be. */
+  readonly enclaveId: string;
+  /** `free`: never registered; `destroyed`: it was, and can't be again at this version. */
+  readonly state: 'free' | 'registered' | 'destroyed';
+}
+
+/** Whether a key is registered at the latest version of a config. @throws SuiError */
+export async function findRegistration(
+  client: ClientWithCoreApi,
+  config: EnclaveConfig,
+  publicKey: Uint8Array,
+): Promise<Registration> {
+  const enclaveId = enclaveAddress(config, config.version, publicKey);
+  const claimId = deriveDynamicFieldID(config.id, CLAIMED, bcs.Address.serialize(enclaveId).toBytes());
+  const [enclave, claim] = await readObjects(client, [enclaveId, claimId]);
+  if (!enclave) return { enclaveId, state: claim ? 'destroyed' : 'free' };
+  enclaveOf(enclave);
+  return { enclaveId, state: 'registered' };
+}
+
+/**
+ * Every enclave that was ever registered under a config: those that are there, and the ids of those that were
+ * destroyed. It needs no indexer, as the config itself holds a mark for each.
+ *
+ * @throws SuiError
+ */
+export async function listEnclaves(
+  client: ClientWithCoreApi,
+  config: EnclaveConfig,
+): Promise<{ enclaves: Enclave[]; destroyed: string[] }> {
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: SuiClientTypes.ListDynamicFieldsResponse = await answerOf(
+      client.core.listDynamicFields({ parentId: config.id, ...(cursor !== null && { cursor }) }),
+    );
+    for (const { name } of page.dynamicFields) {
+      if (normalizeStructTag(name.type) === CLAIMED) ids.push(bcs.Address.parse(name.bcs));
+    }
+    if (page.hasNextPage && (page.cursor === null || page.cursor === cursor)) {
+      throw new NodeAnswerError('the node lists the enclaves without an end');
+    }
+    cursor = page.hasNextPage ? page.cursor : null;
+  } while (cursor !== null);
+  const objects = await readObjects(client, ids);
+  return {
+    enclaves: objects.flatMap((object) => (object ? [enclaveOf(object)] : [])),
+    destroyed: ids.filter((_, index) => !objects[index]),
+  };
+}
+
+/** The ids of the capabilities for an application that an address owns. @throws SuiError */
+export async function listCapabilities(
+  client: ClientWithCoreApi,
+  owner: string,
+  { enclavePackage, application }: Contract,
+): Promise<string[]> {
+  const type = `${addressOf('the package of the enclave', enclavePackage)}::enclave::EnclaveCap<${structTypeOf('the application', application)}>`;
+  const { objects, hasNextPage } = await answerOf(
+    client.core.listOwnedObjects({ owner: addressOf('the owner', owner), type }),
+  );
+  if (hasNextPage) throw new NodeAnswerError(`${owner} owns more capabilities than fit on a page: name one`);
+  return objects.map(({ objectId }) => addressOf('the id of the capability', objectId));
+}
+
+async function answerOf<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw suiErrorOf(error);
+  }
+}
+
+/** In the order of the ids; undefined for what is not there. */
+async function readObjects(client: ClientWithCoreApi, ids: string[]): Promise<(ReadObject | undefined)[]> {
+  if (ids.length === 0) return [];
+  const { objects } = await answerOf(client.core.getObjects({ objectIds: ids, include: { content: true } }));
+  return ids.map((id, index) => {
+    const object = objects[index];
+    if (object instanceof Error) {
+      const error = suiErrorOf(object);
+      if (error instanceof ObjectNotFoundError) return undefined;
+      throw error;
+    }
+    if (object?.objectId !== id) throw new NodeAnswerError(`the node answers with another object than ${id}`);
+    return object;
+  });
+}
+
+function enclaveOf(object: ReadObject): Enclave {
+  const contract = contractOf(object, 'Enclave');
+  const { pk, config_id: configId, config_version: configVersion } = parse(EnclaveContent, object);
+  return { ...contract, id: object.objectId, publicKey: pk, configId, configVersion };
+}
+
+function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
+  const expected = `an enclave::${struct}<…>`;
+  // A package has the type "package", which is no struct.
+  if (!type.includes('::'))
+    throw new WrongObjectTypeError(objectId, expected, `a ${type || 'thing without a type'}`);
+  const { address, module, name, typeParams } = parseStructTag(type);
+  const [application] = typeParams;
+  if (module !== 'enclave' || name !== struct || typeParams.length !== 1 || typeof application !== 'object') {
+    throw new WrongObjectTypeError(objectId, expected, type);
+  }
+  return { enclavePackage: address, application: normalizeStructTag(application) };
+}
+
+function parse<Value, Input>(content: BcsType<Value, Input>, object: ReadObject): Value {
+  try {
+    const value = content.parse(object.content);
+    // The parser lets bytes follow: they would be those of another struct of the same name.
+    const size = content.serialize(value as unknown as Input).toBytes().length;
+    if (size === object.content.length) return value;
+  } catch {
+    // One message for whatever is wrong with it.
+  }
+  throw new NodeAnswerError(`the content of ${object.objectId} is not that of its type in move/enclave`);
+}

@@ -1,0 +1,74 @@
+/** Checks what goes into a transaction. Browser-safe. */
+import {
+  fromHex,
+  isValidSuiObjectId,
+  normalizeStructTag,
+  normalizeSuiAddress,
+  parseStructTag,
+} from '@mysten/sui/utils';
+import { checkImage, type Image } from '../attestation/image.ts';
+import { InvalidValueError } from './errors.ts';
+
+/** An address or id, in full: a short one is more often a bad copy than `0x2`. */
+export function addressOf(name: string, value: string): string {
+  if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {
+    throw new InvalidValueError(`${name} must be 0x and 64 hexadecimal digits`);
+  }
+  return normalizeSuiAddress(value);
+}
+
+/** A name in Move: of a module, a struct or a function. */
+export function identifierOf(name: string, value: string): string {
+  if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
+    throw new InvalidValueError(
+      `${name} must be a name in Move: a letter, then letters, digits and underscores`,
+    );
+  }
+  return value;
+}
+
+/**
+ * The type `T` that an application registers its enclaves for: that of its one-time witness.
+ *
+ * @example applicationType(appPackageId, 'weather', 'WEATHER')
+ * @throws InvalidValueError
+ */
+export function applicationType(appPackage: string, moduleName: string, witness: string): string {
+  const address = addressOf('the package of the application', appPackage);
+  return `${address}::${identifierOf('the module', moduleName)}::${identifierOf('the one-time witness', witness)}`;
+}
+
+/** A struct type without parameters, in full. */
+export function structTypeOf(name: string, value: string): string {
+  try {
+    const tag = parseStructTag(value);
+    if (tag.typeParams.length === 0) {
+      identifierOf(name, tag.module);
+      identifierOf(name, tag.name);
+      addressOf(name, tag.address);
+      return normalizeStructTag(tag);
+    }
+  } catch {
+    // One message for whatever is wrong with it.
+  }
+  throw new InvalidValueError(`${name} must be a type such as 0x…::weather::WEATHER`);
+}
+
+/** @throws InvalidValueError when it is not an array of bytes of that length */
+export function bytesOf(
+  name: string,
+  value: Uint8Array,
+  { min, max }: { min: number; max: number },
+): Uint8Array {
+  if (!(value instanceof Uint8Array) || value.length < min || value.length > max) {
+    const length = min === max ? `${min}` : `${min} to ${max}`;
+    throw new InvalidValueError(`${name} must be a Uint8Array of ${length} bytes`);
+  }
+  return value;
+}
+
+/** PCR0 to PCR2 as bytes. @throws InvalidPolicyError, ZeroImageError */
+export function registersOf(image: Image): [Uint8Array, Uint8Array, Uint8Array] {
+  const { pcr0, pcr1, pcr2 } = checkImage(image);
+  return [fromHex(pcr0), fromHex(pcr1), fromHex(pcr2)];
+}

@@ -1,0 +1,48 @@
+/** The call of `move/weather`: the pattern for the calls of an application's own contract. Browser-safe. */
+import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
+import { text, type U64Input, u64 } from '../signing/bcs.ts';
+import { addressOf, bytesOf, identifierOf } from './values.ts';
+
+/** A signed answer of the weather application, as `EnclaveClient.processData` gives it. */
+export interface WeatherReading {
+  readonly location: string;
+  readonly temperature: U64Input;
+  readonly timestampMs: U64Input;
+  /** 64 bytes. */
+  readonly signature: Uint8Array;
+}
+
+/**
+ * Mints a signed reading. The result is the WeatherNFT: transfer it, or use it in the same transaction.
+ *
+ * @example
+ * const nft = updateWeather(tx, { appPackage, enclaveId, configId, reading });
+ * tx.transferObjects([nft], sender);
+ */
+export function updateWeather(
+  tx: Transaction,
+  call: {
+    readonly appPackage: string;
+    /** `weather` unless told. */
+    readonly moduleName?: string;
+    readonly enclaveId: string;
+    /** The config of that enclave. */
+    readonly configId: string;
+    readonly reading: WeatherReading;
+  },
+): TransactionResult {
+  const { location, temperature, timestampMs, signature } = call.reading;
+  const module = identifierOf('the module', call.moduleName ?? 'weather');
+  return tx.moveCall({
+    target: `${addressOf('the package of the application', call.appPackage)}::${module}::update_weather`,
+    arguments: [
+      tx.pure(text.serialize(location)),
+      tx.pure(u64.serialize(temperature)),
+      tx.pure(u64.serialize(timestampMs)),
+      tx.pure.vector('u8', bytesOf('the signature', signature, { min: 64, max: 64 })),
+      tx.object(addressOf('the id of the enclave', call.enclaveId)),
+      tx.object(addressOf('the id of the config', call.configId)),
+      tx.object.clock(),
+    ],
+  });
+}
