@@ -1,0 +1,14 @@
+// Plain JavaScript that uses the installed package: Node strips no types under node_modules.
+import { readFileSync } from 'node:fs';
+import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
+import { EnclaveClient } from 'sui-enclave/client';
+
+const [, , vector, pcrs] = process.argv;
+const bytes = Uint8Array.from(Buffer.from(readFileSync(vector, 'utf8').trim(), 'hex'));
+const now = Date.parse('2025-04-15T03:00:00Z');
+const policy = { images: [parsePcrs(readFileSync(pcrs, 'utf8'))] };
+const { document } = await verifyAttestation(bytes, { now, policy });
+const { accepted } = await predictRegistration(bytes, now);
+const refused = await verifyAttestation(bytes, { now: Date.now(), policy }).catch((error) => error.code);
+const findings = { module: document.moduleId, accepted, refused, client: typeof EnclaveClient };
+process.stdout.write(JSON.stringify(findings));
