@@ -88,14 +88,18 @@ function read(bytes: Uint8Array): ParsedCertificate {
   const { tbsCertificate, tbsCertificateRaw } = certificate;
   if (tbsCertificate.version !== Version.v3) throw new NotDer('its version is not 3');
   if (tbsCertificateRaw === undefined) throw new NotDer('its signed part is missing');
+  const tbs = new Uint8Array(tbsCertificateRaw);
+  // version, serialNumber, signature, issuer, validity, subject (RFC 5280 section 4.1).
+  const [, , , issuer, , subject] = elementsOf(tbs);
+  if (issuer === undefined || subject === undefined) throw new NotDer('its names are missing');
   const { subjectPublicKeyInfo, validity, signature } = tbsCertificate;
   const extensions = byOid(tbsCertificate.extensions ?? []);
   return {
     der,
     trailing: bytes.length - der.length,
-    tbs: new Uint8Array(tbsCertificateRaw),
-    issuer: new Uint8Array(AsnConvert.serialize(tbsCertificate.issuer)),
-    subject: new Uint8Array(AsnConvert.serialize(tbsCertificate.subject)),
+    tbs,
+    issuer,
+    subject,
     subjectText: nameText(tbsCertificate.subject),
     notBefore: time(validity.notBefore.getTime()),
     notAfter: time(validity.notAfter.getTime()),
@@ -144,6 +148,19 @@ function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number):
     while (next < end) next = derEnd(bytes, next, end, depth + 1);
   }
   return end;
+}
+
+/** The elements directly within a constructed one, in DER that `derEnd` has checked. */
+function elementsOf(der: Uint8Array): Uint8Array[] {
+  const elements: Uint8Array[] = [];
+  const first = byteAt(der, 1, der.length);
+  let next = first < 0x80 ? 2 : 2 + (first & 0x7f);
+  while (next < der.length) {
+    const end = derEnd(der, next, der.length, 0);
+    elements.push(der.subarray(next, end));
+    next = end;
+  }
+  return elements;
 }
 
 function byteAt(bytes: Uint8Array, index: number, limit: number): number {

@@ -76,9 +76,10 @@ export async function predictRegistration(
   let until: Date | null = null;
   try {
     const document = readDocument(bytes);
-    until = earliestEnd(document.chain);
-    await checkSignature(document);
-    await checkChain(document.chain, root, clock);
+    const chain = document.chain.map(readCertificate);
+    until = new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime())));
+    await checkSignature(document, chain);
+    await checkChain(chain, readCertificate(root, 0), clock);
     checkRegisters(document.registers);
     return { accepted: true, abort: null, reason: null, until };
   } catch (error) {
@@ -202,13 +203,18 @@ function readRegisters(item: CborItem | undefined): Set<number> {
   return seen;
 }
 
-async function checkSignature({ protectedHeader, payload, signature, chain }: Document): Promise<void> {
+/** Leaf first. */
+type Chain = readonly ParsedCertificate[];
+
+async function checkSignature(
+  { protectedHeader, payload, signature }: Document,
+  [leaf]: Chain,
+): Promise<void> {
   verifyRule(partOutOfRange(signature) === null, 'r or s of the signature is out of range');
-  const leaf = certificateAt(chain, 0);
   const valid = await verifyEcdsa({
     curve: 'P-384',
     hash: 'SHA-384',
-    publicKey: p384Point(leaf.publicKey),
+    publicKey: p384Point(leaf?.publicKey ?? new Uint8Array()),
     signature,
     message: signedBytes(protectedHeader, payload),
   });
@@ -224,18 +230,16 @@ function p384Point(bits: Uint8Array): Uint8Array {
   }
 }
 
-async function checkChain(chain: readonly Uint8Array[], rootDer: Uint8Array, clock: number): Promise<void> {
+async function checkChain(chain: Chain, root: ParsedCertificate, clock: number): Promise<void> {
   const second = Math.floor(clock / 1000) * 1000;
-  const certificates = chain.map((_, index) => certificateAt(chain, index));
-  const root = certificateAt([rootDer], 0);
-  for (const [index, certificate] of certificates.entries()) {
+  for (const [index, certificate] of chain.entries()) {
     checkRole(certificate, index);
     verifyRule(
       certificate.notBefore.getTime() <= second && second <= certificate.notAfter.getTime(),
       `certificate ${index} from the leaf is not valid at this time`,
     );
     // The last certificate of the bundle has the pinned root for its issuer, whether or not it is the root.
-    const issuer = certificates[index + 1] ?? root;
+    const issuer = chain[index + 1] ?? root;
     verifyRule(
       equalBytes(certificate.issuer, issuer.subject),
       `certificate ${index} from the leaf names another issuer`,
@@ -282,19 +286,11 @@ async function isSignedBy(certificate: ParsedCertificate, issuer: ParsedCertific
   return await verifyEcdsa({ curve, hash, publicKey, signature, message: certificate.tbs });
 }
 
-function certificateAt(chain: readonly Uint8Array[], index: number): ParsedCertificate {
+function readCertificate(der: Uint8Array, index: number): ParsedCertificate {
   try {
-    return parseCertificate(chain[index] ?? new Uint8Array(), index);
+    return parseCertificate(der, index);
   } catch {
     throw new Abort(ABORT_VERIFY, `certificate ${index} from the leaf can't be read`);
-  }
-}
-
-function earliestEnd(chain: readonly Uint8Array[]): Date | null {
-  try {
-    return new Date(Math.min(...chain.map((der, index) => parseCertificate(der, index).notAfter.getTime())));
-  } catch {
-    return null;
   }
 }
 
