@@ -72,6 +72,10 @@ export interface CertificateOptions {
   keyOf?: Identity;
   /** Digest of the signature over the certificate: SHA-384 unless told. */
   digest?: keyof typeof SIGNATURE_OIDS;
+  /** The digest that the signed part names, where it is to differ from the signature's own. */
+  namedDigest?: keyof typeof SIGNATURE_OIDS;
+  /** Write the public key as a compressed point (SEC 1 section 2.3.3). */
+  compressedKey?: boolean;
   /** Written after basicConstraints and keyUsage. */
   moreExtensions?: readonly Extension[];
 }
@@ -85,14 +89,11 @@ export function createCertificate(options: CertificateOptions): Identity {
   const tbsCertificate = new TBSCertificate({
     version: Version.v3,
     serialNumber: positiveSerial(),
-    signature,
+    signature: new AlgorithmIdentifier({ algorithm: SIGNATURE_OIDS[options.namedDigest ?? digest] }),
     issuer: distinguishedName(options.issuer?.name ?? options.name),
     validity: new Validity({ notBefore: options.notBefore, notAfter: options.notAfter }),
     subject: distinguishedName(options.name),
-    subjectPublicKeyInfo: AsnConvert.parse(
-      publicKey.export({ type: 'spki', format: 'der' }),
-      SubjectPublicKeyInfo,
-    ),
+    subjectPublicKeyInfo: publicKeyInfo(publicKey, options.compressedKey ?? false),
     extensions: new Extensions(extensions(options)),
   });
   const key = options.issuer?.privateKey ?? privateKey;
@@ -108,6 +109,17 @@ export function createCertificate(options: CertificateOptions): Identity {
     }),
   );
   return { certificate: new Uint8Array(certificate), name: options.name, publicKey, privateKey };
+}
+
+function publicKeyInfo(publicKey: KeyObject, compressed: boolean): SubjectPublicKeyInfo {
+  const info = AsnConvert.parse(publicKey.export({ type: 'spki', format: 'der' }), SubjectPublicKeyInfo);
+  const point = new Uint8Array(info.subjectPublicKey);
+  if (compressed) {
+    const x = point.slice(1, 1 + point.length / 2);
+    const yIsOdd = ((point.at(-1) ?? 0) & 1) === 1;
+    info.subjectPublicKey = Uint8Array.of(yIsOdd ? 0x03 : 0x02, ...x).buffer;
+  }
+  return info;
 }
 
 function distinguishedName(commonName: string): Name {

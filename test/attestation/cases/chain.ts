@@ -227,6 +227,13 @@ export const chainCases: Case[] = [
   ),
   refused('a leaf without keyUsage', under({ leaf: { keyUsage: null } }), 'CERTIFICATE_KEY_USAGE', 2),
   refused('a leaf with a P-256 key', p256Leaf(), 'CERTIFICATE_KEY', 2),
+  refused('a leaf with a compressed key', under({ leaf: { compressedKey: true } }), 'CERTIFICATE_KEY', null),
+  refused(
+    'a certificate that names SHA-256 inside, SHA-384 outside',
+    under({ instance: { namedDigest: 'sha256' } }),
+    'CERTIFICATE_ALGORITHM',
+    null,
+  ),
   refused('an authority with a P-256 key', under({ zonal: { curve: 'P-256' } }), 'CERTIFICATE_KEY', null),
   refused(
     'a certificate signed with SHA-256',
