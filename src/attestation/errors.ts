@@ -315,6 +315,15 @@ export class InvalidPolicyError extends AttestationError {
   readonly code = 'POLICY_INVALID';
 }
 
+/** The time to judge by is none. Nothing was verified. */
+export class InvalidTimeError extends AttestationError {
+  readonly code = 'TIME_INVALID';
+
+  constructor() {
+    super('"now" must be a Date or a number of milliseconds since 1970');
+  }
+}
+
 /** An accepted image has a register of zeros: as a policy, that would accept every debug enclave. */
 export class ZeroImageError extends AttestationError {
   readonly code = 'POLICY_ZERO_IMAGE';

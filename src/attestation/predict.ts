@@ -10,7 +10,7 @@ import { CborFloat, type CborItem, CborMap, CborTag, readCbor } from './cbor.ts'
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signedBytes } from './cose.ts';
 import { type Hash, partOutOfRange, signatureFromDer, verifyEcdsa } from './ecdsa.ts';
-import { InvalidPolicyError } from './errors.ts';
+import { DocumentSizeError } from './errors.ts';
 import { awsNitroRoot } from './root.ts';
 import { milliseconds } from './verify.ts';
 
@@ -62,7 +62,7 @@ interface Document {
  * @param bytes the binary document
  * @param now the clock, as a Date or in milliseconds since 1970
  * @param root DER of the pinned root: AWS's, but for tests
- * @throws InvalidPolicyError when `bytes` is no Uint8Array or `now` no time
+ * @throws DocumentSizeError when `bytes` is no Uint8Array, InvalidTimeError when `now` is no time
  */
 export async function predictRegistration(
   bytes: Uint8Array,
@@ -70,7 +70,7 @@ export async function predictRegistration(
   root: Uint8Array = awsNitroRoot(),
 ): Promise<RegistrationPrediction> {
   if (!(bytes instanceof Uint8Array)) {
-    throw new InvalidPolicyError('an attestation document is given as a Uint8Array of its bytes');
+    throw new DocumentSizeError('an attestation document is given as a Uint8Array of its bytes');
   }
   const clock = milliseconds(now);
   let until: Date | null = null;

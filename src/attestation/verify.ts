@@ -3,7 +3,12 @@ import { type Chain, checkChain, checkChainSignatures, fingerprint } from './cha
 import { PROTECTED_HEADER, signedBytes } from './cose.ts';
 import { type AttestationDocument, decodeAttestation } from './decode.ts';
 import { partOutOfRange, verifyEcdsa } from './ecdsa.ts';
-import { InvalidPolicyError, SignatureMismatchError, SignatureRangeError } from './errors.ts';
+import {
+  InvalidPolicyError,
+  InvalidTimeError,
+  SignatureMismatchError,
+  SignatureRangeError,
+} from './errors.ts';
 import { type AttestationPolicy, applyPolicy, checkPolicy, type PolicyResult } from './policy.ts';
 import { awsNitroRoot } from './root.ts';
 
@@ -55,7 +60,8 @@ const OPTION_KEYS: readonly string[] = ['now', 'policy', 'roots'];
  * });
  *
  * @param bytes the binary document, not its hexadecimal form
- * @throws InvalidPolicyError when the options can't be used, before anything is read
+ * @throws InvalidPolicyError, ZeroImageError, InvalidTimeError when the options can't be used, before
+ *   anything is read
  * @throws a subclass of AttestationError, one for each cause, each with its own `code`
  */
 export async function verifyAttestation(
@@ -97,11 +103,11 @@ function checkOptions(options: VerifyOptions) {
   return { now: milliseconds(options.now), policy: checkPolicy(options.policy), roots }; // [21]
 }
 
-/** @throws InvalidPolicyError when `time` is no date that JavaScript can tell, from 1970 on */
+/** @throws InvalidTimeError when `time` is no date that JavaScript can tell, from 1970 on */
 export function milliseconds(time: Date | number): number {
   const value = time instanceof Date ? time.getTime() : time;
   if (typeof value !== 'number' || Number.isNaN(new Date(value).getTime()) || value < 0) {
-    throw new InvalidPolicyError('"now" must be a Date or a number of milliseconds since 1970');
+    throw new InvalidTimeError();
   }
   return value;
 }

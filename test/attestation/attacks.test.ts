@@ -90,7 +90,7 @@ describe('any bytes', () => {
   ])('%s is no document', async (_, input) => {
     expect(await refusal(input as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
     await expect(predictRegistration(input as never, 0)).rejects.toMatchObject({
-      code: 'POLICY_INVALID',
+      code: 'DOCUMENT_SIZE',
     });
   });
 });

@@ -115,11 +115,15 @@ describe('options that can not be used are refused before anything is read', () 
     ['a maximum age that is negative', { now: 0, policy: { ...policy, maxAgeMs: -1 } }],
     ['an empty set of roots', { now: 0, policy, roots: [] }],
     ['a root that is text', { now: 0, policy, roots: ['-----BEGIN CERTIFICATE-----'] }],
-    ['no time', { policy }],
+    ['no time at all', { policy }],
     ['a time that is no date', { now: Number.NaN, policy }],
     ['a time that is text', { now: '2025-04-15', policy }],
   ])('%s', async (name, options) => {
-    const code = /zero/.test(name) ? 'POLICY_ZERO_IMAGE' : 'POLICY_INVALID';
+    const code = /zero/.test(name)
+      ? 'POLICY_ZERO_IMAGE'
+      : / time/.test(name)
+        ? 'TIME_INVALID'
+        : 'POLICY_INVALID';
     await expect(verifyAttestation(Uint8Array.of(0), options as never)).rejects.toMatchObject({ code });
   });
 });
@@ -160,6 +164,6 @@ describe('predictRegistration', () => {
   });
 
   test('refuses a time that is none', async () => {
-    await expect(predictRegistration(DOCUMENT, Number.NaN)).rejects.toMatchObject({ code: 'POLICY_INVALID' });
+    await expect(predictRegistration(DOCUMENT, Number.NaN)).rejects.toMatchObject({ code: 'TIME_INVALID' });
   });
 });
