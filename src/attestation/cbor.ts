@@ -77,9 +77,10 @@ class Reader {
   readonly #tokens: PositionedTokenizer;
 
   constructor(bytes: Uint8Array, form: CborForm) {
-    this.#bytes = bytes;
+    // A copy: nothing that is read may change when the caller's bytes do. A Buffer's slices would be views.
+    this.#bytes = new Uint8Array(bytes);
     this.#form = form;
-    this.#tokens = new PositionedTokenizer(bytes, {
+    this.#tokens = new PositionedTokenizer(this.#bytes, {
       strict: form === 'strict',
       retainStringBytes: true,
       allowBigInt: true,

@@ -76,6 +76,25 @@ describe('certificatesFromPem', () => {
   });
 });
 
+test('a Buffer is read into plain bytes of their own', () => {
+  const buffer = Buffer.from(realCases[0]?.document ?? '', 'hex');
+  const document = decodeAttestation(buffer);
+  const { payload, signature, certificate, publicKey } = document;
+  for (const bytes of [
+    payload,
+    signature,
+    certificate,
+    publicKey,
+    ...document.cabundle,
+    ...document.pcrs.values(),
+  ]) {
+    expect(Object.getPrototypeOf(bytes)).toBe(Uint8Array.prototype);
+  }
+  const before = certificate.slice();
+  buffer.fill(0);
+  expect(certificate).toEqual(before);
+});
+
 describe('the pinned root', () => {
   test('has the published SHA-256', () => {
     expect(createHash('sha256').update(awsNitroRoot()).digest('hex')).toBe(AWS_NITRO_ROOT_SHA256);

@@ -137,6 +137,24 @@ describe('decodeAttestation', () => {
   });
 });
 
+describe('the bytes that are given', () => {
+  test('can change while they are verified, and afterwards, without changing anything', async () => {
+    const bytes = DOCUMENT.slice();
+    const verdict = verifyAttestation(bytes, OPTIONS);
+    bytes.fill(0);
+    const { document } = await verdict;
+    expect(toHex(document.publicKey ?? bytes)).toBe(weather.policy.publicKey);
+    expect(document.pcrs.get(0)?.some((byte) => byte !== 0)).toBe(true);
+  });
+
+  test('can be a view into a larger buffer', async () => {
+    const larger = new Uint8Array(DOCUMENT.length + 20).fill(0xff);
+    larger.set(DOCUMENT, 10);
+    const { document } = await verifyAttestation(larger.subarray(10, -10), OPTIONS);
+    expect(Object.getPrototypeOf(document.payload)).toBe(Uint8Array.prototype);
+  });
+});
+
 describe('predictRegistration', () => {
   test('tells until when a document can be registered, also after that', async () => {
     const until = new Date('2025-04-15T05:17:50Z');
