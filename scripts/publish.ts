@@ -2,8 +2,11 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { EnclaveError } from '../src/errors.ts';
 import { publishPackage } from '../src/sui/transactions.ts';
-import { buildPackage, frameworkOf, packageNames } from './move/packages.ts';
+import { frameworkOf, packageNames } from './move/packages.ts';
+import { BUILD_NETWORKS, compileForPublishing } from './sui/bytecode.ts';
+import type { Chain } from './sui/chain.ts';
 import { type Command, runCommand, usage } from './sui/command.ts';
+import { NoNetworkError } from './sui/network.ts';
 
 /** The bytecode was compiled against something that only looks like Sui's framework. */
 class StandInFrameworkError extends EnclaveError {
@@ -11,15 +14,21 @@ class StandInFrameworkError extends EnclaveError {
 
   constructor() {
     super(
-      "the package was compiled against the stand-in of the tests, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
+      "it was compiled against the stand-in of the tests, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
     );
   }
+}
+
+/** A local network runs the framework of the day, as devnet does. */
+function buildNetwork({ network }: Chain) {
+  if (network === undefined) throw new NoNetworkError();
+  return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
 }
 
 const command: Command = {
   name: 'publish',
   purpose:
-    "Compiles and publishes a package of move/, together with those it depends on that are not published: one package on\nthe chain. The sender gets the capability to upgrade it, and the EnclaveCap of its application. Set FRAMEWORK=fetch to\nhave Sui's framework fetched, or SUI_FRAMEWORK_DIR to a copy of it.",
+    "Compiles a package of move/ and publishes it, together with those it depends on that are not published: as one\npackage on the chain. The sender gets the capability to upgrade it, and the EnclaveCap of its application. Set\nFRAMEWORK=fetch to have Sui's framework fetched, or SUI_FRAMEWORK_DIR to a copy of it. It is compiled for the\nnetwork of --network, which is needed beside --rpc-url too.",
   positionals: ['package'],
   options: {},
   plan: ({ args }) => [
@@ -36,15 +45,20 @@ const command: Command = {
       );
     }
     const framework = frameworkOf(process.env);
-    const { modules, dependencies, warnings } = await buildPackage(name, framework);
+    const { packages, modules, dependencies } = await compileForPublishing(
+      name,
+      framework,
+      buildNetwork(chain),
+    );
     const bytes = modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
-    chain.notes.push(`move/${name} compiles to ${modules.length} modules of ${bytes} bytes together.`);
-    if (warnings !== '') chain.notes.push(warnings);
+    chain.notes.push(
+      `Compiled ${packages.map((member) => `move/${member}`).join(' and ')}: ${modules.length} modules, ${bytes} bytes.`,
+    );
     if (framework.isStandIn) throw new StandInFrameworkError();
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: chain.sender });
     return await chain.submit(tx, {
-      title: `publish move/${name}`,
+      title: `publish ${packages.map((member) => `move/${member}`).join(' and ')}`,
       fields: { framework: framework.description, modules: modules.length, bytes, dependencies },
       report: ({ packageId, created }) => ({
         package: packageId,

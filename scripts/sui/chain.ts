@@ -69,6 +69,11 @@ export class Chain {
     return this.#connected.client;
   }
 
+  /** The name of the network, where one is given. */
+  get network(): string | undefined {
+    return this.#text('network');
+  }
+
   /** @throws NoSenderError, SignerError, InvalidValueError */
   get sender(): string {
     return senderOf(this.#env, this.#signerOptions);

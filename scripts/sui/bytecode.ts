@@ -1,0 +1,95 @@
+/** Compiles a package of `move/` for publishing, with the local packages that it needs and that are not published. */
+import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import { EnclaveError } from '../../src/errors.ts';
+import { type Framework, MoveError, packageNames } from '../move/packages.ts';
+
+/** The networks that Move packages are built for: each has addresses and a framework of its own. */
+export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
+export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
+
+/** `Published.toml` says that the package is on the network already. */
+export class AlreadyPublishedError extends EnclaveError {
+  readonly code = 'ALREADY_PUBLISHED';
+
+  constructor(name: string, network: string) {
+    super(
+      `move/${name}/Published.toml says that it is published on ${network}: take that section out to publish it anew`,
+    );
+  }
+}
+
+export interface Bytecode {
+  /** The packages of `move/` whose modules these are, dependencies first. */
+  readonly packages: readonly string[];
+  /** Base64, dependencies first. */
+  readonly modules: readonly string[];
+  /** Ids of the published packages that the modules link to. */
+  readonly dependencies: readonly string[];
+}
+
+/**
+ * Compiles a package as part of one that is yet to be published. Local dependencies that are published on the
+ * network are linked to, all others become part of it.
+ *
+ * @throws MoveError with the compiler's message or warnings, AlreadyPublishedError
+ */
+export async function compileForPublishing(
+  name: string,
+  framework: Framework,
+  network: BuildNetwork,
+): Promise<Bytecode> {
+  await initMovePackageBuilder();
+  const compiled = new Map<string, readonly string[]>();
+  const dependencies = new Set<string>();
+  await compile(name);
+  return {
+    packages: [...compiled.keys()],
+    modules: [...compiled.values()].flat(),
+    dependencies: [...dependencies],
+  };
+
+  async function compile(member: string): Promise<void> {
+    const files = await sourcesOf(member, framework, network);
+    if (isPublished(files, network)) {
+      if (member === name) throw new AlreadyPublishedError(name, network);
+      return;
+    }
+    for (const dependency of localDependencies(files)) {
+      if (!compiled.has(dependency)) await compile(dependency);
+    }
+    const result = await dumpMovePackage({
+      files,
+      fetcher: framework.fetcher,
+      network,
+      lintFlag: 'all',
+      ansiColor: false,
+      withUnpublishedDependencies: true,
+    });
+    if ('error' in result) throw new MoveError(`move/${member} does not compile:\n${result.error}`);
+    if (result.warnings) throw new MoveError(`move/${member} compiles with warnings:\n${result.warnings}`);
+    compiled.set(member, result.modules);
+    for (const id of result.dependencies) dependencies.add(id);
+  }
+}
+
+async function sourcesOf(
+  name: string,
+  { fetcher }: Framework,
+  network: BuildNetwork,
+): Promise<Record<string, string>> {
+  const context = { dependencyName: name, parentPackageName: name, network };
+  const files = packageNames().includes(name) ? await fetcher.fetchLocal?.(`../${name}`, context) : undefined;
+  if (files === undefined) throw new MoveError(`there is no package ${name} in move/`);
+  return files;
+}
+
+function isPublished(files: Readonly<Record<string, string>>, network: BuildNetwork): boolean {
+  return new RegExp(`^\\s*\\[\\s*published\\.${network}\\s*\\]`, 'm').test(files['Published.toml'] ?? '');
+}
+
+/** Packages of `move/` depend on each other by `{ local = "../<name>" }`: another path does not compile. */
+function localDependencies(files: Readonly<Record<string, string>>): string[] {
+  return [...(files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']\.\.\/(\w+)["']/g)].map(
+    ([, name]) => name ?? '',
+  );
+}

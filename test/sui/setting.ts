@@ -1,0 +1,97 @@
+/** What the tests of the scripts start with: a node, an admin with SUI, an enclave, and its image as files. */
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bcs } from '@mysten/sui/bcs';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
+import { certificatesFromPem } from '../../src/attestation/index.ts';
+import { Changes } from './ledger.ts';
+import { LoopbackNode } from './node.ts';
+import { type Result, script } from './script.ts';
+
+export const PACKAGE = `0x${'e'.repeat(64)}`;
+
+export class Setting {
+  readonly nsm = new SoftwareNsm();
+  readonly admin = new Ed25519Keypair();
+  readonly node: LoopbackNode;
+  readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
+
+  private constructor(node: LoopbackNode, nsm: SoftwareNsm) {
+    this.node = node;
+    this.nsm = nsm;
+    writeFileSync(this.file('dev.pcrs'), nsm.pcrsFile());
+    writeFileSync(this.file('other.pcrs'), nsm.pcrsFile().replace(/^./gm, '7'));
+    writeFileSync(this.file('root.pem'), nsm.rootPem());
+  }
+
+  static async start(): Promise<Setting> {
+    const nsm = new SoftwareNsm();
+    const [root] = certificatesFromPem(nsm.rootPem());
+    const setting = new Setting(await LoopbackNode.start(root as Uint8Array), nsm);
+    setting.node.ledger.give(setting.address, 10_000_000_000n);
+    return setting;
+  }
+
+  close(): void {
+    this.node.close();
+    rmSync(this.#dir, { recursive: true });
+  }
+
+  get address(): string {
+    return this.admin.toSuiAddress();
+  }
+
+  file(name: string): string {
+    return join(this.#dir, name);
+  }
+
+  /** A folder that passes for the framework's sources: the tests' stand-in, and the module it lacks. */
+  framework(): string {
+    const dir = this.file('framework');
+    cpSync(fileURLToPath(new URL('../move/framework', import.meta.url)), dir, { recursive: true });
+    writeFileSync(join(dir, 'sui-framework/sources/sui.move'), 'module sui::sui;');
+    return dir;
+  }
+
+  /** Puts the packages on the chain, and gives the admin the capability. Returns its id. */
+  publish(owner = this.address): string {
+    this.node.ledger.packages.set(PACKAGE, PACKAGE);
+    const changes = new Changes(this.node.ledger, `publish:${owner}:${this.node.ledger.clock}`);
+    const type = `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::weather::WEATHER>`;
+    const id = changes.create(type, { kind: 'address', address: owner }, (own) =>
+      bcs.Address.serialize(own).toBytes(),
+    );
+    this.node.ledger.commit('publish', changes);
+    return id;
+  }
+
+  /** Runs a script with the admin's key, as JSON. */
+  run(name: string, ...args: string[]): Promise<Result> {
+    return script(name, [...args, '--rpc-url', this.node.url, '--json'], {
+      SUI_PRIVATE_KEY: this.admin.getSecretKey(),
+    });
+  }
+
+  /** Runs a script that must succeed. */
+  async done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
+    const result = await this.run(name, ...args);
+    if (result.exit !== 0)
+      throw new Error(`${name} ${args.join(' ')} ended with ${result.exit}: ${result.out}${result.err}`);
+    return result.json();
+  }
+
+  /** A config of the software NSM's image. */
+  async config(): Promise<string> {
+    const args = [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'weather', '--pcrs', this.file('dev.pcrs')];
+    return (await this.done('create_config', ...args))['config'] as string;
+  }
+
+  /** Registers the enclave at a URL. */
+  async register(config: string, url: string): Promise<string> {
+    const args = [PACKAGE, PACKAGE, config, url, 'weather', 'WEATHER', '--root', this.file('root.pem')];
+    return (await this.done('register_enclave', ...args))['enclave'] as string;
+  }
+}
