@@ -55,7 +55,11 @@ interface Peer {
 async function startPeer(script: string): Promise<Peer> {
   const path = fileURLToPath(new URL(script, import.meta.url));
   const child = fork(path, { execArgv: ['--expose-gc'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`${script} ended before it listened`);
+  });
+  const [{ url }] = (await Promise.race([once(child, 'message'), ended])) as [{ url: string }];
+  ended.catch(() => {});
   return { url: `${url}/process_data`, child };
 }
 
