@@ -90,9 +90,10 @@ function read(bytes: Uint8Array): ParsedCertificate {
   if (tbsCertificateRaw === undefined) throw new NotDer('its signed part is missing');
   const tbs = new Uint8Array(tbsCertificateRaw);
   // version, serialNumber, signature, issuer, validity, subject (RFC 5280 section 4.1).
-  const [, , , issuer, , subject] = elementsOf(tbs);
-  if (issuer === undefined || subject === undefined) throw new NotDer('its names are missing');
-  const { subjectPublicKeyInfo, validity, signature } = tbsCertificate;
+  const [, , , issuer, validity, subject] = elementsOf(tbs);
+  if (!issuer || !validity || !subject) throw new NotDer('its names or its validity are missing');
+  const [notBefore, notAfter] = elementsOf(validity);
+  const { subjectPublicKeyInfo, signature } = tbsCertificate;
   const extensions = byOid(tbsCertificate.extensions ?? []);
   return {
     der,
@@ -101,8 +102,8 @@ function read(bytes: Uint8Array): ParsedCertificate {
     issuer,
     subject,
     subjectText: nameText(tbsCertificate.subject),
-    notBefore: time(validity.notBefore.getTime()),
-    notAfter: time(validity.notAfter.getTime()),
+    notBefore: time(notBefore),
+    notAfter: time(notAfter),
     curve: namedCurve(subjectPublicKeyInfo.algorithm),
     publicKey: new Uint8Array(subjectPublicKeyInfo.subjectPublicKey),
     signatureAlgorithm: certificate.signatureAlgorithm.algorithm,
@@ -201,8 +202,24 @@ function exact(extension: Extension): ArrayBuffer {
   return buffer;
 }
 
-function time(date: Date): Date {
-  if (Number.isNaN(date.getTime())) throw new NotDer('its validity holds no date');
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+
+/** The two forms of time that RFC 5280 section 4.1.2.5 allows; the library reads texts of any form as some date. */
+function time(element: Uint8Array | undefined): Date {
+  const [tag, , ...content] = element ?? [];
+  const text = String.fromCharCode(...content);
+  const digits = /^(\d{12}|\d{14})Z$/.exec(text)?.[1] ?? '';
+  const full = digits.length === 12 ? `${digits < '50' ? '20' : '19'}${digits}` : digits;
+  const [, ...parts] = /^(....)(..)(..)(..)(..)(..)$/.exec(full) ?? [];
+  const [year, month, day, hour, minute, second] = parts;
+  const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
+  const date = new Date(iso);
+  const expected = digits.length === 12 ? UTC_TIME : GENERALIZED_TIME;
+  // Read back: dates such as the 30th of February turn into others.
+  if (tag !== expected || Number.isNaN(date.getTime()) || date.toISOString() !== iso) {
+    throw new NotDer('its validity is not in whole seconds of UTC');
+  }
   return date;
 }
 

@@ -13,7 +13,9 @@ function rewritten(from: string, to: string): Uint8Array {
   const hex = toHex(ROOT);
   expect(hex.split(from)).toHaveLength(2);
   const grown = (to.length - from.length) / 2;
-  const changed = hex.replace(from, to);
+  // The validity, a sequence of 30 bytes that starts with a UTCTime, is the one inner element that may grow.
+  const validity = (start: string) => `30${(0x1e + grown).toString(16)}${start}`;
+  const changed = hex.replace(from, to).replace(`301e${to}`, validity(to));
   const length = (value: number) => (value + grown).toString(16).padStart(4, '0');
   // Outer sequence and signed part, each with a length of two bytes: 3082LLLL 3082LLLL.
   const outer = Number.parseInt(changed.slice(4, 8), 16);
@@ -47,6 +49,35 @@ describe('the AWS root', () => {
     expect(toHex(issuer)).toMatch(/^3049310b30090603550406/);
     expect([publicKey.length, publicKey[0]]).toEqual([97, 4]);
     expect(toHex(ROOT)).toContain(toHex(tbs));
+  });
+});
+
+describe('the validity', () => {
+  const START = '170d3139313032383133323830355a';
+  const utc = (text: string) => `170d${Buffer.from(text).toString('hex')}`;
+  const general = (text: string) => `180f${Buffer.from(text).toString('hex')}`;
+
+  test.each([
+    ['a year from 50 on is of the last century', utc('500101000000Z'), '1950-01-01T00:00:00Z'],
+    ['a year before 50 is of this one', utc('491231235959Z'), '2049-12-31T23:59:59Z'],
+    ['a time of four digits a year', general('20500101000000Z'), '2050-01-01T00:00:00Z'],
+    ['a leap day', utc('200229000000Z'), '2020-02-29T00:00:00Z'],
+  ])('%s', (_, element, expected) => {
+    expect(parseCertificate(rewritten(START, element), 0).notBefore).toEqual(new Date(expected));
+  });
+
+  test.each([
+    ['a month 13', utc('191328132805Z')],
+    ['a 30th of February', utc('190230132805Z')],
+    ['an hour 24', utc('191028240000Z')],
+    ['a second 60', utc('191028132860Z')],
+    ['another zone', utc('1910281328+0Z')],
+    ['no zone', utc('1910281328050')],
+    ['letters', utc('xx1028132805Z')],
+    ['a short time under the tag of the long one', `180d${Buffer.from('191028132805Z').toString('hex')}`],
+    ['a long time under the tag of the short one', `170f${Buffer.from('20191028132805Z').toString('hex')}`],
+  ])('%s is refused', (_, element) => {
+    expect(() => parseCertificate(rewritten(START, element), 0)).toThrow(MalformedCertificateError);
   });
 });
 

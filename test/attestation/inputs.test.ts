@@ -22,6 +22,10 @@ describe('parsePcrs', () => {
     expect(parsePcrs(new SoftwareNsm().pcrsFile()).pcr0).toMatch(/^[0-9a-f]{96}$/);
   });
 
+  test('says which registers a file must name', () => {
+    expect(() => parsePcrs(`${A} PCR0\n${B} PCR1`)).toThrow('the PCR file must name PCR0, PCR1 and PCR2');
+  });
+
   test('takes any order, capital letters, empty lines and carriage returns', () => {
     expect(parsePcrs(`\r\n${C.toUpperCase()}  PCR2\r\n\r\n${A} PCR0\r\n${B}\tPCR1`)).toEqual({
       pcr0: A,

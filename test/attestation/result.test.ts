@@ -181,6 +181,12 @@ describe('predictRegistration', () => {
     });
   });
 
+  test('says why', async () => {
+    expect(await predictRegistration(Uint8Array.of(0xff), 0)).toMatchObject({
+      reason: 'the document is not CBOR',
+    });
+  });
+
   test('refuses a time that is none', async () => {
     await expect(predictRegistration(DOCUMENT, Number.NaN)).rejects.toMatchObject({ code: 'TIME_INVALID' });
   });
