@@ -17,8 +17,8 @@ import {
   type Name,
   Version,
 } from '@peculiar/asn1-x509';
+import { MalformedCertificateError } from './certificate_errors.ts';
 import type { Curve } from './ecdsa.ts';
-import { MalformedCertificateError } from './errors.ts';
 
 export interface ParsedCertificate {
   /** The bytes of the certificate alone. */

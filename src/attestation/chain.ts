@@ -6,7 +6,6 @@
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
-import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import {
   CertificateAlgorithmError,
   CertificateExpiredError,
@@ -21,7 +20,8 @@ import {
   NotAuthorityError,
   PathLengthError,
   UntrustedRootError,
-} from './errors.ts';
+} from './certificate_errors.ts';
+import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 
 /** ecdsa-with-SHA384 (RFC 5758 section 3.2). */
 const ECDSA_WITH_SHA384 = '1.2.840.10045.4.3.3';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseCertificate } from '../../src/attestation/certificate.ts';
-import { MalformedCertificateError } from '../../src/attestation/errors.ts';
+import { MalformedCertificateError } from '../../src/attestation/certificate_errors.ts';
 import { awsNitroRoot } from '../../src/attestation/index.ts';
 import { fromHex, toHex } from './cases/case.ts';
 
