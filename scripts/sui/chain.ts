@@ -16,9 +16,6 @@ import { senderOf, signerOf } from './signer.ts';
 
 /** 1 SUI: many times what any of the scripts needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
-/** How long to wait for the node to show what it executed. */
-const INDEXING_MS = 20_000;
-
 /** The transaction was sent, and the answer did not come: only the chain knows what became of it. */
 export class UnknownOutcomeError extends EnclaveError {
   readonly code = 'UNKNOWN_OUTCOME';
@@ -51,6 +48,8 @@ export interface Submission {
 export class Chain {
   /** What a script finds out on its way; printed with the outcome. */
   readonly notes: string[] = [];
+  /** How long to wait for the node to show what it executed. */
+  indexingMs = 20_000;
   readonly #values: Readonly<Record<string, string | boolean | undefined>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #network: Network | undefined;
@@ -177,7 +176,7 @@ export class Chain {
   /** The next script reads what this one wrote. */
   async #shown(digest: string): Promise<void> {
     try {
-      await this.client.waitForTransaction({ digest, timeout: INDEXING_MS });
+      await this.client.waitForTransaction({ digest, timeout: this.indexingMs });
     } catch {
       this.notes.push(
         'It is executed, but the node does not show it yet: wait a little before the next step.',

@@ -29,10 +29,18 @@ export interface Network {
   readonly description: string;
 }
 
-/** @throws NoNetworkError, InvalidValueError */
-export function connect(network: string | undefined, rpcUrl: string | undefined): Network {
+/**
+ * @param network a name, for its public node
+ * @param rpcUrl a node in place of that one
+ * @throws NoNetworkError, InvalidValueError
+ */
+export function connect(
+  network: string | undefined,
+  rpcUrl: string | undefined,
+  timeoutMs = TIMEOUT_MS,
+): Network {
   if (network === undefined && rpcUrl === undefined) throw new NoNetworkError();
-  const node = network === undefined ? undefined : NODES[network];
+  const node = network !== undefined && Object.hasOwn(NODES, network) ? NODES[network] : undefined;
   if (network !== undefined && node === undefined) {
     throw new InvalidValueError(`--network must be one of ${Object.keys(NODES).join(', ')}`);
   }
@@ -42,7 +50,7 @@ export function connect(network: string | undefined, rpcUrl: string | undefined)
     baseUrl,
     // The transport has no deadline of its own, and waits for a node that hangs.
     fetch: (input, init) => {
-      const timeout = AbortSignal.timeout(TIMEOUT_MS);
+      const timeout = AbortSignal.timeout(timeoutMs);
       const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
       return fetch(input, { ...init, signal, redirect: 'error' });
     },

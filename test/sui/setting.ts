@@ -5,13 +5,25 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bcs } from '@mysten/sui/bcs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex } from '@mysten/sui/utils';
 import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
+import { Chain } from '../../scripts/sui/chain.ts';
 import { certificatesFromPem } from '../../src/attestation/index.ts';
+import {
+  applicationType,
+  createEnclaveConfig,
+  destroyEnclave,
+  parsePcrs,
+  registerEnclave,
+  updatePcrs,
+} from '../../src/sui/index.ts';
 import { Changes } from './ledger.ts';
 import { LoopbackNode } from './node.ts';
 import { type Result, script } from './script.ts';
 
 export const PACKAGE = `0x${'e'.repeat(64)}`;
+const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
 
 export class Setting {
   readonly nsm = new SoftwareNsm();
@@ -83,15 +95,51 @@ export class Setting {
     return result.json();
   }
 
-  /** A config of the software NSM's image. */
-  async config(): Promise<string> {
-    const args = [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'weather', '--pcrs', this.file('dev.pcrs')];
-    return (await this.done('create_config', ...args))['config'] as string;
+  /** Makes a config of the software NSM's image with the capability. Returns its id. */
+  async config(capId: string): Promise<string> {
+    const tx = new Transaction();
+    const image = parsePcrs(this.nsm.pcrsFile());
+    createEnclaveConfig(tx, { ...CALL, capId, name: 'weather', image });
+    const [created] = await this.#send(tx);
+    return created ?? '';
   }
 
-  /** Registers the enclave at a URL. */
-  async register(config: string, url: string): Promise<string> {
-    const args = [PACKAGE, PACKAGE, config, url, 'weather', 'WEATHER', '--root', this.file('root.pem')];
-    return (await this.done('register_enclave', ...args))['enclave'] as string;
+  /** Allows an image that no enclave of this setting runs. */
+  async rotate(configId: string, capId: string): Promise<void> {
+    const tx = new Transaction();
+    const image = parsePcrs(this.nsm.pcrsFile().replace(/^./gm, '7'));
+    updatePcrs(tx, { ...CALL, configId, capId, image });
+    await this.#send(tx);
+  }
+
+  /** Registers the enclave at a URL. Returns its id. */
+  async register(configId: string, capId: string, url: string): Promise<string> {
+    const { attestation } = (await (await fetch(`${url}/get_attestation`)).json()) as { attestation: string };
+    const tx = new Transaction();
+    registerEnclave(tx, { ...CALL, configId, capId, attestation: fromHex(attestation) });
+    const [, enclave] = await this.#send(tx);
+    return enclave ?? '';
+  }
+
+  /** Destroys an enclave of the latest version. */
+  async destroy(enclaveId: string, configId: string, capId: string): Promise<void> {
+    const tx = new Transaction();
+    destroyEnclave(tx, { ...CALL, enclaveId, configId, capId });
+    await this.#send(tx);
+  }
+
+  /** The ids of what it created. */
+  async #send(tx: Transaction): Promise<string[]> {
+    const chain = new Chain({ 'rpc-url': this.node.url }, { SUI_PRIVATE_KEY: this.admin.getSecretKey() });
+    let ids: string[] = [];
+    await chain.submit(tx, {
+      title: '',
+      fields: {},
+      report({ created }) {
+        ids = created.map(({ id }) => id);
+        return {};
+      },
+    });
+    return ids;
   }
 }

@@ -1,0 +1,241 @@
+/** What every script that talks to Sui answers without a network, and before it does anything. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
+import { script } from '../sui/script.ts';
+import { Setting } from '../sui/setting.ts';
+import { startServer, startWeather } from '../support.ts';
+
+const ENCLAVE = `0x${'e'.repeat(64)}`;
+const APP = `0x${'a'.repeat(64)}`;
+const OBJECT = `0x${'b'.repeat(64)}`;
+const ADDRESS = new Ed25519Keypair().toSuiAddress();
+const NO_NODE = ['--rpc-url', 'http://127.0.0.1:1', '--network', 'testnet', '--address', ADDRESS];
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'dry-run-'));
+  const nsm = new SoftwareNsm();
+  writeFileSync(join(dir, 'dev.pcrs'), nsm.pcrsFile());
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const READING = ['ab'.repeat(64), '1744683300000', 'San Francisco', '13'];
+const SCRIPTS: Record<string, { args: () => string[]; says: string }> = {
+  create_config: {
+    args: () => [ENCLAVE, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')],
+    says: `call ${ENCLAVE}::enclave::create_enclave_config<${APP}::weather::WEATHER>`,
+  },
+  update_pcrs: {
+    args: () => [ENCLAVE, OBJECT, '--pcrs', join(dir, 'dev.pcrs')],
+    says: `call ${ENCLAVE}::enclave::update_pcrs`,
+  },
+  update_weather: {
+    args: () => [APP, 'weather', 'WEATHER', OBJECT, ...READING],
+    says: `call ${APP}::weather::update_weather`,
+  },
+  destroy_enclave: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::destroy_enclave` },
+  status: { args: () => [OBJECT], says: `read the config ${OBJECT}` },
+};
+
+describe.concurrent.each(Object.entries(SCRIPTS))('%s', (name, { args, says }) => {
+  test('--dry-run with no node in reach says what it would do, and that the rest is not checked', async () => {
+    const { exit, out } = await script(name, [...args(), ...NO_NODE, '--dry-run']);
+    expect(out).toContain(says);
+    expect(out).toContain('Not checked on the chain');
+    expect(out).toContain('no answer from the Sui node');
+    expect(exit).toBe(0);
+  });
+
+  test('--dry-run --json, with no node named at all', async () => {
+    const { exit, json } = await script(name, [...args(), '--dry-run', '--json']);
+    expect(json()).toMatchObject({
+      status: 'dry-run',
+      plan: expect.arrayContaining([expect.stringContaining(says)]),
+      notChecked: expect.any(String),
+    });
+    expect(exit).toBe(0);
+  });
+
+  test('without --dry-run, no node in reach is a failure that a program can tell', async () => {
+    const { exit, json } = await script(name, [...args(), ...NO_NODE, '--json']);
+    expect(json()).toMatchObject({ status: 'failed', code: 'SUI_NODE_UNREACHABLE' });
+    expect(exit).toBe(2);
+  });
+});
+
+describe('register_enclave', () => {
+  test('--dry-run with no node in reach has asked the enclave, and predicted the verdict of the chain', async () => {
+    const setting = await Setting.start();
+    const { url } = await startServer({ nsm: setting.nsm });
+    const args = [ENCLAVE, APP, OBJECT, url, 'weather', 'WEATHER', '--root', setting.file('root.pem')];
+    const { exit, out, err } = await script('register_enclave', [...args, ...NO_NODE, '--dry-run']);
+    setting.close();
+    expect(out).toContain(`call ${ENCLAVE}::enclave::register_enclave<${APP}::weather::WEATHER>`);
+    expect(err).toContain('The chain can be expected to verify the document until ');
+    expect(out).toContain('Not checked on the chain');
+    expect(exit).toBe(0);
+  });
+
+  test('--dry-run says that the document would be refused', async () => {
+    const { url } = await startServer({ nsm: new SoftwareNsm() });
+    const { exit, out } = await script('register_enclave', [
+      ENCLAVE,
+      APP,
+      OBJECT,
+      url,
+      'weather',
+      'WEATHER',
+      '--dry-run',
+    ]);
+    expect(out).toContain('It would fail');
+    expect(out).toContain('WOULD_ABORT');
+    expect(exit).toBe(1);
+  });
+});
+
+describe('publish', () => {
+  test.each([
+    [['--dry-run'], 1],
+    [[], 1],
+  ])('%j refuses bytecode built on the stand-in', async (flags, code) => {
+    const { exit, json } = await script('publish', ['weather', ...NO_NODE, ...flags, '--json']);
+    expect(json()).toMatchObject({
+      code: 'STAND_IN_FRAMEWORK',
+      error: expect.stringContaining('FRAMEWORK=fetch'),
+    });
+    expect(exit).toBe(code);
+  });
+
+  test('--dry-run on a framework says what it would publish', async () => {
+    const setting = await Setting.start();
+    const env = { SUI_FRAMEWORK_DIR: setting.framework() };
+    const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
+    setting.close();
+    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 3 modules, \d+ bytes/);
+    expect(out).toContain('publish the modules');
+    expect(exit).toBe(0);
+  });
+
+  test('a package that is not there is named as such', async () => {
+    const { exit, err } = await script('publish', ['dice', ...NO_NODE]);
+    expect(err).toContain('there is no package "dice" in move/; there are enclave, weather');
+    expect(exit).toBe(2);
+  });
+});
+
+const ALL = [...Object.keys(SCRIPTS), 'register_enclave', 'publish'];
+
+describe.concurrent.each(ALL)('%s', (name) => {
+  test('--help names the arguments, options and exit codes', async () => {
+    const { exit, out } = await script(name, ['--help']);
+    expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- <`));
+    for (const option of ['--network', '--rpc-url', '--address', '--unsigned', '--dry-run', '--json']) {
+      expect(out).toContain(option);
+    }
+    expect(out).toContain('exit codes:');
+    expect(exit).toBe(0);
+  });
+
+  test.each([
+    ['no argument', []],
+    ['an unknown option', ['--force']],
+    ['too many arguments', Array.from({ length: 12 }, () => OBJECT)],
+  ])('%s: a usage error, as text and as JSON', async (_, args) => {
+    const [text, json] = await Promise.all([script(name, args), script(name, [...args, '--json'])]);
+    expect(text).toMatchObject({ exit: 2, out: '', err: expect.stringContaining('usage: npm run') });
+    expect(json.exit).toBe(2);
+    expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
+  });
+});
+
+describe('with a node', () => {
+  let setting: Setting;
+  beforeAll(async () => {
+    setting = await Setting.start();
+  });
+  afterAll(() => setting.close());
+
+  test('--dry-run simulates, --unsigned prints the bytes alone, and neither needs a key or sends anything', async () => {
+    setting.publish();
+    const sent = setting.node.ledger.executed.length;
+    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const where = ['--rpc-url', setting.node.url, '--address', setting.address];
+    const dry = await script('create_config', [...args, ...where, '--dry-run']);
+    expect(dry.exit).toBe(0);
+    expect(dry.out).toContain('The node simulates it without a failure');
+    expect(dry.out).toContain('Nothing was signed or sent.');
+    const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
+    expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
+    expect(setting.node.ledger.executed).toHaveLength(sent);
+  });
+
+  test('several capabilities: the one to use must be named; none: said so', async () => {
+    const capId = setting.publish();
+    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    expect((await setting.run('create_config', ...args)).json()).toMatchObject({
+      code: 'CAPABILITY',
+      error: expect.stringContaining(capId),
+    });
+    expect(await setting.done('create_config', ...args, '--cap', capId)).toMatchObject({ capability: capId });
+    const none = await script('create_config', [
+      ...args,
+      '--rpc-url',
+      setting.node.url,
+      '--address',
+      ADDRESS,
+      '--json',
+    ]);
+    expect(none.json()).toMatchObject({
+      code: 'CAPABILITY',
+      error: expect.stringContaining('owns no capability'),
+    });
+  });
+
+  test('update_weather --from-url believes the registered key alone', async () => {
+    const capId = setting.publish();
+    const configId = await setting.config(capId);
+    const { server } = await startWeather({ nsm: setting.nsm });
+    const enclaveId = await setting.register(configId, capId, server.url);
+    const other = await startWeather({ nsm: setting.nsm });
+    const ask = (url: string) =>
+      setting.run(
+        'update_weather',
+        ENCLAVE,
+        'weather',
+        'WEATHER',
+        enclaveId,
+        '--from-url',
+        url,
+        '--location',
+        'Oslo',
+        '--root',
+        setting.file('root.pem'),
+      );
+    expect((await ask(other.server.url)).json()).toMatchObject({
+      status: 'failed',
+      code: 'POLICY_PUBLIC_KEY',
+    });
+    expect((await ask(server.url)).json()).toMatchObject({ status: 'done', location: 'Oslo' });
+  });
+});
+
+describe.concurrent('the reading of update_weather', () => {
+  const base = [APP, 'weather', 'WEATHER', OBJECT];
+  test.each([
+    ['a short signature', [...base, 'abcd', '1', 'Oslo', '1'], '128 hexadecimal'],
+    ['a timestamp in words', [...base, READING[0] ?? '', 'now', 'Oslo', '1'], 'whole number of milliseconds'],
+    ['half a degree', [...base, READING[0] ?? '', '1', 'Oslo', '1.5'], 'whole number from 0'],
+    ['a part of it', [...base, READING[0] ?? ''], '--from-url and --location'],
+    ['none', base, '--from-url and --location'],
+    ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
+    ['both', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],
+  ])('%s', async (_, args, message) => {
+    const { exit, err } = await script('update_weather', [...args, ...NO_NODE]);
+    expect(err).toContain(message);
+    expect(exit).toBe(2);
+  });
+});

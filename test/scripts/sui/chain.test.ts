@@ -1,0 +1,261 @@
+/** Sending a transaction, and everything that keeps it from being sent or done. */
+import { bcs } from '@mysten/sui/bcs';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromBase64 } from '@mysten/sui/utils';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Chain } from '../../../scripts/sui/chain.ts';
+import {
+  applicationType,
+  createEnclaveConfig,
+  type Image,
+  parsePcrs,
+  updatePcrs,
+} from '../../../src/sui/index.ts';
+import type { Fault } from '../../sui/node.ts';
+import { PACKAGE, Setting } from '../../sui/setting.ts';
+
+const APPLICATION = applicationType(PACKAGE, 'weather', 'WEATHER');
+const submission = { title: 'create a config', fields: {} };
+
+let setting: Setting;
+let capId: string;
+let image: Image;
+beforeEach(async () => {
+  setting = await Setting.start();
+  capId = setting.publish();
+  image = parsePcrs(setting.nsm.pcrsFile());
+});
+afterEach(() => setting.close());
+
+function chain(values: Record<string, string | boolean> = {}, key = setting.admin): Chain {
+  return new Chain({ 'rpc-url': setting.node.url, ...values }, { SUI_PRIVATE_KEY: key.getSecretKey() });
+}
+
+function creation(): Transaction {
+  const tx = new Transaction();
+  createEnclaveConfig(tx, {
+    enclavePackage: PACKAGE,
+    application: APPLICATION,
+    capId,
+    name: 'weather',
+    image,
+  });
+  return tx;
+}
+
+function executed(): number {
+  return setting.node.calls.filter((name) => name === 'ExecuteTransaction').length;
+}
+
+describe('submit', () => {
+  test('signs, executes and reports', async () => {
+    const outcome = await chain().submit(creation(), {
+      ...submission,
+      report: ({ created }) => ({ types: created.map(({ type }) => type) }),
+    });
+    expect(outcome).toMatchObject({
+      status: 'done',
+      fields: { types: [`${PACKAGE}::enclave::EnclaveConfig<${APPLICATION}>`], gas: '0.002 SUI' },
+    });
+    expect(setting.node.ledger.executed).toContain(outcome.fields['digest']);
+  });
+
+  test('with --unsigned prints the bytes that a wallet signs, and needs no key', async () => {
+    const values = { 'rpc-url': setting.node.url, unsigned: true, address: setting.address };
+    const outcome = await new Chain(values, {}).submit(creation(), submission);
+    expect(outcome.status).toBe('unsigned');
+    expect(outcome.text).toBe(outcome.fields['transaction']);
+    const { sender, gasData, kind } = bcs.TransactionData.parse(fromBase64(outcome.text ?? '')).V1;
+    expect(sender).toBe(setting.address);
+    expect(gasData).toMatchObject({ owner: setting.address, budget: '5000000' });
+    expect(kind.ProgrammableTransaction?.commands[0]?.MoveCall?.function).toBe('create_enclave_config');
+    expect(executed()).toBe(0);
+  });
+
+  test('with --dry-run has it simulated, and sends nothing', async () => {
+    const outcome = await chain({ 'dry-run': true }).submit(creation(), submission);
+    expect(outcome).toMatchObject({
+      status: 'dry-run',
+      fields: { calls: [`${PACKAGE}::enclave::create_enclave_config`], gasBudget: '0.005 SUI' },
+    });
+    expect(executed()).toBe(0);
+  });
+});
+
+describe('nothing is sent', () => {
+  test('when a Move function would abort: the check that fails is named in words', async () => {
+    const config = await setting.config(capId);
+    const another = setting.publish();
+    const before = executed();
+    const tx = new Transaction();
+    const call = {
+      enclavePackage: PACKAGE,
+      application: APPLICATION,
+      configId: config,
+      capId: another,
+      image,
+    };
+    updatePcrs(tx, call);
+    await expect(chain().submit(tx, submission)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidCap',
+      location: `${PACKAGE}::enclave::assert_cap`,
+      message: expect.stringMatching(/^the capability is not the one that made this config/),
+    });
+    expect(executed()).toBe(before);
+  });
+
+  test('when an argument is an object of another type', async () => {
+    const [coin] = setting.node.ledger.coins(setting.address);
+    capId = coin?.object.id ?? '';
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_EXECUTION',
+      message: expect.stringContaining('TypeMismatch'),
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when the capability belongs to someone else', async () => {
+    const stranger = new Ed25519Keypair();
+    setting.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
+    await expect(chain({}, stranger).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`is owned by account address ${setting.address}`),
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when an object is not there', async () => {
+    capId = `0x${'d'.repeat(64)}`;
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId: capId,
+    });
+  });
+
+  test('when the sender has no SUI', async () => {
+    const poor = new Ed25519Keypair();
+    capId = setting.publish(poor.toSuiAddress());
+    await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_GAS',
+      message: expect.stringContaining('Send SUI to the sender'),
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when the budget is below what it needs', async () => {
+    await expect(chain({ 'gas-budget': '1' }).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_GAS',
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when the node proposes a budget that no script needs; unless it is allowed', async () => {
+    setting.node.executor.proposedBudget = 1_000_000_001n;
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_ANSWER',
+      message: expect.stringContaining('1.000000001 SUI'),
+    });
+    expect(executed()).toBe(0);
+    await chain({ 'gas-budget': '1000000001' }).submit(creation(), submission);
+    expect(executed()).toBe(1);
+  });
+
+  test.each(['0', '-1', '1.5', '1e9', 'all'])('when --gas-budget is %s', async (budget) => {
+    await expect(chain({ 'gas-budget': budget }).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_VALUE',
+    });
+  });
+
+  test('when the node is down', async () => {
+    const sending = chain();
+    setting.node.close();
+    await expect(sending.submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_UNREACHABLE',
+    });
+  });
+
+  test.each<[string, Fault, string]>([
+    ['closes the connection', 'reset', 'SUI_NODE_UNREACHABLE'],
+    ['is overloaded', { status: 'UNAVAILABLE', message: 'overloaded' }, 'SUI_NODE_UNREACHABLE'],
+    ['is out of time', { status: 'DEADLINE_EXCEEDED', message: 'late' }, 'SUI_NODE_UNREACHABLE'],
+    ['answers with something else', 'garbage', 'SUI_NODE_REFUSED'],
+    ['knows no such method', { status: 'UNIMPLEMENTED', message: 'no' }, 'SUI_NODE_REFUSED'],
+  ])('when the node %s', async (_, fault, code) => {
+    setting.node.faults.set('SimulateTransaction', fault);
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({ code });
+    expect(executed()).toBe(0);
+  });
+
+  test('what a node says is cut, and can not rewrite the terminal', async () => {
+    const message = `\u001b[2J\r\n${'x'.repeat(5000)}`;
+    setting.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
+    const error = await chain()
+      .submit(creation(), submission)
+      .catch((thrown: Error) => thrown);
+    expect((error as Error).message).toMatch(/^[\x20-\x7e…]{100,800}$/);
+  });
+});
+
+describe('an execution that goes wrong', () => {
+  test('equivocation: another transaction holds the capability', async () => {
+    setting.node.ledger.locked.add(capId);
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_EQUIVOCATION',
+      message: expect.stringContaining('wait for it, or for the next epoch'),
+    });
+    expect(setting.node.ledger.objects.size).toBe(2);
+  });
+
+  test('an object changed since the simulation', async () => {
+    const { execute } = setting.node.executor;
+    setting.node.executor.execute = async (...args) => {
+      setting.node.ledger.give(setting.address, 1n);
+      const coin = setting.node.ledger.coins(setting.address)[0]?.object;
+      if (coin) setting.node.ledger.objects.set(coin.id, { ...coin, version: coin.version + 9n });
+      return await execute.apply(setting.node.executor, args);
+    };
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_CHANGED',
+      message: expect.stringContaining('run this again'),
+    });
+  });
+
+  test('an abort that the simulation did not show', async () => {
+    const tx = new Transaction();
+    const configId = await setting.config(capId);
+    updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId, image });
+    const { execute } = setting.node.executor;
+    setting.node.executor.execute = async (...args) => {
+      const config = setting.node.ledger.objects.get(configId);
+      const content = Buffer.from(config?.content ?? []);
+      // The id of the capability stands before the last field, the version.
+      content.fill(1, content.length - 40, content.length - 8);
+      if (config) setting.node.ledger.objects.set(configId, { ...config, content });
+      return await execute.apply(setting.node.executor, args);
+    };
+    await expect(chain().submit(tx, submission)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidCap',
+    });
+  });
+
+  test('an answer that does not come: the digest says where to look', async () => {
+    setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+    const error = await chain()
+      .submit(creation(), submission)
+      .catch((thrown: Error) => thrown);
+    const digest = setting.node.ledger.executed.at(-1);
+    expect(error).toMatchObject({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining(digest ?? '?') });
+  });
+
+  test('a node that does not show yet what it executed: a note, no failure', async () => {
+    setting.node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
+    const sending = chain();
+    sending.indexingMs = 50;
+    expect(await sending.submit(creation(), submission)).toMatchObject({ status: 'done' });
+    expect(sending.notes.join()).toContain('does not show it yet');
+  });
+});
