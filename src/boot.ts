@@ -1,7 +1,9 @@
-import { fstatSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { AppContext, ApplicationModule, Manifest } from './app.ts';
+import { type BootReport, makeBootReport } from './boot_report.ts';
+import { Clock } from './clock.ts';
 import type { Config, Env } from './config.ts';
 import { ConfigError } from './errors.ts';
 import { EndpointHealth } from './health.ts';
@@ -21,6 +23,10 @@ export interface BootOptions {
   readonly log: Logger;
   readonly manifest: Manifest;
   readonly module: ApplicationModule;
+  /** The server's own version, for its boot report. */
+  readonly version?: string;
+  /** Absolute path of the NSM addon, where it is not `build/nsm.node` of the repository. */
+  readonly nsmAddon?: string;
   /** In code only, for development and tests: what stands in for `https://<host>`. */
   readonly origins?: Readonly<Record<string, string>>;
   /** In code only, for development and tests: what stands in for the NSM's device. */
@@ -41,7 +47,7 @@ export interface RunningServer {
  *   there and fails.
  */
 export async function boot(options: BootOptions): Promise<RunningServer> {
-  const { config, env, log, manifest, module, origins = {} } = options;
+  const { config, env, log, manifest, module, version = 'development', nsmAddon, origins = {} } = options;
   const originOf = (host: string) => {
     if (!manifest.endpoints.includes(host))
       throw new TypeError(`${host} is not among the endpoints of app.yaml`);
@@ -51,8 +57,12 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const secrets =
     secretsFd === undefined ? secretsFromEnv(manifest.secrets, env) : new Secrets(manifest.secrets);
   const handOff = secretsFd === undefined ? undefined : openPipe(secretsFd);
+  if (config.reportFd !== undefined) requirePipe(config.reportFd, 'REPORT_FD');
 
-  const nsm = new Nsm(options.nsm ?? new NsmDevice({ path: config.nsmDevice }));
+  const nsm = new Nsm(
+    options.nsm ??
+      new NsmDevice({ path: config.nsmDevice, ...(nsmAddon !== undefined && { addonPath: nsmAddon }) }),
+  );
   const nsmRandom = await nsm.getRandom().catch((error: unknown) => {
     if (error instanceof NsmUnavailable && !config.nsmRequired) return undefined;
     throw error;
@@ -61,6 +71,14 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const { publicKey } = key;
   // The proof of the key is what callers come for: without it a required NSM is as good as none.
   if (config.nsmRequired) await nsm.attestation({ publicKey, nonce: null, userData: null });
+
+  const clock = new Clock(config.clockState);
+  const entropy = nsmRandom ? ['kernel', 'nsm'] : ['kernel'];
+  const register = nsm.describePcr(0).catch((error: unknown) => {
+    if (config.nsmRequired) throw error;
+  });
+  const pcr0 = (await register)?.data;
+  const report = makeBootReport({ version, app: config.app, pcr0, entropy, clock: clock.state() });
 
   const signer = new Signer(key, module.signs);
   const context: AppContext = {
@@ -72,18 +90,20 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   };
   const application = module.create(context);
   const health = new EndpointHealth(manifest.endpoints, originOf);
-  const server = createHttpServer({ config, log, application, publicKey, secrets, health, nsm });
+  const parts = { config, log, application, publicKey, secrets, health, nsm, clock, report };
+  const server = createHttpServer(parts);
   const url = await listen(server, config);
   log.info(
     {
       app: config.app,
       url,
       public_key: Buffer.from(publicKey).toString('hex'),
-      entropy: nsmRandom ? ['kernel', 'nsm'] : ['kernel'],
+      boot: report,
       secrets_missing: secrets.missing(),
     },
     'listening',
   );
+  if (config.reportFd !== undefined) sendReport(config.reportFd, report, log);
   const receiving = handOff && receiveSecrets(secrets, handOff, log);
 
   return {
@@ -99,13 +119,27 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
 }
 
 function openPipe(fd: number): Socket {
+  requirePipe(fd, 'SECRETS_FD');
+  return new Socket({ fd, readable: true, writable: false });
+}
+
+function requirePipe(fd: number, name: string): void {
   try {
     const stat = fstatSync(fd);
-    if (stat.isFIFO() || stat.isSocket()) return new Socket({ fd, readable: true, writable: false });
+    if (stat.isFIFO() || stat.isSocket()) return;
   } catch {
     // Not open at all: the same mistake.
   }
-  throw new ConfigError('SECRETS_FD must be a pipe or a socket that the server was started with');
+  throw new ConfigError(`${name} must be a pipe or a socket that the server was started with`);
+}
+
+/** The server works without a reader of its reports. */
+function sendReport(fd: number, report: BootReport, log: Logger): void {
+  try {
+    writeSync(fd, `${JSON.stringify(report)}\n`);
+  } catch (error) {
+    log.warn({ err: error }, 'the boot report could not be handed on');
+  }
 }
 
 function listen(server: Server, { host, port }: Config): Promise<string> {

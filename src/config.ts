@@ -24,6 +24,10 @@ export interface Config {
   readonly nsmDevice: string;
   /** An open descriptor that secrets arrive on; without it they are read from the environment. */
   readonly secretsFd: number | undefined;
+  /** An open descriptor that the boot report, or the code of what stopped the start, is written to. */
+  readonly reportFd: number | undefined;
+  /** Where init keeps the state of the clock. */
+  readonly clockState: string | undefined;
 }
 
 /** @throws ConfigError that names the variable and what it wants. Values are not repeated. */
@@ -43,9 +47,11 @@ export function readConfig(env: Env): Config {
     requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
     shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
     nsmRequired: boolean(env, 'NSM_REQUIRED', false),
-    nsmDevice: readNsmDevice(env),
+    nsmDevice: absolutePath(env, 'NSM_DEVICE') ?? '/dev/nsm',
     secretsFd:
       env['SECRETS_FD'] === undefined ? undefined : integer(env, 'SECRETS_FD', { from: 3, to: 1023 }),
+    reportFd: env['REPORT_FD'] === undefined ? undefined : integer(env, 'REPORT_FD', { from: 3, to: 1023 }),
+    clockState: absolutePath(env, 'CLOCK_STATE'),
   };
 }
 
@@ -88,9 +94,11 @@ function readApp(env: Env): string {
   return app;
 }
 
-function readNsmDevice(env: Env): string {
-  const path = text(env, 'NSM_DEVICE') ?? '/dev/nsm';
-  if (!isAbsolute(path)) throw new ConfigError('NSM_DEVICE must be an absolute path: for example /dev/nsm');
+function absolutePath(env: Env, name: string): string | undefined {
+  const path = text(env, name);
+  if (path !== undefined && !isAbsolute(path)) {
+    throw new ConfigError(`${name} must be an absolute path: for example /dev/nsm`);
+  }
   return path;
 }
 

@@ -3,6 +3,8 @@ import cors from 'cors';
 import express, { type Express, type RequestHandler } from 'express';
 import * as v from 'valibot';
 import { type Application, type Endpoint, endpoint } from './app.ts';
+import type { BootReport } from './boot_report.ts';
+import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
@@ -28,6 +30,8 @@ export interface ServerParts {
   readonly secrets: Secrets;
   readonly health: EndpointHealth;
   readonly nsm: Nsm;
+  readonly clock: Clock;
+  readonly report: BootReport;
 }
 
 /** The HTTP server around the parts; it does not listen yet. */
@@ -52,7 +56,8 @@ export function createHttpServer(parts: ServerParts): Server {
   return server;
 }
 
-function createRoutes({ config, log, application, publicKey, secrets, health, nsm }: ServerParts): Express {
+function createRoutes(parts: ServerParts): Express {
+  const { config, log, application, publicKey, secrets, health, nsm, clock, report } = parts;
   const routes = express();
   routes.disable('x-powered-by');
   routes.set('query parser', 'simple');
@@ -75,12 +80,13 @@ function createRoutes({ config, log, application, publicKey, secrets, health, ns
   get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
   get(routes, '/readyz', (_request, response) => {
     requireSecrets(secrets);
-    sendJson(response, 200, { ready: true });
+    const warnings = clock.warnings();
+    sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
   });
 
   routes.use(inFlight.limit(config.maxConcurrentRequests));
 
-  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation']);
+  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot']);
   for (const own of endpointsOf(application)) {
     if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
     if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
@@ -93,6 +99,7 @@ function createRoutes({ config, log, application, publicKey, secrets, health, ns
     const endpoints_status = await health.status();
     sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
   });
+  get(routes, '/boot', (_request, response) => sendJson(response, 200, { ...report, clock: clock.state() }));
   get(routes, '/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
     const document = await nsm.attestation({

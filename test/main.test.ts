@@ -58,6 +58,10 @@ describe('npm start', () => {
       'WEATHER_CACHE_SECONDS must be a whole number from 0 to 3600',
     ],
     [
+      { APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '9' },
+      'REPORT_FD must be a pipe or a socket that the server was started with',
+    ],
+    [
       { APP: 'weather', API_KEY: 'hunter2', NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' },
       expect.stringMatching(/NSM driver is missing/),
     ],
@@ -104,6 +108,26 @@ describe('npm start', () => {
     expect(run.output()).not.toMatch(/hunter2/);
     run.child.kill('SIGTERM');
     expect((await run.ended()).code).toBe(0);
+  });
+
+  test('writes its boot report to the pipe of REPORT_FD, or the code of what stopped it', async () => {
+    const report = async (env: Record<string, string>) => {
+      const run = start({ APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '3', ...env });
+      const [bytes] = await once(run.child.stdio[3] as NodeJS.ReadableStream, 'data');
+      return JSON.parse(String(bytes));
+    };
+    expect(await report({})).toEqual({
+      event: 'boot',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      app: 'weather',
+      pcr0: null,
+      debug: null,
+      entropy: ['kernel'],
+      memory_mib: expect.any(Number),
+      clock: { source: 'kernel' },
+    });
+    const missing = { NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' };
+    expect(await report(missing)).toEqual({ event: 'failed', code: 'NSM_UNAVAILABLE' });
   });
 
   test('ends at once on a second signal', async () => {

@@ -31,7 +31,7 @@ describe('the README lists', () => {
   test('every environment variable', () => {
     const secrets = matches(read('src/apps/weather/app.yaml'), /- ([A-Z_]+)$/gm);
     const code = read('src/config.ts') + read('src/apps/weather/app.ts');
-    const variables = matches(code, /(?:text|integer|boolean)\(\s*env,\s*'([A-Z_]+)'/g);
+    const variables = matches(code, /(?:text|integer|boolean|absolutePath)\(\s*env,\s*'([A-Z_]+)'/g);
     expect(variables).toContain('PORT');
     expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());
   });

@@ -221,6 +221,37 @@ describe('the NSM at boot', () => {
   });
 });
 
+describe('GET /boot', () => {
+  test('tells the register that the NSM says, and the clock as it is now', async () => {
+    const nsm = new SoftwareNsm();
+    const { url } = await startServer({ nsm, version: '1.2.3' });
+    expect(await (await fetch(`${url}/boot`)).json()).toEqual({
+      event: 'boot',
+      version: '1.2.3',
+      app: 'weather',
+      pcr0: nsm.pcrsFile().split(' ')[0],
+      debug: false,
+      entropy: ['kernel', 'nsm'],
+      memory_mib: expect.any(Number),
+      clock: { source: 'kernel' },
+    });
+  });
+
+  test('tells a debug enclave by its register of zeros', async () => {
+    const real = new SoftwareNsm();
+    const debug: NsmTransport = {
+      async transact(request) {
+        const answer = await real.transact(request);
+        const at = Buffer.from(request).includes('DescribePCR') ? answer.length - 48 : answer.length;
+        return answer.fill(0, at);
+      },
+      close() {},
+    };
+    const { url } = await startServer({ nsm: debug });
+    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({ debug: true, pcr0: '0'.repeat(96) });
+  });
+});
+
 describe('GET /health_check', () => {
   test('tells whether each endpoint answers, whatever the status', async () => {
     const { server, weather } = await startWeather();
