@@ -58,7 +58,7 @@ describe('npm start', () => {
       'WEATHER_CACHE_SECONDS must be a whole number from 0 to 3600',
     ],
     [
-      { APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '9' },
+      { APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '999' },
       'REPORT_FD must be a pipe or a socket that the server was started with',
     ],
     [

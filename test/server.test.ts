@@ -3,7 +3,7 @@ import { constants, mkdtempSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { decode } from 'cborg';
+import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../scripts/dev/software_nsm.ts';
 import { WeatherResponse } from '../src/apps/weather/types.ts';
@@ -240,11 +240,10 @@ describe('GET /boot', () => {
   test('tells a debug enclave by its register of zeros', async () => {
     const real = new SoftwareNsm();
     const debug: NsmTransport = {
-      async transact(request) {
-        const answer = await real.transact(request);
-        const at = Buffer.from(request).includes('DescribePCR') ? answer.length - 48 : answer.length;
-        return answer.fill(0, at);
-      },
+      transact: (request) =>
+        Buffer.from(request).includes('DescribePCR')
+          ? Promise.resolve(encode({ DescribePCR: { lock: true, data: new Uint8Array(48) } }))
+          : real.transact(request),
       close() {},
     };
     const { url } = await startServer({ nsm: debug });
