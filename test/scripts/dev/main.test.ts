@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 
 const DEV = fileURLToPath(new URL('../../../scripts/dev/main.ts', import.meta.url));
+const VERIFY = fileURLToPath(new URL('../../../scripts/verify_enclave.ts', import.meta.url));
 const OUT = new URL('../../../out/', import.meta.url);
 
 /** What `make dev` starts, on a free port. */
@@ -68,6 +69,13 @@ test('ATTEST=emulated attests under a root of its own, and says that this proves
     /^([0-9a-f]{96}) PCR0\n(?!\1)[0-9a-f]{96} PCR1\n[0-9a-f]{96} PCR2\n$/,
   );
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toMatch(/^-----BEGIN CERTIFICATE-----/);
+  // As the README has it; without the root nobody takes it for an enclave.
+  const files = ['--pcrs', fileURLToPath(new URL('dev.pcrs', OUT))];
+  const root = ['--root', fileURLToPath(new URL('dev-root.pem', OUT))];
+  const verify = (args: string[]) =>
+    spawnSync(process.execPath, [VERIFY, new URL('/', url).href, ...args], { encoding: 'utf8' });
+  expect(verify([...files, ...root])).toMatchObject({ status: 0, stdout: expect.stringMatching(/TRUSTED/) });
+  expect(verify(files)).toMatchObject({ status: 1, stdout: expect.stringMatching(/CHAIN_ROOT/) });
 });
 
 test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
