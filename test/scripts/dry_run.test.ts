@@ -139,17 +139,17 @@ describe.concurrent.each(ALL)('%s', (name) => {
     expect(out).toContain('exit codes:');
     expect(exit).toBe(0);
   });
+});
 
-  test.each([
-    ['no argument', []],
-    ['an unknown option', ['--force']],
-    ['too many arguments', Array.from({ length: 12 }, () => OBJECT)],
-  ])('%s: a usage error, as text and as JSON', async (_, args) => {
-    const [text, json] = await Promise.all([script(name, args), script(name, [...args, '--json'])]);
-    expect(text).toMatchObject({ exit: 2, out: '', err: expect.stringContaining('usage: npm run') });
-    expect(json.exit).toBe(2);
-    expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
-  });
+test.each([
+  ['no argument', []],
+  ['an unknown option', ['--force']],
+  ['too many arguments', Array.from({ length: 12 }, () => OBJECT)],
+])('%s is a usage error, as text and as JSON', async (_, args) => {
+  const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);
+  expect(text).toMatchObject({ exit: 2, out: '', err: expect.stringContaining('usage: npm run') });
+  expect(json.exit).toBe(2);
+  expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
 });
 
 describe('with a node', () => {

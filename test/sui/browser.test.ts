@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
 /** Every module of the project that one imports, and every package, by what their sources say. */
@@ -25,4 +26,17 @@ test('sui-enclave/sui reaches nothing that a browser lacks', () => {
     '@mysten/sui/transactions',
     '@mysten/sui/utils',
   ]);
+});
+
+test('and bundles for a browser whole: what it depends on asks for nothing of Node either', async () => {
+  const warnings: string[] = [];
+  const bundle = await rolldown({
+    input: new URL('../../src/sui/index.ts', import.meta.url).pathname,
+    platform: 'browser',
+    onLog: (_, { message }) => warnings.push(message),
+  });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await bundle.close();
+  expect(output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))).toEqual([]);
+  expect(warnings).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The admin's path, command by command: build, publish, config, register, submit, rotate, destroy. */
+/** A config and its enclave from first to last, command by command, with what each state refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { script } from '../sui/script.ts';
 import { Setting } from '../sui/setting.ts';
