@@ -4,6 +4,7 @@ import { parse as parseYaml } from 'yaml';
 import type { Env } from './config.ts';
 import { ConfigError } from './errors.ts';
 import type { Logger } from './log.ts';
+import type { SecretsCheck } from './secrets.ts';
 import type { DeclaredType, SignedType } from './signing/intent.ts';
 import type { SignedAnswer } from './signing/signer.ts';
 
@@ -31,6 +32,11 @@ export interface AppContext {
 }
 
 export interface Application {
+  /**
+   * Called with each complete set of the secrets before it is taken; what it throws refuses the set. From
+   * the environment they come before the first request, by a hand-off at any time.
+   */
+  readonly checkSecrets?: SecretsCheck;
   /** Answers `POST /process_data`; without it there is no such endpoint. */
   readonly processData?: ProcessData;
   /** Endpoints of its own. */
@@ -50,7 +56,16 @@ export interface Endpoint<Body = never> {
   readonly path: string;
   /** The schema of a POST's JSON body. A GET has none. */
   readonly body?: v.GenericSchema<unknown, Body>;
-  handle(body: Body): Promise<SignedAnswer | object>;
+  handle(body: Body, caller: Caller): Promise<SignedAnswer | object>;
+}
+
+/** What is known of who sent a request. */
+export interface Caller {
+  /**
+   * The address that the first of the trusted proxies saw; undefined where none is configured
+   * (`TRUSTED_PROXIES`), since behind the enclave's bridge every peer is 127.0.0.1.
+   */
+  readonly address: string | undefined;
 }
 
 /** Keeps the type that the schema gives to the payload for the handler. */

@@ -89,6 +89,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
   };
   const application = module.create(context);
+  if (application.checkSecrets) secrets.checkWith(application.checkSecrets);
   const health = new EndpointHealth(manifest.endpoints, originOf);
   const parts = { config, log, application, publicKey, secrets, health, nsm, clock, report };
   const server = createHttpServer(parts);

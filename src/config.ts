@@ -11,10 +11,12 @@ export interface Config {
   /** 0 lets the system choose (tests). */
   readonly port: number;
   readonly logLevel: string;
-  /** `'*'`, or the only origins whose pages may read answers. */
+  /** `'*'`, or the only origins whose pages may read answers; `none` in the environment is an empty list. */
   readonly corsOrigins: '*' | readonly string[];
   readonly bodyLimitBytes: number;
   readonly maxConcurrentRequests: number;
+  /** How many proxies before this server add to `X-Forwarded-For`; 0: nobody's address is known. */
+  readonly trustedProxies: number;
   /** To receive a request, and again to answer it. */
   readonly requestTimeoutMs: number;
   /** How long SIGTERM waits for requests in flight. */
@@ -44,6 +46,7 @@ export function readConfig(env: Env): Config {
       otherwise: 64 * 1024,
     }),
     maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
+    trustedProxies: integer(env, 'TRUSTED_PROXIES', { from: 0, to: 16, otherwise: 0 }),
     requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
     shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
     nsmRequired: boolean(env, 'NSM_REQUIRED', false),
@@ -56,7 +59,7 @@ export function readConfig(env: Env): Config {
 }
 
 /** The variable's text; undefined when it is not set. Set but empty is a mistake, never a default. */
-function text(env: Env, name: string): string | undefined {
+export function text(env: Env, name: string): string | undefined {
   const value = env[name];
   if (value === '') throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
   return value;
@@ -105,10 +108,11 @@ function absolutePath(env: Env, name: string): string | undefined {
 function readCorsOrigins(env: Env): '*' | string[] {
   const value = text(env, 'CORS_ORIGINS') ?? '*';
   if (value === '*') return '*';
+  if (value === 'none') return [];
   const origins = value.split(',').map((origin) => origin.trim());
   if (!origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)) {
     throw new ConfigError(
-      'CORS_ORIGINS must be * or origins separated by commas, without paths: for example https://app.example.com,http://localhost:5173',
+      'CORS_ORIGINS must be *, none, or origins separated by commas, without paths: for example https://app.example.com,http://localhost:5173',
     );
   }
   return origins;

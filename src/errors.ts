@@ -24,6 +24,23 @@ export class InvalidInput extends EnclaveError {
   readonly code: string = 'INVALID_INPUT';
 }
 
+/** The request does not show who its caller is: its credential is missing, false or over. */
+export abstract class Unauthenticated extends EnclaveError {}
+
+/** It is known who the caller is, and that they may not have this. */
+export abstract class Forbidden extends EnclaveError {}
+
+/** This caller has asked too often. */
+export abstract class TooManyRequests extends EnclaveError {
+  /** Seconds after which the caller may try again. */
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
 /** The request is well-formed, yet there is no answer that could be signed for it. */
 export abstract class Unacceptable extends EnclaveError {}
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import type { Env } from './config.ts';
@@ -19,12 +21,20 @@ export class SecretsMissing extends Unavailable {
 }
 
 /**
+ * What an application demands of its secrets beyond their names.
+ *
+ * @throws ConfigError that says what is wrong, without repeating a value.
+ */
+export type SecretsCheck = (values: Readonly<Record<string, string>>) => void;
+
+/**
  * The secrets that the application names in its app.yaml. They may arrive after the start; the first
  * complete set is final, so nobody swaps one at run time.
  */
 export class Secrets {
   readonly #names: readonly string[];
   #values: ReadonlyMap<string, string> | undefined;
+  #check: SecretsCheck = () => {};
 
   constructor(names: readonly string[]) {
     this.#names = names;
@@ -50,7 +60,14 @@ export class Secrets {
         `secrets must be one JSON object with exactly these members, each a text that is not empty: ${this.#names.join(', ')}`,
       );
     }
+    this.#check(result.output);
     this.#values = new Map(Object.entries(result.output));
+  }
+
+  /** A set must pass this to be taken; the set that was taken before must pass now. @throws ConfigError */
+  checkWith(check: SecretsCheck): void {
+    if (this.#values) check(Object.fromEntries(this.#values));
+    this.#check = check;
   }
 
   /** @throws SecretsMissing while the hand-off is outstanding; TypeError for a name that app.yaml lacks. */
@@ -62,17 +79,38 @@ export class Secrets {
   }
 }
 
-/** @throws ConfigError that names each missing variable. */
+/**
+ * Each secret from the variable of its name, or from the file that `<name>_FILE` names.
+ *
+ * @throws ConfigError that names each missing variable.
+ */
 export function secretsFromEnv(names: readonly string[], env: Env): Secrets {
-  const missing = names.filter((name) => !env[name]);
+  const missing = names.filter((name) => !env[name] && env[`${name}_FILE`] === undefined);
   if (missing.length > 0) {
     throw new ConfigError(
       `${missing.join(', ')} must be set in the environment: the application can't answer without it`,
     );
   }
   const secrets = new Secrets(names);
-  if (names.length > 0) secrets.provide(Object.fromEntries(names.map((name) => [name, env[name]])));
+  if (names.length > 0) secrets.provide(Object.fromEntries(names.map((name) => [name, fromEnv(name, env)])));
   return secrets;
+}
+
+function fromEnv(name: string, env: Env): string | undefined {
+  const path = env[`${name}_FILE`];
+  if (path === undefined) return env[name];
+  if (env[name] !== undefined) throw new ConfigError(`${name} and ${name}_FILE are both set: keep one`);
+  if (!isAbsolute(path)) throw new ConfigError(`${name}_FILE must be an absolute path`);
+  try {
+    const bytes = readFileSync(path);
+    if (bytes.length <= MAX_HANDOFF_BYTES) {
+      // Editors and shells end a file with a newline that is no part of the secret.
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '');
+    }
+  } catch {
+    // Not there, not ours to read, or not text: the reason may quote the path, which nobody needs twice.
+  }
+  throw new ConfigError(`${name}_FILE must name a readable text file of at most ${MAX_HANDOFF_BYTES} bytes`);
 }
 
 /**

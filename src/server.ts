@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import cors from 'cors';
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type Express, type Request, type RequestHandler } from 'express';
 import * as v from 'valibot';
-import { type Application, type Endpoint, endpoint } from './app.ts';
+import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
 import type { BootReport } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
@@ -63,6 +63,7 @@ function createRoutes(parts: ServerParts): Express {
   routes.set('query parser', 'simple');
   routes.enable('strict routing');
   routes.enable('case sensitive routing');
+  routes.set('trust proxy', config.trustedProxies);
 
   const inFlight = new InFlight(log, config.requestTimeoutMs);
   routes.use(inFlight.track(), requireHost);
@@ -91,7 +92,7 @@ function createRoutes(parts: ServerParts): Express {
     if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
     if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
     taken.add(own.path);
-    addEndpoint(routes, own, secrets, config.bodyLimitBytes);
+    addEndpoint(routes, own, parts);
   }
 
   get(routes, '/', (_request, response) => sendText(response, 'Pong!'));
@@ -132,12 +133,15 @@ function endpointsOf({ processData, endpoints = [] }: Application): readonly End
   return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
 }
 
-function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, bodyLimitBytes: number): void {
+function addEndpoint(routes: Express, own: Endpoint, { config, secrets }: ServerParts): void {
   const { body } = own;
+  const callerOf = (request: Request): Caller => ({
+    address: config.trustedProxies === 0 ? undefined : request.ip,
+  });
   if (own.method === 'GET') {
-    get(routes, own.path, async (_request, response) => {
+    get(routes, own.path, async (request, response) => {
       requireSecrets(secrets);
-      sendJson(response, 200, await own.handle(undefined as never));
+      sendJson(response, 200, await own.handle(undefined as never, callerOf(request)));
     });
     return;
   }
@@ -145,9 +149,9 @@ function addEndpoint(routes: Express, own: Endpoint, secrets: Secrets, bodyLimit
   routes
     .route(own.path)
     .post(async (request, response) => {
-      const input = validate(body, await readJson(request, bodyLimitBytes));
+      const input = validate(body, await readJson(request, config.bodyLimitBytes));
       requireSecrets(secrets);
-      sendJson(response, 200, await own.handle(input));
+      sendJson(response, 200, await own.handle(input, callerOf(request)));
     })
     .all(methodNotAllowed('POST'));
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadApplication, parseManifest } from '../src/app.ts';
-import { ConfigError } from '../src/errors.ts';
+import { type Caller, loadApplication, parseManifest } from '../src/app.ts';
+import { ConfigError, Forbidden, TooManyRequests, Unauthenticated } from '../src/errors.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 
 describe('app.yaml', () => {
@@ -112,5 +112,66 @@ describe('an application that is wrong does not start', () => {
   test('has no /process_data without a handler for it', async () => {
     const { post } = await startServer(endpointAt('/only'));
     expect((await post('/process_data', { payload: {} })).status).toBe(404);
+  });
+});
+
+describe('the address of a caller', () => {
+  async function seenBy(trustedProxies: number, forwarded?: string) {
+    const create = () => ({
+      endpoints: [
+        {
+          method: 'GET' as const,
+          path: '/seen',
+          handle: async (_: never, { address }: Caller) => ({ address }),
+        },
+      ],
+    });
+    const server = await startServer({
+      env: { TRUSTED_PROXIES: String(trustedProxies) },
+      module: { signs: [], create },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    return (await (await server.get('/seen', { headers })).json()).address;
+  }
+
+  test('is unknown without trusted proxies, whatever a header says', async () => {
+    expect(await seenBy(0)).toBeUndefined();
+    expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
+  });
+
+  test('is what the outermost trusted proxy saw, not what the caller sent along', async () => {
+    expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
+    expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
+  });
+});
+
+describe('causes of errors', () => {
+  class Unknown extends Unauthenticated {
+    readonly code = 'UNKNOWN';
+  }
+  class Barred extends Forbidden {
+    readonly code = 'BARRED';
+  }
+  class Often extends TooManyRequests {
+    readonly code = 'OFTEN';
+  }
+
+  test.each([
+    [new Unknown('who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
+    [new Barred('not you'), 403, 'retry-after', null],
+    [new Often('slower', 7), 429, 'retry-after', '7'],
+  ])('that an application extends have their status: %o', async (error, status, header, value) => {
+    const handle = async () => {
+      throw error;
+    };
+    const { get } = await startServer({
+      module: { signs: [], create: () => ({ endpoints: [{ method: 'GET', path: '/fails', handle }] }) },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const response = await get('/fails');
+    expect(response.status).toBe(status);
+    expect(response.headers.get(header)).toBe(value);
+    expect(await response.json()).toEqual({ error: error.message, code: error.code });
   });
 });

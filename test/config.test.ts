@@ -14,6 +14,7 @@ describe('readConfig', () => {
       corsOrigins: '*',
       bodyLimitBytes: 65_536,
       maxConcurrentRequests: 256,
+      trustedProxies: 0,
       requestTimeoutMs: 30_000,
       shutdownGraceMs: 10_000,
       nsmRequired: false,
@@ -46,9 +47,12 @@ describe('readConfig', () => {
     ['CORS_ORIGINS', 'app.example.com'],
     ['CORS_ORIGINS', 'https://app.example.com/'],
     ['CORS_ORIGINS', 'https://app.example.com,*'],
+    ['CORS_ORIGINS', 'none,https://app.example.com'],
     ['BODY_LIMIT_BYTES', '64k'],
     ['BODY_LIMIT_BYTES', '1'],
     ['MAX_CONCURRENT_REQUESTS', '0'],
+    ['TRUSTED_PROXIES', '-1'],
+    ['TRUSTED_PROXIES', 'true'],
     ['REQUEST_TIMEOUT_MS', '1'],
     ['SHUTDOWN_GRACE_MS', 'soon'],
     ['NSM_REQUIRED', 'yes'],
@@ -66,6 +70,7 @@ describe('readConfig', () => {
       'https://app.example.com',
       'http://localhost:5173',
     ]);
+    expect(read({ CORS_ORIGINS: 'none' }).corsOrigins).toEqual([]);
   });
 });
 

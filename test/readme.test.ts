@@ -29,8 +29,12 @@ function names(heading: string): string[] {
 
 describe('the README lists', () => {
   test('every environment variable', () => {
-    const secrets = matches(read('src/apps/weather/app.yaml'), /- ([A-Z_]+)$/gm);
-    const code = read('src/config.ts') + read('src/apps/weather/app.ts');
+    const all = (pattern: string) => globSync(pattern, { cwd: root }).map(read).join('\n');
+    const secrets = matches(all('src/apps/*/app.yaml'), /- ([A-Z_]+)$/gm).flatMap((name) => [
+      name,
+      `${name}_FILE`,
+    ]);
+    const code = read('src/config.ts') + all('src/apps/**/*.ts');
     const variables = matches(code, /(?:text|integer|boolean|absolutePath)\(\s*env,\s*'([A-Z_]+)'/g);
     expect(variables).toContain('PORT');
     expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());

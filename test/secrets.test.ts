@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../src/errors.ts';
 import { createLog } from '../src/log.ts';
 import { receiveSecrets, Secrets, SecretsMissing, secretsFromEnv } from '../src/secrets.ts';
@@ -44,6 +47,63 @@ describe('Secrets', () => {
     expect(() => secretsFromEnv(['A', 'B', 'C'], { B: 'x', C: '' })).toThrow(/^A, C must be set/);
     expect(secretsFromEnv(['B'], { B: 'x', A: 'y' }).get('B')).toBe('x');
     expect(secretsFromEnv([], {}).missing()).toEqual([]);
+  });
+});
+
+describe('a secret in a file', () => {
+  function file(content: string | Uint8Array): string {
+    const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-secret-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'hunter1');
+    writeFileSync(path, content);
+    return path;
+  }
+
+  test.each(['hunter2', 'hunter2\n', 'hunter2\r\n'])('is its text without a last line end: %j', (content) => {
+    expect(secretsFromEnv(['A'], { A_FILE: file(content) }).get('A')).toBe('hunter2');
+  });
+
+  test('keeps every other white space', () => {
+    expect(secretsFromEnv(['A'], { A_FILE: file(' one\n\n') }).get('A')).toBe(' one\n');
+  });
+
+  test.each([
+    ['is not there', () => '/nonexistent/hunter1', /^A_FILE must name a readable text file/],
+    ['is not UTF-8', () => file(Uint8Array.of(0x68, 0xff)), /^A_FILE must name a readable text file/],
+    ['is too large', () => file('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
+    ['is named relative to who knows where', () => 'hunter1', /^A_FILE must be an absolute path$/],
+    ['is empty', () => file('\n'), /text that is not empty/],
+  ])('is refused when it %s', (_what, path, message) => {
+    const env = { A_FILE: path() };
+    expect(() => secretsFromEnv(['A'], env)).toThrow(ConfigError);
+    expect(() => secretsFromEnv(['A'], env)).toThrow(message);
+    expect(() => secretsFromEnv(['A'], env)).not.toThrow(/hunter/);
+  });
+
+  test('is not chosen over the variable without a word', () => {
+    const env = { A: 'hunter2', A_FILE: file('hunter3') };
+    expect(() => secretsFromEnv(['A'], env)).toThrow(/^A and A_FILE are both set/);
+  });
+});
+
+describe('what an application demands of its secrets', () => {
+  const check = ({ A }: Readonly<Record<string, string>>) => {
+    if (A !== 'right') throw new ConfigError('A is not the right one');
+  };
+
+  test('refuses the set that is there already', () => {
+    expect(() => secretsFromEnv(['A'], { A: 'wrong' }).checkWith(check)).toThrow(/not the right one/);
+    secretsFromEnv(['A'], { A: 'right' }).checkWith(check);
+  });
+
+  test('refuses a hand-off, and the next is awaited', async () => {
+    let printed = '';
+    const secrets = new Secrets(['A']);
+    secrets.checkWith(check);
+    const lines = Readable.from([Buffer.from('{"A":"wrong"}\n{"A":"right"}\n')]);
+    await receiveSecrets(secrets, lines, createLog('trace', { write: (line) => (printed += line) }));
+    expect(secrets.get('A')).toBe('right');
+    expect(printed).toMatch(/A is not the right one/);
   });
 });
 

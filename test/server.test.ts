@@ -420,4 +420,10 @@ describe('requests', () => {
     expect(await allowed('https://b.example')).toBe('https://b.example');
     expect(await allowed('https://c.example')).toBeNull();
   });
+
+  test('are readable for no page with CORS_ORIGINS=none', async () => {
+    const { server } = await startWeather({ env: { CORS_ORIGINS: 'none' } });
+    const { headers } = await server.get('/', { headers: { origin: 'https://a.example' } });
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  });
 });

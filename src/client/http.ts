@@ -1,4 +1,5 @@
-/** Requests to an enclave: bounded in time and size, and answered with JSON or a typed error. */
+/** Requests to an enclave: answered with JSON or a typed error. */
+import { fetchText, type NoAnswer, serverCode } from '../fetch.ts';
 import {
   AnswerTooLargeError,
   EnclaveRefusedError,
@@ -22,7 +23,6 @@ const MAX_ANSWER_SIZE = 1_048_576;
  * @param body sent as JSON by POST; without one, the request is a GET
  */
 export async function requestJson(http: Http, path: string, body?: unknown): Promise<unknown> {
-  const signal = AbortSignal.timeout(http.timeoutMs);
   // Errors name the path alone: a query may hold what is nobody else's business.
   const [name = path] = path.split('?');
   const post = {
@@ -30,54 +30,19 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
-  let response: Response;
-  let text: string;
-  try {
-    response = await http.fetch(new URL(path, http.base), {
-      ...(body === undefined ? {} : post),
-      signal,
-      // An enclave answers by itself, keeps no session, and a kept attestation would be a stale one.
-      redirect: 'error',
-      credentials: 'omit',
-      cache: 'no-store',
-    });
-    text = await readText(response, name);
-  } catch (cause) {
-    if (cause instanceof AnswerTooLargeError) throw cause;
-    throw new EnclaveUnreachableError(name, { cause });
-  }
-  if (!response.ok) throw new EnclaveRefusedError(name, response.status, serverCode(text));
+  const url = new URL(path, http.base);
+  const bounds = { ...http, maxSize: MAX_ANSWER_SIZE };
+  const { ok, status, text } = await fetchText(url, body === undefined ? {} : post, bounds).catch(
+    (error: NoAnswer) => {
+      if (error.reason === 'too large') throw new AnswerTooLargeError(name, MAX_ANSWER_SIZE);
+      throw new EnclaveUnreachableError(name, { cause: error.cause });
+    },
+  );
+  if (!ok) throw new EnclaveRefusedError(name, status, serverCode(text));
   try {
     return JSON.parse(text);
   } catch (cause) {
     throw new MalformedAnswerError(name, 'it is not JSON', { cause });
-  }
-}
-
-async function readText(response: Response, name: string): Promise<string> {
-  const decoder = new TextDecoder();
-  const reader = response.body?.getReader();
-  let text = '';
-  let size = 0;
-  for (;;) {
-    const chunk = await reader?.read();
-    if (chunk?.value === undefined) return text + decoder.decode();
-    size += chunk.value.length;
-    if (size > MAX_ANSWER_SIZE) {
-      await reader?.cancel();
-      throw new AnswerTooLargeError(name, MAX_ANSWER_SIZE);
-    }
-    text += decoder.decode(chunk.value, { stream: true });
-  }
-}
-
-/** The `code` of an error's JSON, if it looks like one: nothing else of a foreign text is passed on. */
-function serverCode(text: string): string | null {
-  try {
-    const code: unknown = JSON.parse(text)?.code;
-    return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
-  } catch {
-    return null;
   }
 }
 

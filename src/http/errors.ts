@@ -3,8 +3,11 @@ import type { Socket } from 'node:net';
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express';
 import {
   EnclaveError,
+  Forbidden,
   InvalidInput,
+  TooManyRequests,
   Unacceptable,
+  Unauthenticated,
   Unavailable,
   UpstreamFailed,
   UpstreamTimeout,
@@ -56,12 +59,15 @@ class Internal extends EnclaveError {
 /** From cause to status: the first class that fits. */
 const STATUS_OF: readonly (readonly [abstract new (...args: never[]) => EnclaveError, number])[] = [
   [InvalidInput, 400],
+  [Unauthenticated, 401],
+  [Forbidden, 403],
   [NotFound, 404],
   [MethodNotAllowed, 405],
   [RequestTimeout, 408],
   [BodyTooLarge, 413],
   [UnsupportedMediaType, 415],
   [Unacceptable, 422],
+  [TooManyRequests, 429],
   [UpstreamFailed, 502],
   [Unavailable, 503],
   [NsmError, 503],
@@ -89,9 +95,12 @@ export const errorHandler: ErrorRequestHandler = (thrown, request, response, _ne
   if (response.headersSent) return;
   const error: EnclaveError =
     status === 500 ? new Internal('an internal error; the log has its place') : thrown;
-  if (error instanceof Unavailable && error.retryAfterSeconds !== undefined) {
+  const mayRetry = error instanceof Unavailable || error instanceof TooManyRequests;
+  if (mayRetry && error.retryAfterSeconds !== undefined) {
     response.setHeader('retry-after', error.retryAfterSeconds);
   }
+  // RFC 9110, section 15.5.2, demands a challenge; RFC 6750, section 3, has the one for tokens.
+  if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
   // What of a body was not read would be taken for the next request.
   if (!request.complete) response.setHeader('connection', 'close');
   const missing = error instanceof SecretsMissing ? { missing: error.missing } : {};
