@@ -129,6 +129,13 @@ describe('arguments that do not belong together', () => {
     );
   });
 
+  test('a config of another module of the same package', async () => {
+    const { url } = await startServer({ nsm: setting.nsm });
+    const args = [PACKAGE, PACKAGE, configId, url, 'dice', 'DICE', '--root', setting.file('root.pem')];
+    const message = `for ${PACKAGE}::dice::DICE`;
+    await expectRefused(setting.run('register_enclave', ...args), 'SUI_OBJECT_TYPE', message);
+  });
+
   test('a package that was upgraded is the same, and its latest version is called', async () => {
     setting.node.ledger.packages.set(STRANGER, PACKAGE);
     const { url } = await startServer({ nsm: setting.nsm });

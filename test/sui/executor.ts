@@ -37,6 +37,8 @@ export class Executor {
   gasNeeded = GAS_USED;
   /** The budget that the node proposes. */
   proposedBudget = DEFAULT_BUDGET;
+  /** Who pays, in what the node makes of a transaction; the one that it names, unless told. */
+  payer: string | undefined;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
@@ -84,7 +86,7 @@ export class Executor {
             programmableTransaction: { inputs: resolved, commands },
           },
         },
-        gasPayment: { objects, owner: gasPayment?.owner ?? sender, price: 1000n, budget },
+        gasPayment: { objects, owner: this.payer ?? gasPayment?.owner ?? sender, price: 1000n, budget },
       }),
       status,
     };

@@ -73,6 +73,13 @@ describe('submit', () => {
     expect(executed()).toBe(0);
   });
 
+  test('a node can not make another address pay, nor this one for others', async () => {
+    setting.node.executor.payer = `0x${'d'.repeat(64)}`;
+    const values = { 'rpc-url': setting.node.url, unsigned: true, address: setting.address };
+    const { text = '' } = await new Chain(values, {}).submit(creation(), submission);
+    expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(setting.address);
+  });
+
   test('with --dry-run has it simulated, and sends nothing', async () => {
     const outcome = await chain({ 'dry-run': true }).submit(creation(), submission);
     expect(outcome).toMatchObject({
