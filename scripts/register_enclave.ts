@@ -1,14 +1,16 @@
 /** `npm run register_enclave`: registers the enclave at a URL, once the chain can be expected to accept it. */
+
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
 import { predictRegistration, verifyAttestation } from '../src/attestation/index.ts';
+import { fetchAttestation } from '../src/client/attestation.ts';
 import { AttestedKeyError } from '../src/client/errors.ts';
 import { EnclaveError } from '../src/errors.ts';
 import { findRegistration, readConfig } from '../src/sui/objects.ts';
 import { registerEnclave } from '../src/sui/transactions.ts';
 import { applicationType } from '../src/sui/values.ts';
 import { type Input, runCommand } from './sui/command.ts';
-import { checkContract, fetchAttestation, ROOT_OPTION, readRoots } from './sui/contract.ts';
+import { checkContract, enclaveAt, ROOT_OPTION, readRoots } from './sui/contract.ts';
 
 /** The chain would abort: nothing was sent. */
 class WouldAbortError extends EnclaveError {
@@ -54,7 +56,7 @@ await runCommand({
   async run(input, chain) {
     const { enclavePackage, configId, url, application } = read(input);
     const roots = await readRoots(input.options);
-    const { document: attestation, nonce } = await fetchAttestation(url);
+    const { document: attestation, nonce } = await fetchAttestation(enclaveAt(url));
     const now = Date.now();
     const { accepted, abort, reason, until } = await predictRegistration(attestation, now, roots?.[0]);
     if (!accepted) {

@@ -1,6 +1,8 @@
 /** `npm run status`: a config, its enclaves, and whether a running enclave is one of them. */
+
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError, verifyAttestation } from '../src/attestation/index.ts';
+import { fetchAttestation } from '../src/client/attestation.ts';
 import { AttestedKeyError } from '../src/client/errors.ts';
 import {
   type EnclaveConfig,
@@ -11,11 +13,11 @@ import {
 } from '../src/sui/objects.ts';
 import type { Chain } from './sui/chain.ts';
 import { runCommand } from './sui/command.ts';
-import { fetchAttestation, ROOT_OPTION, readRoots } from './sui/contract.ts';
+import { enclaveAt, ROOT_OPTION, readRoots } from './sui/contract.ts';
 
 /** The running enclave, and whether its key may speak for the application. */
 async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uint8Array[] | undefined) {
-  const { document: attestation, nonce } = await fetchAttestation(url);
+  const { document: attestation, nonce } = await fetchAttestation(enclaveAt(url));
   const policy = { images: [config.image], nonce };
   try {
     const verified = await verifyAttestation(attestation, {

@@ -16,8 +16,9 @@ import {
   parsePcrs,
 } from '../src/attestation/index.ts';
 import { readAttestation } from '../src/client/answer.ts';
+import { fetchAttestation } from '../src/client/attestation.ts';
 import { MalformedAnswerError } from '../src/client/errors.ts';
-import { baseUrl, requestJson } from '../src/client/http.ts';
+import { baseUrl } from '../src/client/http.ts';
 import { EnclaveError } from '../src/errors.ts';
 import { formatReport, makeReport } from './verify_report.ts';
 
@@ -112,21 +113,13 @@ async function verify(options: Options, positionals: readonly string[]): Promise
   const publicKey = options.pk === undefined ? null : keyOf(options.pk);
   const roots = options.root === undefined ? null : await readRoots(options.root);
   const at = options.at === undefined ? null : timeOf(options.at);
-  const nonce = url === undefined ? null : crypto.getRandomValues(new Uint8Array(32));
-  const document =
+  const { document, nonce } =
     url === undefined
-      ? await readDocument(options.file ?? '')
-      : await fetchDocument(url, nonce ?? new Uint8Array());
+      ? { document: await readDocument(options.file ?? ''), nonce: null }
+      : await fetchAttestation({ base: baseUrl(url), fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS });
   const report = await makeReport({ document, image, at: at ?? Date.now(), nonce, publicKey, roots });
   console.log(options.json ? JSON.stringify(report, null, 2) : formatReport(report));
   return report.verdict === 'trusted' ? TRUSTED : REFUSED;
-}
-
-async function fetchDocument(url: string, nonce: Uint8Array): Promise<Uint8Array> {
-  const http = { base: baseUrl(url), fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS };
-  return readAttestation(
-    await requestJson(http, `get_attestation?nonce=${Buffer.from(nonce).toString('hex')}`),
-  );
 }
 
 /** A saved document in any of its three forms: binary ones start with a byte that no text starts with. */

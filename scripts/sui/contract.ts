@@ -1,8 +1,6 @@
 /** What several scripts ask of configs, enclaves and PCR files. */
-import { getRandomValues } from 'node:crypto';
 import { certificatesFromPem, type Image, parsePcrs } from '../../src/attestation/index.ts';
-import { readAttestation } from '../../src/client/answer.ts';
-import { baseUrl, requestJson } from '../../src/client/http.ts';
+import { baseUrl, type Http } from '../../src/client/http.ts';
 import { WrongObjectTypeError } from '../../src/sui/errors.ts';
 import type { Contract } from '../../src/sui/objects.ts';
 import { addressOf } from '../../src/sui/values.ts';
@@ -36,12 +34,9 @@ export async function readRoots({
   return certificatesFromPem(await readTextFile(root)) as [Uint8Array, ...Uint8Array[]];
 }
 
-/** A fresh attestation document, and the random nonce that it must hold. @throws ClientError */
-export async function fetchAttestation(url: string): Promise<{ document: Uint8Array; nonce: Uint8Array }> {
-  const nonce = getRandomValues(new Uint8Array(32));
-  const http = { base: baseUrl(url), fetch: globalThis.fetch, timeoutMs: ENCLAVE_TIMEOUT_MS };
-  const path = `get_attestation?nonce=${Buffer.from(nonce).toString('hex')}`;
-  return { document: readAttestation(await requestJson(http, path)), nonce };
+/** Where an enclave's endpoints are. @throws InvalidClientOptionError */
+export function enclaveAt(url: string): Http {
+  return { base: baseUrl(url), fetch: globalThis.fetch, timeoutMs: ENCLAVE_TIMEOUT_MS };
 }
 
 /**

@@ -1,4 +1,3 @@
-import { bytesToHex } from '@noble/curves/utils.js';
 import {
   type AttestationPolicy,
   InvalidPolicyError,
@@ -7,7 +6,8 @@ import {
 } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
 import type { SignedType } from '../signing/intent.ts';
-import { type ReceivedAnswer, readAnswer, readAttestation } from './answer.ts';
+import { type ReceivedAnswer, readAnswer } from './answer.ts';
+import { fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
 import { AnswerSignatureError, AttestedKeyError, InvalidClientOptionError } from './errors.ts';
 import { baseUrl, type Http, requestJson } from './http.ts';
@@ -49,7 +49,6 @@ interface Pin {
   readonly at: number;
 }
 
-const NONCE_SIZE = 32;
 const ED25519_KEY_SIZE = 32;
 const HOUR = 3_600_000;
 const OPTION_KEYS: readonly string[] = ['policy', 'roots', 'pinMaxAgeMs', 'timeoutMs', 'now', 'fetch'];
@@ -154,10 +153,9 @@ export class EnclaveClient {
 
   async #attestOnce(): Promise<Pin> {
     this.#pin = undefined;
-    const nonce = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE));
-    const answer = await requestJson(this.#http, `get_attestation?nonce=${bytesToHex(nonce)}`);
+    const { document, nonce } = await fetchAttestation(this.#http);
     const at = this.#now();
-    const attestation = await verifyAttestation(readAttestation(answer), {
+    const attestation = await verifyAttestation(document, {
       now: at,
       policy: { ...this.#policy, nonce },
       ...(this.#roots && { roots: this.#roots }),
