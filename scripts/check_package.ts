@@ -86,8 +86,9 @@ const steps: Record<string, () => Promise<string>> = {
       accepted: true,
       refused: 'CERTIFICATE_EXPIRED',
       client: 'function',
+      sui: ['function', 'function'],
     });
-    return 'from sui-enclave/attestation and sui-enclave/client';
+    return 'from sui-enclave/attestation, sui-enclave/client and sui-enclave/sui';
   },
 
   async 'TypeScript takes its types, and refuses what they forbid'() {

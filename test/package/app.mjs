@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient } from 'sui-enclave/client';
+import { enclaveAddress, updateWeather } from 'sui-enclave/sui';
 
 const [, , vector, pcrs] = process.argv;
 const bytes = Uint8Array.from(Buffer.from(readFileSync(vector, 'utf8').trim(), 'hex'));
@@ -10,5 +11,11 @@ const policy = { images: [parsePcrs(readFileSync(pcrs, 'utf8'))] };
 const { document } = await verifyAttestation(bytes, { now, policy });
 const { accepted } = await predictRegistration(bytes, now);
 const refused = await verifyAttestation(bytes, { now: Date.now(), policy }).catch((error) => error.code);
-const findings = { module: document.moduleId, accepted, refused, client: typeof EnclaveClient };
+const findings = {
+  module: document.moduleId,
+  accepted,
+  refused,
+  client: typeof EnclaveClient,
+  sui: [typeof enclaveAddress, typeof updateWeather],
+};
 process.stdout.write(JSON.stringify(findings));
