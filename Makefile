@@ -56,5 +56,24 @@ SECONDS_TO_FUZZ ?= 60
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
 
+# --- The enclave image ---
+# Packages and the emulator outlive a checkout.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
+# An application of src/apps, or any folder of the repository that is one.
+APP ?= weather
+APP_DIR ?= src/apps/$(APP)
+CHANNEL ?= experimental
+LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json
+
+.PHONY: image update-lock
+
+# out/nitro.eif, out/nitro.pcrs and out/measurements.json.
+image: install
+	@node scripts/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+
+# The present versions of Debian's packages; needs a Debian machine. The registers change with them.
+update-lock: install
+	@node scripts/image/update_lock.ts $(LOCKS)
+
 clean:
 	rm -rf build dist out node_modules

@@ -1,0 +1,109 @@
+#include "hand_off.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+
+namespace enclave {
+
+namespace {
+
+// What the server takes, and the end of its line.
+constexpr size_t kMaxBytes = 64 * 1024;
+constexpr int kReceiveMs = 10 * 1000;
+constexpr int kAnswerMs = 1000;
+// How long the server may think about a hand-off before its sender is told that it was refused.
+constexpr int kVerdictMs = 2000;
+
+// Overwritten when it is no longer needed.
+struct Buffer {
+  std::array<char, kMaxBytes + 1> bytes;
+  size_t size = 0;
+  ~Buffer() { explicit_bzero(bytes.data(), bytes.size()); }
+};
+
+// Whether the reader has closed its end, waiting for it at most so long.
+bool reader_gone(int pipe, int timeout_ms) {
+  pollfd waiting{pipe, 0, 0};
+  return poll(&waiting, 1, timeout_ms) > 0 && (waiting.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+// All that the sender sends until it ends its side, as one line. False when it is empty, too long or too slow.
+bool receive_line(int from, Buffer& buffer) {
+  const long long until = now_ms() + kReceiveMs;
+  for (;;) {
+    const ssize_t count = recv(from, buffer.bytes.data() + buffer.size, kMaxBytes - buffer.size, 0);
+    if (count == 0) break;
+    if (count > 0) {
+      buffer.size += static_cast<size_t>(count);
+      if (buffer.size == kMaxBytes) return false;
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) return false;
+    const long long left = until - now_ms();
+    pollfd waiting{from, POLLIN, 0};
+    if (left <= 0 || (poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR)) return false;
+  }
+  // A line break of a JSON text is white space: inside a string it is written as an escape.
+  for (size_t at = 0; at < buffer.size; ++at) {
+    if (buffer.bytes[at] == '\n' || buffer.bytes[at] == '\r') buffer.bytes[at] = ' ';
+  }
+  buffer.bytes[buffer.size] = '\n';
+  return buffer.size++ > 0;
+}
+
+bool write_all(int pipe, const Buffer& buffer) {
+  const long long until = now_ms() + kReceiveMs;
+  for (size_t written = 0; written < buffer.size;) {
+    const ssize_t count = write(pipe, buffer.bytes.data() + written, buffer.size - written);
+    if (count > 0) {
+      written += static_cast<size_t>(count);
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) return false;
+    const long long left = until - now_ms();
+    pollfd waiting{pipe, POLLOUT, 0};
+    if (left <= 0 || (poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR)) return false;
+  }
+  return true;
+}
+
+void answer(int to, std::string_view text) {
+  send_all(to, text.data(), text.size(), kAnswerMs);
+  shutdown(to, SHUT_WR);
+}
+
+}  // namespace
+
+bool run_hand_off(Fd listener, Fd pipe) {
+  fcntl(pipe.get(), F_SETFL, fcntl(pipe.get(), F_GETFL) | O_NONBLOCK);
+  for (;;) {
+    pollfd waiting[2] = {{listener.get(), POLLIN, 0}, {pipe.get(), 0, 0}};
+    if (poll(waiting, 2, -1) < 0 && errno != EINTR) return false;
+    if (waiting[1].revents & (POLLERR | POLLHUP)) return true;
+    if (!(waiting[0].revents & POLLIN)) continue;
+    Fd sender(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!sender) continue;
+    Buffer buffer;
+    if (!receive_line(sender.get(), buffer)) {
+      answer(sender.get(), "empty, too long or too slow\n");
+      continue;
+    }
+    // Broken off in the middle, the rest of the line would become part of the next one: an end of line of
+    // its own keeps them apart.
+    if (!write_all(pipe.get(), buffer) && !reader_gone(pipe.get(), 0)) {
+      [[maybe_unused]] const ssize_t ignored = write(pipe.get(), "\n", 1);
+    }
+    const bool accepted = reader_gone(pipe.get(), kVerdictMs);
+    answer(sender.get(), accepted ? "accepted\n" : "refused\n");
+    if (accepted) return true;
+  }
+}
+
+}  // namespace enclave

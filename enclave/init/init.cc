@@ -1,0 +1,207 @@
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/reboot.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "bridge.h"
+#include "clock.h"
+#include "hand_off.h"
+#include "report.h"
+#include "settings.h"
+#include "socket.h"
+#include "system.h"
+
+namespace enclave {
+
+namespace {
+
+// Ports of vsock. The parent listens on the first two, the enclave on the others.
+constexpr Address kHeartbeat{true, "", 9000};
+constexpr Address kLog{true, "", 7778};
+constexpr Address kSecrets{true, "", 7777};
+constexpr Address kInbound{true, "", 3000};
+const Address kServer{false, "127.0.0.1", 3000};
+
+constexpr char kSettingsPath[] = "/app/enclave.conf";
+constexpr char kClockPath[] = "/run/clock";
+constexpr unsigned char kHeartbeatByte = 0xb7;
+constexpr int kHeartbeatMs = 5000;
+constexpr unsigned kRestartDelayUs = 200'000;
+
+constexpr unsigned kServerUser = 1000;
+constexpr unsigned kBridgeUser = 1001;
+constexpr unsigned kHandOffUser = 1002;
+constexpr unsigned kReportUser = 1003;
+
+// Something that init starts, and starts again when it ends.
+struct Service {
+  std::string name;
+  std::vector<int> descriptors;  // what it gets of init's, as 3 and up
+  std::function<bool()> run;     // in a process of its own; true when there is nothing left to do
+  pid_t pid = -1;
+};
+
+// The reason goes where somebody may read it: the console in debug mode, else the parent's log port.
+[[noreturn]] void end_enclave(const std::string& reason) {
+  fprintf(stderr, "init: the enclave ends: %s\n", reason.c_str());
+  std::string line = "{\"event\":\"end\",\"reason\":\"";
+  for (const char each : reason) line += each == '"' || each == '\\' || each < ' ' ? '\'' : each;
+  send_report(kLog, line + "\"}\n");
+  sync();
+  reboot(RB_AUTOBOOT);
+  _exit(1);
+}
+
+[[noreturn]] void end_with_errno(const std::string& what) { end_enclave(what + ": " + strerror(errno)); }
+
+// nitro-cli waits for this; without it, it ends the enclave and tells no reason.
+void report_in() {
+  const Fd parent = connect_to(kHeartbeat);
+  unsigned char byte = kHeartbeatByte;
+  if (!parent || !wait_connected(parent.get(), kHeartbeatMs) || !send_all(parent.get(), &byte, 1, kHeartbeatMs) ||
+      !receive_all(parent.get(), &byte, 1, kHeartbeatMs)) {
+    end_with_errno("the parent did not take the heartbeat");
+  }
+  if (byte != kHeartbeatByte) end_enclave("the parent answered the heartbeat with another byte");
+}
+
+Settings read_settings() {
+  std::ifstream file(kSettingsPath);
+  if (!file) end_enclave(std::string(kSettingsPath) + " is missing");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Settings settings;
+  std::string reason;
+  if (!parse_settings(text, settings, reason)) end_enclave(std::string(kSettingsPath) + ": " + reason);
+  return settings;
+}
+
+// Runs a function in a new process, which has only the descriptors named: one that it kept by accident would
+// keep a pipe open that another process waits on.
+pid_t start(const std::string& name, const std::vector<int>& descriptors, const std::function<bool()>& run) {
+  const pid_t pid = fork();
+  if (pid < 0) end_with_errno("fork");
+  if (pid > 0) return pid;
+  const bool done = keep_descriptors(descriptors) && run();
+  if (!done) fprintf(stderr, "init: %s: %s\n", name.c_str(), strerror(errno));
+  _exit(done ? 0 : 1);
+}
+
+Service bridge(const std::string& name, const Address& from, const Address& to) {
+  return {name, {}, [from, to] {
+            // A port below 1024 is opened as root, and served without.
+            Fd listener = listen_on(from);
+            if (listener && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
+            return false;
+          }};
+}
+
+bool serve(const Settings& settings) {
+  std::vector<std::string> environment = settings.environment;
+  environment.push_back("REPORT_FD=3");
+  if (settings.secrets) environment.push_back("SECRETS_FD=4");
+  if (become_user(kServerUser)) execute({"/bin/node", "/app/server.js"}, environment);
+  return false;
+}
+
+bool hand_off() {
+  Fd listener = listen_on(kSecrets);
+  return listener && become_user(kHandOffUser) && run_hand_off(std::move(listener), Fd(3));
+}
+
+bool report() {
+  if (!become_user(kReportUser)) return false;
+  run_reports(Fd(3), kLog);
+  return true;
+}
+
+bool keep_time() {
+  run_clock(kClockPath);
+  return false;
+}
+
+std::string describe_exit(int status) {
+  return WIFSIGNALED(status) ? "the server was ended by signal " + std::to_string(WTERMSIG(status))
+                             : "the server ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
+void make_pipe(Fd& reading, Fd& writing) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) end_with_errno("pipe");
+  reading = Fd(ends[0]);
+  writing = Fd(ends[1]);
+}
+
+// Waits for ends of processes: a service is started again, the server's end is the enclave's.
+[[noreturn]] void supervise(std::vector<Service>& services, pid_t server, pid_t reporter) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(-1, &status, 0);
+    if (ended < 0 && errno != EINTR) end_with_errno("waitpid");
+    if (ended == server) {
+      // The reporter may still hold the server's own reason; its own time-outs end it.
+      waitpid(reporter, nullptr, 0);
+      end_enclave(describe_exit(status));
+    }
+    for (Service& service : services) {
+      if (service.pid != ended) continue;
+      service.pid = -1;
+      // The hand-off is final: it is not offered again.
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
+      fprintf(stderr, "init: %s is started again\n", service.name.c_str());
+      usleep(kRestartDelayUs);
+      service.pid = start(service.name, service.descriptors, service.run);
+    }
+  }
+}
+
+}  // namespace
+
+void run_init() {
+  std::string failed;
+  if (!prepare_system(failed)) end_with_errno(failed);
+  report_in();
+  const Settings settings = read_settings();
+  const bool has_reference = steer_clock(kClockPath);
+  if (!seal_root()) end_with_errno("the root can't be made read-only");
+
+  Fd secrets_out;
+  Fd secrets_in;
+  Fd reports_out;
+  Fd reports_in;
+  make_pipe(secrets_out, secrets_in);
+  make_pipe(reports_out, reports_in);
+
+  std::vector<Service> services;
+  const auto add = [&services](Service service) {
+    service.pid = start(service.name, service.descriptors, service.run);
+    services.push_back(std::move(service));
+  };
+  add(bridge("inbound bridge", kInbound, kServer));
+  std::vector<int> server_ends{reports_in.get()};
+  if (settings.secrets) server_ends.push_back(secrets_out.get());
+  const pid_t server = start("server", server_ends, [&settings] { return serve(settings); });
+  // Only the server holds these ends now: it can close the one, and its own end closes the other.
+  secrets_out.reset();
+  reports_in.reset();
+  for (const Forward& forward : settings.forwards) {
+    add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
+  }
+  if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
+  if (has_reference) add({"clock", {}, keep_time});
+  const pid_t reporter = start("reports", {reports_out.get()}, report);
+  reports_out.reset();
+  supervise(services, server, reporter);
+}
+
+}  // namespace enclave

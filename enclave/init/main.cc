@@ -1,0 +1,80 @@
+// One program for all that an enclave does besides the server. As the first process it boots the enclave; with
+// a role as its argument it plays that role alone, for tests on any machine.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "bridge.h"
+#include "clock.h"
+#include "hand_off.h"
+#include "init.h"
+#include "report.h"
+#include "settings.h"
+
+namespace {
+
+using namespace enclave;
+
+int usage() {
+  fputs("usage: init bridge LISTEN TARGET | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
+        "settings FILE | correction NANOSECONDS\n", stderr);
+  return 2;
+}
+
+int bridge(const Address& from, const Address& to) {
+  Fd listener = listen_on(from);
+  if (listener) run_bridge(std::move(listener), to);
+  perror("bridge");
+  return 1;
+}
+
+int hand_off(const Address& from) {
+  Fd listener = listen_on(from);
+  if (listener && run_hand_off(std::move(listener), Fd(3))) return 0;
+  perror("hand-off");
+  return 1;
+}
+
+int settings(const char* path) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Settings settings;
+  std::string reason;
+  if (!file || !parse_settings(text, settings, reason)) {
+    fprintf(stderr, "settings: %s\n", reason.c_str());
+    return 1;
+  }
+  for (const std::string& each : settings.environment) printf("env %s\n", each.c_str());
+  for (const Forward& each : settings.forwards) {
+    printf("forward tcp:%s:%u vsock:%u\n", each.listen.ip.c_str(), each.listen.port, each.parent.port);
+  }
+  if (settings.secrets) puts("secrets");
+  return 0;
+}
+
+int correction(const char* nanoseconds) {
+  const char* names[] = {"none", "slew", "step"};
+  puts(names[static_cast<int>(correction_for(atoll(nanoseconds)))]);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (getpid() == 1) run_init();
+  const std::string role = argc > 1 ? argv[1] : "";
+  Address first;
+  Address second;
+  const bool has_first = argc > 2 && parse_address(argv[2], first);
+  if (role == "bridge" && argc == 4 && has_first && parse_address(argv[3], second)) return bridge(first, second);
+  if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
+  if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
+  if (role == "settings" && argc == 3) return settings(argv[2]);
+  if (role == "correction" && argc == 3) return correction(argv[2]);
+  return usage();
+}

@@ -1,0 +1,53 @@
+#include "report.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace enclave {
+
+namespace {
+
+constexpr int kSendMs = 2000;
+constexpr int kRetryMs = 5000;
+// The server's lines have fixed fields and are far shorter.
+constexpr size_t kMaxLine = 4096;
+
+}  // namespace
+
+bool send_report(const Address& to, const std::string& line) {
+  const Fd fd = connect_to(to);
+  if (!fd || !wait_connected(fd.get(), kSendMs) || !send_all(fd.get(), line.data(), line.size(), kSendMs)) return false;
+  shutdown(fd.get(), SHUT_WR);
+  // Its end is the sign that the line was taken; a reset before would lose it.
+  char ignored;
+  return !receive_all(fd.get(), &ignored, 1, kSendMs) && errno == ECONNRESET;
+}
+
+void run_reports(Fd pipe, const Address& to) {
+  std::string unsent;
+  std::string line;
+  for (;;) {
+    pollfd waiting{pipe.get(), POLLIN, 0};
+    if (poll(&waiting, 1, unsent.empty() ? -1 : kRetryMs) < 0 && errno != EINTR) return;
+    if (waiting.revents != 0) {
+      char bytes[512];
+      const ssize_t count = read(pipe.get(), bytes, sizeof bytes);
+      if (count == 0) {
+        if (!unsent.empty()) send_report(to, unsent);
+        return;
+      }
+      for (ssize_t at = 0; at < count; ++at) {
+        if (line.size() < kMaxLine) line += bytes[at];
+        if (bytes[at] != '\n') continue;
+        // A line cut short is no line: it is dropped whole.
+        if (line.back() == '\n') unsent = line;
+        line.clear();
+      }
+    }
+    if (!unsent.empty() && send_report(to, unsent)) unsent.clear();
+  }
+}
+
+}  // namespace enclave

@@ -1,0 +1,87 @@
+#include "system.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "socket.h"
+
+namespace enclave {
+
+namespace {
+
+constexpr unsigned long kPlain = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+constexpr rlim_t kOpenFiles = 16 * 1024;
+
+bool write_setting(const char* path, const char* value) {
+  const Fd file(open(path, O_WRONLY | O_CLOEXEC));
+  return file && write(file.get(), value, strlen(value)) == static_cast<ssize_t>(strlen(value));
+}
+
+// The kernel gives the interface 127.0.0.1/8 when it goes up.
+bool raise_loopback() {
+  const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
+  request.ifr_flags = IFF_UP;
+  return any && ioctl(any.get(), SIOCSIFFLAGS, &request) == 0;
+}
+
+}  // namespace
+
+bool prepare_system(std::string& failed) {
+  umask(022);
+  const auto step = [&failed](const char* name, bool done) {
+    if (!done) failed = name;
+    return done;
+  };
+  return step("mount /dev", mount("dev", "/dev", "devtmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755") == 0) &&
+         // Processes of one user don't see those of another.
+         step("mount /proc", mount("proc", "/proc", "proc", kPlain, "hidepid=2") == 0) &&
+         step("mount /run", mount("run", "/run", "tmpfs", kPlain, "mode=0755,size=64k") == 0) &&
+         step("loopback", raise_loopback()) &&
+         step("ptrace_scope", write_setting("/proc/sys/kernel/yama/ptrace_scope", "3"));
+}
+
+bool seal_root() { return mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0; }
+
+bool become_user(unsigned id) {
+  const rlimit none{0, 0};
+  const rlimit files{kOpenFiles, kOpenFiles};
+  return setrlimit(RLIMIT_CORE, &none) == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0 &&
+         prctl(PR_SET_DUMPABLE, 0) == 0 && setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 &&
+         setresuid(id, id, id) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+bool keep_descriptors(const std::vector<int>& descriptors) {
+  const int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (empty < 0 || dup2(empty, STDIN_FILENO) < 0) return false;
+  // Out of the way first: a target may be the number of another source.
+  std::vector<int> copies;
+  for (const int descriptor : descriptors) copies.push_back(fcntl(descriptor, F_DUPFD, 64));
+  int next = 3;
+  for (const int copy : copies) {
+    if (copy < 0 || dup2(copy, next++) < 0) return false;
+  }
+  return close_range(static_cast<unsigned>(next), ~0U, 0) == 0;
+}
+
+void execute(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+    list.push_back(nullptr);
+    return list;
+  };
+  execve(command.front().c_str(), pointers(command).data(), pointers(environment).data());
+}
+
+}  // namespace enclave

@@ -1,0 +1,24 @@
+// What the first process does to the machine, and what it takes from the processes that it starts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace enclave {
+
+// Mounts, loopback, kernel settings. False, with errno and the name of the step that failed.
+bool prepare_system(std::string& failed);
+
+// Nothing can be written any more but what is in memory below /run.
+bool seal_root();
+
+// Gives up root for good: no process that is started this way can get a right back.
+bool become_user(unsigned id);
+
+// Leaves exactly these descriptors open, as 3 and up, and standard input empty.
+bool keep_descriptors(const std::vector<int>& descriptors);
+
+// Becomes the program, with nothing in its environment but what is given. Returns only when it can't.
+void execute(const std::vector<std::string>& command, const std::vector<std::string>& environment);
+
+}  // namespace enclave

@@ -1,0 +1,60 @@
+/**
+ * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application as one file, STAGE/server.js,
+ * without node_modules.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { runCommand } from './command.ts';
+import { ArchiveInvalid } from './errors.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ENTRY = '\0entry';
+
+/** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
+const entry = (version: string, appDir: string) => `
+import { readFileSync } from 'node:fs';
+import { parseManifest } from '/src/app.ts';
+import { start } from '/src/start.ts';
+import * as module from '/${appDir}/app.ts';
+
+const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
+await start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
+`;
+
+/**
+ * @param appDir the application's folder, from the root of the repository
+ * @param stage folder that gets server.js
+ */
+export async function bundle(root: string, version: string, appDir: string, stage: string): Promise<void> {
+  const bundler = await rolldown({
+    cwd: root,
+    input: { server: ENTRY },
+    platform: 'node',
+    // A dependency that is not found would be left to the image, which has none.
+    onLog(level, log, handler) {
+      if (log.code === 'UNRESOLVED_IMPORT') throw new ArchiveInvalid(log.message);
+      handler(level, log);
+    },
+    plugins: [
+      {
+        name: 'entry',
+        resolveId(source, importer) {
+          if (source === ENTRY) return ENTRY;
+          return importer === ENTRY && source.startsWith('/') ? join(root, source) : null;
+        },
+        load: (id) => (id === ENTRY ? entry(version, appDir) : null),
+      },
+    ],
+  });
+  await bundler.write({ dir: stage, format: 'esm', entryFileNames: 'server.js', codeSplitting: false });
+}
+
+async function main(): Promise<void> {
+  const [appDir, stage] = process.argv.slice(2) as [string, string];
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  await bundle(ROOT, version, appDir, stage);
+}
+
+if (import.meta.main) await runCommand(main);

