@@ -1,5 +1,4 @@
 import { createServer, type Server } from 'node:http';
-import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
@@ -8,6 +7,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
+import { cors } from './http/cors.ts';
 import { errorHandler, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
 import { InFlight } from './http/in_flight.ts';
 import { readJson } from './http/json_body.ts';
@@ -59,6 +59,8 @@ export function createHttpServer(parts: ServerParts): Server {
 function createRoutes(parts: ServerParts): Express {
   const { config, log, application, publicKey, secrets, health, nsm, clock, report } = parts;
   const routes = express();
+  // Elsewhere, Express answers a fault of its own error handling with the stack.
+  routes.set('env', 'production');
   routes.disable('x-powered-by');
   routes.set('query parser', 'simple');
   routes.enable('strict routing');
@@ -66,16 +68,7 @@ function createRoutes(parts: ServerParts): Express {
   routes.set('trust proxy', config.trustedProxies);
 
   const inFlight = new InFlight(log, config.requestTimeoutMs);
-  routes.use(inFlight.track(), requireHost);
-  routes.use(
-    cors({
-      origin: config.corsOrigins === '*' ? '*' : [...config.corsOrigins],
-      methods: ['GET', 'HEAD', 'POST'],
-      allowedHeaders: ['content-type'],
-      exposedHeaders: ['x-request-id', 'retry-after'],
-      maxAge: 600,
-    }),
-  );
+  routes.use(inFlight.track(), requireHost, cors(config.corsOrigins));
 
   // Before the limit: a busy server is alive, and says so.
   get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));

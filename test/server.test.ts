@@ -419,6 +419,25 @@ describe('requests', () => {
       (await server.get('/', { headers: { origin } })).headers.get('access-control-allow-origin');
     expect(await allowed('https://b.example')).toBe('https://b.example');
     expect(await allowed('https://c.example')).toBeNull();
+    expect((await server.get('/')).headers.get('vary')).toBe('Origin');
+    const preflight = async (origin: string) =>
+      (
+        await server.get('/process_data', {
+          method: 'OPTIONS',
+          headers: { origin, 'access-control-request-method': 'POST' },
+        })
+      ).headers;
+    expect((await preflight('https://a.example')).get('access-control-allow-methods')).toBe(
+      'GET, HEAD, POST',
+    );
+    for (const name of ['access-control-allow-origin', 'access-control-allow-methods']) {
+      expect((await preflight('https://c.example')).get(name)).toBeNull();
+    }
+  });
+
+  test('by OPTIONS that is no preflight find no such method', async () => {
+    const { server } = await startWeather();
+    expect((await server.get('/process_data', { method: 'OPTIONS' })).status).toBe(405);
   });
 
   test('are readable for no page with CORS_ORIGINS=none', async () => {
