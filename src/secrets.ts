@@ -88,7 +88,7 @@ export function secretsFromEnv(names: readonly string[], env: Env): Secrets {
   const missing = names.filter((name) => !env[name] && env[`${name}_FILE`] === undefined);
   if (missing.length > 0) {
     throw new ConfigError(
-      `${missing.join(', ')} must be set in the environment: the application can't answer without it`,
+      `${missing.join(', ')} must be set in the environment, or ${missing.map((name) => `${name}_FILE`).join(', ')} name a file with it: the application can't answer without it`,
     );
   }
   const secrets = new Secrets(names);

@@ -51,7 +51,10 @@ describe('npm start', () => {
   test.each([
     [{}, 'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather'],
     [{ APP: 'wether' }, 'APP=wether: there is no such application (no wether/app.yaml beside the others)'],
-    [{ APP: 'weather' }, "API_KEY must be set in the environment: the application can't answer without it"],
+    [
+      { APP: 'weather' },
+      "API_KEY must be set in the environment, or API_KEY_FILE name a file with it: the application can't answer without it",
+    ],
     [{ APP: 'weather', API_KEY: 'hunter2', PORT: 'x' }, 'PORT must be a whole number from 0 to 65535'],
     [
       { APP: 'weather', API_KEY: 'hunter2', WEATHER_CACHE_SECONDS: 'x' },
@@ -163,7 +166,7 @@ describe('the production entry', () => {
   const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
 
   test('reaches nothing outside src, so no stand-in and no software NSM', () => {
-    for (const entry of [MAIN, `${root}src/apps/weather/app.ts`]) {
+    for (const entry of [MAIN, `${root}src/apps/weather/app.ts`, `${root}src/apps/salt/app.ts`]) {
       const files = relative(reach(entry));
       expect(files.length).toBeGreaterThan(5);
       expect(files.filter((file) => !file.startsWith('src/'))).toEqual([]);

@@ -1,0 +1,44 @@
+/** From seed to salt. Written down in README.md beside this file: a change here would lose every address. */
+import { createHmac, hkdfSync } from 'node:crypto';
+import { ConfigError } from '../../errors.ts';
+import { normalizeIssuer } from '../../zklogin/issuer.ts';
+
+const SALT_BYTES = 16;
+const FINGERPRINT_BYTES = 16;
+
+/**
+ * HKDF (RFC 5869) with SHA3-256: ikm = the seed, salt = issuer ‖ client id, info = subject, all in UTF-8;
+ * the 16 bytes are an integer, big-endian.
+ *
+ * @param seed 32 bytes
+ * @param issuer as the token has it; both of Google's spellings give one salt, since they are one address
+ * @returns decimal, below 2^128
+ */
+export function deriveSalt(seed: Uint8Array, issuer: string, clientId: string, subject: string): string {
+  const bytes = hkdfSync('sha3-256', seed, normalizeIssuer(issuer) + clientId, subject, SALT_BYTES);
+  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`).toString();
+}
+
+/** Names a seed without telling anything of it: 32 hex characters of HMAC-SHA-256. */
+export function fingerprint(seed: Uint8Array): string {
+  return createHmac('sha256', seed)
+    .update('sui-enclave salt seed')
+    .digest()
+    .subarray(0, FINGERPRINT_BYTES)
+    .toString('hex');
+}
+
+/**
+ * Seeds by version: the first line is version 1, the next version 2. Each is 64 hex characters.
+ *
+ * @throws ConfigError that names the line, and nothing of it
+ */
+export function parseSeeds(text: string): Buffer[] {
+  const lines = text.split('\n');
+  for (const [index, line] of lines.entries()) {
+    const [where, first] = [`SALT_SEED, line ${index + 1},`, lines.indexOf(line)];
+    if (!/^[0-9a-f]{64}$/i.test(line)) throw new ConfigError(`${where} must be 64 hex characters (32 bytes)`);
+    if (first < index) throw new ConfigError(`${where} repeats line ${first + 1}`);
+  }
+  return lines.map((line) => Buffer.from(line, 'hex'));
+}

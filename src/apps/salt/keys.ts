@@ -1,0 +1,127 @@
+/** The keys of an issuer: fetched when they are needed, kept, and renewed at a bounded rate. */
+import { createLocalJWKSet, type JWK } from 'jose';
+import * as v from 'valibot';
+import type { EnclaveError } from '../../errors.ts';
+import { fetchText, type NoAnswer } from '../../fetch.ts';
+import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKeyUnknown } from './errors.ts';
+
+/** Keys are asked for anew after this; a withdrawn one is taken no longer than that, if the issuer answers. */
+const FRESH_MS = 10 * 60_000;
+/** Through an outage of the issuer, keys that are known serve on; but no longer than this. */
+const MAX_AGE_MS = 24 * 60 * 60_000;
+/** However many unknown keys tokens name, the issuer is asked at most this often. */
+const PAUSE_MS = 30_000;
+const PAUSE_AFTER_FAILURE_MS = 5000;
+
+const TIMEOUT_MS = 5000;
+/** The largest of the known providers' sets has about 20 KB. */
+const MAX_SIZE = 256 * 1024;
+
+/** A modulus of 2048 bits in base64url (RFC 7518, section 3.3: no RS256 key is smaller). */
+const MIN_MODULUS_LENGTH = 342;
+
+const KeySet = v.object({ keys: v.array(v.looseObject({ kty: v.string() })) });
+const RsaKey = v.looseObject({
+  kty: v.literal('RSA'),
+  kid: v.string(),
+  n: v.pipe(v.string(), v.minLength(MIN_MODULUS_LENGTH)),
+  e: v.string(),
+});
+
+export type GetKey = ReturnType<typeof createLocalJWKSet>;
+
+interface Kept {
+  readonly kids: ReadonlySet<string>;
+  readonly getKey: GetKey;
+  readonly at: number;
+}
+
+export class IssuerKeys {
+  readonly #url: URL;
+  readonly #now: () => number;
+  #kept: Kept | undefined;
+  #failure: EnclaveError | undefined;
+  #askAgainAt = Number.NEGATIVE_INFINITY;
+  #asking: Promise<void> | undefined;
+
+  /** @param now a clock in milliseconds that only goes forward */
+  constructor(url: URL, now: () => number = () => performance.now()) {
+    this.#url = url;
+    this.#now = now;
+  }
+
+  /**
+   * The set that has a key of this id. The issuer is asked only when none is known or the known ones are
+   * old, and all callers share one question.
+   *
+   * @throws TokenKeyUnknown, or why the issuer gave no keys
+   */
+  async with(kid: string): Promise<GetKey> {
+    const known = this.#known(kid, FRESH_MS);
+    if (known) return known;
+    await this.#ask();
+    const now = this.#known(kid, MAX_AGE_MS);
+    if (now) return now;
+    if (this.#failure) throw this.#failure;
+    throw new TokenKeyUnknown('the issuer has no key of the id that the token names');
+  }
+
+  #known(kid: string, maxAgeMs: number): GetKey | undefined {
+    const kept = this.#kept;
+    return kept?.kids.has(kid) && this.#now() - kept.at < maxAgeMs ? kept.getKey : undefined;
+  }
+
+  async #ask(): Promise<void> {
+    if (!this.#asking) {
+      if (this.#now() < this.#askAgainAt) return;
+      this.#asking = this.#fetch().finally(() => {
+        this.#asking = undefined;
+      });
+    }
+    await this.#asking;
+  }
+
+  async #fetch(): Promise<void> {
+    try {
+      const keys = parseKeys(await fetchKeys(this.#url));
+      const kids = new Set(keys.map(({ kid }) => kid as string));
+      this.#kept = { kids, getKey: createLocalJWKSet({ keys }), at: this.#now() };
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error as EnclaveError;
+    }
+    this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
+  }
+}
+
+async function fetchKeys(url: URL): Promise<string> {
+  const bounds = { fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
+  const headers = { accept: 'application/json' };
+  const { status, text } = await fetchText(url, { headers }, bounds).catch((error: NoAnswer) => {
+    if (error.reason === 'timeout') {
+      throw new IssuerSlow(`the issuer did not give its keys within ${TIMEOUT_MS} ms`);
+    }
+    if (error.reason === 'too large') {
+      throw new IssuerMalformed(`the issuer's keys are larger than ${MAX_SIZE} bytes`);
+    }
+    throw new IssuerUnreachable("the issuer's keys could not be fetched");
+  });
+  if (status !== 200)
+    throw new IssuerRefused(`the issuer answered with status ${status} when asked for its keys`);
+  return text;
+}
+
+/** What can sign RS256, of a JWK Set (RFC 7517, section 5); other keys of the set are passed over. */
+function parseKeys(text: string): JWK[] {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    throw new IssuerMalformed('the issuer answered with no JSON when asked for its keys');
+  }
+  const set = v.safeParse(KeySet, data);
+  const keys = set.success ? set.output.keys.filter((key) => v.is(RsaKey, key)) : [];
+  // No keys at all is no withdrawal of all: no issuer of ours works without one.
+  if (keys.length === 0) throw new IssuerMalformed('the issuer answered with no usable RSA key');
+  return keys as JWK[];
+}

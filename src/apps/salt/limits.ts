@@ -1,0 +1,73 @@
+/** How often one caller may ask, and how much is done at once. */
+import { isIPv4, isIPv6 } from 'node:net';
+import { Busy, RateLimited } from './errors.ts';
+
+/** More callers than this within a minute: those that were quiet longest are forgotten first. */
+const MAX_KEYS = 100_000;
+const MINUTE_MS = 60_000;
+
+/** At most `perMinute` for each key: all at once, or spread. */
+export class RateLimit {
+  readonly #perMinute: number;
+  readonly #now: () => number;
+  /** The time at which a key's allowance is whole again; in the order of their last use. */
+  readonly #wholeAt = new Map<string, number>();
+
+  /** @param now a clock in milliseconds that only goes forward */
+  constructor(perMinute: number, now: () => number = () => performance.now()) {
+    this.#perMinute = perMinute;
+    this.#now = now;
+  }
+
+  /** @throws RateLimited */
+  take(key: string): void {
+    const now = this.#now();
+    const each = MINUTE_MS / this.#perMinute;
+    const wholeAt = Math.max(this.#wholeAt.get(key) ?? now, now) + each;
+    const wait = wholeAt - now - MINUTE_MS;
+    // A thousandth of a millisecond is the rounding of sums, not a request.
+    if (wait > 0.001) throw new RateLimited('too many requests: try again later', Math.ceil(wait / 1000));
+    this.#wholeAt.delete(key);
+    this.#wholeAt.set(key, wholeAt);
+    if (this.#wholeAt.size > MAX_KEYS) {
+      const [quietest] = this.#wholeAt.keys();
+      this.#wholeAt.delete(quietest as string);
+    }
+  }
+}
+
+/** So many at once and no queue: who waits for a signature check waits for an attacker's. */
+export class Slots {
+  #free: number;
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** @throws Busy */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free === 0) throw new Busy('too many tokens are being verified: try again');
+    this.#free--;
+    try {
+      return await work();
+    } finally {
+      this.#free++;
+    }
+  }
+}
+
+/**
+ * What an address counts as: of IPv6 the first 64 bits, since a subscriber has all the rest. All texts that
+ * are no address count as one.
+ */
+export function addressKey(address: string): string {
+  const mapped = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  if (isIPv4(mapped)) return mapped;
+  if (!isIPv6(address) || address.includes('%')) return 'unknown';
+  // The URL parser writes every form of an address in one way, in hex groups.
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  return [...groups, ...Array(zeros).fill('0'), ...after].slice(0, 4).join(':');
+}

@@ -1,0 +1,128 @@
+/** Whether a token is genuine, in time, and of a client on the list. */
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { EnclaveError } from '../../errors.ts';
+import { SUI_V1, valueFault } from '../../zklogin/claims.ts';
+import { isIssuedBy } from '../../zklogin/issuer.ts';
+import type { Client } from './clients.ts';
+import {
+  ClientNotAllowed,
+  IssuerNotAllowed,
+  SubjectUnusable,
+  TokenAlgorithm,
+  TokenClaim,
+  TokenExpired,
+  TokenKeyUnknown,
+  TokenMalformed,
+  TokenNotYetValid,
+  TokenSignature,
+} from './errors.ts';
+import type { IssuerKeys } from './keys.ts';
+import type { Slots } from './limits.ts';
+
+/** How far an issuer's clock may be from ours. */
+const MAX_SKEW_SECONDS = 60;
+
+export interface Verified {
+  readonly client: Client;
+  /** As the token has it: for Microsoft with the tenant. */
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+export class TokenVerifier {
+  readonly #clients: readonly Client[];
+  readonly #keysOf: (client: Client) => IssuerKeys;
+  readonly #slots: Slots;
+  readonly #now: () => Date;
+
+  constructor(
+    clients: readonly Client[],
+    keysOf: (client: Client) => IssuerKeys,
+    slots: Slots,
+    now: () => Date = () => new Date(),
+  ) {
+    this.#clients = clients;
+    this.#keysOf = keysOf;
+    this.#slots = slots;
+    this.#now = now;
+  }
+
+  /** @throws the errors of errors.ts but RateLimited */
+  async verify(token: string): Promise<Verified> {
+    const { kid, claims } = decode(token);
+    const client = this.#clientOf(claims);
+    // Only now, so that what is not on the list costs neither a request nor a signature check.
+    const getKey = await this.#keysOf(client).with(kid);
+    const payload = await this.#slots.run(() =>
+      jwtVerify(token, getKey, {
+        algorithms: ['RS256'],
+        issuer: claims.iss,
+        audience: client.clientId,
+        requiredClaims: ['sub', 'exp', 'iat'],
+        clockTolerance: MAX_SKEW_SECONDS,
+        currentDate: this.#now(),
+      }).then(({ payload }) => payload, refuse),
+    );
+    return { client, issuer: claims.iss, subject: this.#subjectOf(payload) };
+  }
+
+  /** By claims that are not verified yet: a token can only choose by which key it is judged. */
+  #clientOf(claims: { iss: string; aud: string; tid: unknown }): Client {
+    const ofIssuer = this.#clients.filter(({ issuer }) => isIssuedBy(issuer, claims));
+    if (ofIssuer.length === 0) throw new IssuerNotAllowed('tokens of this issuer are not taken here');
+    const client = ofIssuer.find(({ clientId }) => clientId === claims.aud);
+    if (!client) throw new ClientNotAllowed('tokens of this client id (aud) are not taken here');
+    return client;
+  }
+
+  #subjectOf({ sub, iat = Number.NaN }: JWTPayload): string {
+    if (!(iat <= this.#now().getTime() / 1000 + MAX_SKEW_SECONDS)) {
+      throw new TokenNotYetValid('the token was issued in the future (iat)');
+    }
+    if (typeof sub !== 'string') throw new TokenClaim('the token\'s "sub" must be a text');
+    const fault = valueFault(sub, SUI_V1.subject);
+    if (fault !== null)
+      throw new SubjectUnusable(`the token's "sub" ${fault}: no zkLogin proof can be made for it`);
+    return sub;
+  }
+}
+
+function decode(token: string) {
+  let header: { alg?: unknown; kid?: unknown };
+  let claims: JWTPayload;
+  try {
+    header = decodeProtectedHeader(token);
+    claims = decodeJwt(token);
+  } catch {
+    throw new TokenMalformed('the token is no JWT: three parts of base64url with dots between them');
+  }
+  if (header.alg !== 'RS256') throw new TokenAlgorithm('the token must be signed with RS256');
+  if (typeof header.kid !== 'string') throw new TokenKeyUnknown('the token does not name its key (kid)');
+  const { iss, aud, tid } = claims as Record<string, unknown>;
+  if (typeof iss !== 'string') throw new TokenClaim('the token\'s "iss" must be a text');
+  if (typeof aud !== 'string') throw new TokenClaim('the token\'s "aud" must be one text, not a list');
+  return { kid: header.kid, claims: { iss, aud, tid } };
+}
+
+/** The causes that jose tells apart. Its messages are not passed on. */
+function refuse(error: unknown): never {
+  throw causeOf(error) ?? error;
+}
+
+function causeOf(error: unknown): EnclaveError | undefined {
+  if (error instanceof errors.JWTExpired) return new TokenExpired('the token has expired (exp)');
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    return error.claim === 'nbf' && error.reason === 'check_failed'
+      ? new TokenNotYetValid('the token is not valid yet (nbf)')
+      : new TokenClaim(`the token's "${error.claim}" is missing or not what it must be`);
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    return new TokenSignature("the token's signature is not its issuer's");
+  }
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) {
+    return new TokenKeyUnknown('the key that the token names is not one of RS256, or not one alone');
+  }
+  if (error instanceof errors.JOSEError)
+    return new TokenMalformed('the token is no JWT that can be verified');
+  return undefined;
+}

@@ -1,0 +1,46 @@
+/** What of a token Sui's zkLogin circuit can take. Shared by the wallet's flow and the salt service. */
+
+/** Sizes in characters; values are counted with their two quotes, extended claims through the `,` or `}` after them. */
+export interface Profile {
+  readonly name: string;
+  readonly header: number;
+  /** Header, dot, payload and SHA-256 padding. */
+  readonly paddedUnsignedJwt: number;
+  readonly subject: number;
+  readonly audience: number;
+  readonly extendedSubject: number;
+  readonly extendedAudience: number;
+  readonly extendedNonce: number;
+  readonly extendedIssuer: number;
+  /** White space within one claim. */
+  readonly whiteSpace: number;
+}
+
+/** The circuit in use on every network. */
+export const SUI_V1: Profile = {
+  name: 'sui-v1',
+  header: 248,
+  paddedUnsignedJwt: 64 * 25,
+  subject: 115,
+  audience: 145,
+  extendedSubject: 126,
+  extendedAudience: 160,
+  extendedNonce: 44,
+  extendedIssuer: 165,
+  whiteSpace: 6,
+};
+
+/**
+ * Why the circuit can't take a claim's value, or null. It hashes the token's bytes as they are, so that a
+ * value that JSON writes with an escape would give another address than its decoded text does.
+ *
+ * @param maxQuoted characters with both quotes
+ */
+export function valueFault(value: string, maxQuoted: number): string | null {
+  if (value === '') return 'is empty';
+  if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
+    return 'has a character other than printable ASCII without " and \\';
+  }
+  if (value.length + 2 > maxQuoted) return `is longer than ${maxQuoted - 2} characters`;
+  return null;
+}

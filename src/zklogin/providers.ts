@@ -1,0 +1,113 @@
+/** The OpenID providers that Sui knows, as data: from their own documents and Sui's (zkLogin, "OpenID providers"). */
+import { MICROSOFT_ISSUER } from './issuer.ts';
+
+export type Network = 'mainnet' | 'testnet' | 'devnet';
+
+export interface Provider {
+  readonly name: string;
+  readonly authorizationUrl: string;
+  readonly responseType: 'id_token' | 'code' | 'code id_token';
+  /** Null: the provider takes none. */
+  readonly scope: string | null;
+  /** Sent with every login, besides client_id, redirect_uri, nonce, state, response_type and scope. */
+  readonly extraParameters: Readonly<Record<string, string>>;
+  /** As Sui's documents mark it. Whether a code must be exchanged is told by `token`, not by this. */
+  readonly authFlowOnly: boolean;
+  /** Where a code becomes a token, and what that takes; null: the login itself returns the token. */
+  readonly token: { readonly url: string; readonly variant: 'grant_type' | 'client_secret' } | null;
+  readonly jwksUrl: string;
+  /** The exact `iss` (Google's may lack its `https://`), or MICROSOFT_ISSUER. */
+  readonly issuer: string;
+  /** Where validators take its tokens, as last documented. Empty: unknown, for a provider of one's own. */
+  readonly networks: readonly Network[];
+}
+
+const EVERYWHERE: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
+const DEVNET: readonly Network[] = ['devnet'];
+
+export const PROVIDERS = {
+  google: {
+    name: 'Google',
+    authorizationUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
+    responseType: 'id_token',
+    scope: 'openid',
+    extraParameters: {},
+    authFlowOnly: true,
+    token: null,
+    jwksUrl: 'https://www.googleapis.com/oauth2/v3/certs',
+    issuer: 'https://accounts.google.com',
+    networks: EVERYWHERE,
+  },
+  facebook: {
+    name: 'Facebook',
+    authorizationUrl: 'https://www.facebook.com/v17.0/dialog/oauth',
+    responseType: 'id_token',
+    scope: 'openid',
+    extraParameters: {},
+    authFlowOnly: true,
+    token: null,
+    jwksUrl: 'https://www.facebook.com/.well-known/oauth/openid/jwks/',
+    issuer: 'https://www.facebook.com',
+    networks: EVERYWHERE,
+  },
+  twitch: {
+    name: 'Twitch',
+    authorizationUrl: 'https://id.twitch.tv/oauth2/authorize',
+    responseType: 'id_token',
+    scope: 'openid',
+    extraParameters: { force_verify: 'true', lang: 'en', login_type: 'login' },
+    authFlowOnly: true,
+    token: null,
+    jwksUrl: 'https://id.twitch.tv/oauth2/keys',
+    issuer: 'https://id.twitch.tv/oauth2',
+    networks: EVERYWHERE,
+  },
+  kakao: {
+    name: 'Kakao',
+    authorizationUrl: 'https://kauth.kakao.com/oauth/authorize',
+    responseType: 'code',
+    scope: null,
+    extraParameters: {},
+    authFlowOnly: false,
+    token: { url: 'https://kauth.kakao.com/oauth/token', variant: 'grant_type' },
+    jwksUrl: 'https://kauth.kakao.com/.well-known/jwks.json',
+    issuer: 'https://kauth.kakao.com',
+    networks: DEVNET,
+  },
+  apple: {
+    name: 'Apple',
+    authorizationUrl: 'https://appleid.apple.com/auth/authorize',
+    responseType: 'code id_token',
+    scope: 'email',
+    extraParameters: { response_mode: 'form_post' },
+    authFlowOnly: true,
+    token: null,
+    jwksUrl: 'https://appleid.apple.com/auth/keys',
+    issuer: 'https://appleid.apple.com',
+    networks: EVERYWHERE,
+  },
+  slack: {
+    name: 'Slack',
+    authorizationUrl: 'https://slack.com/openid/connect/authorize',
+    responseType: 'code',
+    scope: 'openid',
+    extraParameters: {},
+    authFlowOnly: true,
+    token: { url: 'https://slack.com/api/openid.connect.token', variant: 'client_secret' },
+    jwksUrl: 'https://slack.com/openid/connect/keys',
+    issuer: 'https://slack.com',
+    networks: DEVNET,
+  },
+  microsoft: {
+    name: 'Microsoft',
+    authorizationUrl: 'https://login.microsoftonline.com/common/oauth2/v2.0/authorize',
+    responseType: 'id_token',
+    scope: 'openid',
+    extraParameters: {},
+    authFlowOnly: true,
+    token: null,
+    jwksUrl: 'https://login.microsoftonline.com/common/discovery/v2.0/keys',
+    issuer: MICROSOFT_ISSUER,
+    networks: DEVNET,
+  },
+} as const satisfies Record<string, Provider>;

@@ -1,0 +1,130 @@
+/** The issuer's place of keys: asked seldom, outlived when it fails. */
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { IssuerKeys } from '../../../src/apps/salt/keys.ts';
+import { Issuer, startSalt } from './support.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+async function setUp() {
+  const issuer = await Issuer.start();
+  const clock = { now: 0 };
+  const keys = new IssuerKeys(new URL(issuer.origin), () => clock.now);
+  return { issuer, clock, keys };
+}
+
+const failures: [string, (response: ServerResponse) => unknown, string][] = [
+  ['is down', (response) => response.destroy(), 'SALT_ISSUER_UNREACHABLE'],
+  ['fails', (response) => response.writeHead(500).end(), 'SALT_ISSUER_REFUSED'],
+  ['answers with no content', (response) => response.writeHead(204).end(), 'SALT_ISSUER_REFUSED'],
+  [
+    'points elsewhere',
+    (response) => response.writeHead(302, { location: '/x' }).end(),
+    'SALT_ISSUER_UNREACHABLE',
+  ],
+  ['answers garbage', (response) => response.end('<html>'), 'SALT_ISSUER_MALFORMED'],
+  ['answers another JSON', (response) => response.end('{"keys":{}}'), 'SALT_ISSUER_MALFORMED'],
+  ['answers null keys', (response) => response.end('{"keys":[null]}'), 'SALT_ISSUER_MALFORMED'],
+  ['answers no keys', (response) => response.end('{"keys":[]}'), 'SALT_ISSUER_MALFORMED'],
+  ['answers without end', (response) => response.end(' '.repeat(300_000)), 'SALT_ISSUER_MALFORMED'],
+];
+
+describe('keys', () => {
+  test('are asked for once, however many tokens come', async () => {
+    const { issuer, keys } = await setUp();
+    await Promise.all(Array.from({ length: 100 }, () => keys.with('key-1')));
+    await keys.with('key-1');
+    expect(issuer.asked).toBe(1);
+  });
+
+  test('are renewed after ten minutes, and a withdrawn key is unknown then', async () => {
+    const { issuer, keys, clock } = await setUp();
+    await keys.with('key-1');
+    issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'key-2' }));
+    clock.now += 10 * MINUTE - 1;
+    await keys.with('key-1');
+    expect(issuer.asked).toBe(1);
+    clock.now += 1;
+    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
+    await keys.with('key-2');
+    expect(issuer.asked).toBe(2);
+  });
+
+  test('that are new are found at once, if the issuer was not asked just before', async () => {
+    const { issuer, keys, clock } = await setUp();
+    await keys.with('key-1');
+    issuer.keys.push({ ...issuer.keys[0], kid: 'key-2' } as never);
+    clock.now += 30_000;
+    await keys.with('key-2');
+    expect(issuer.asked).toBe(2);
+  });
+
+  test('that nobody has are asked for at a bounded rate: 10,000 unknown kids', async () => {
+    const { issuer, keys, clock } = await setUp();
+    await keys.with('key-1');
+    for (let i = 0; i < 10_000; i++) {
+      clock.now += 10;
+      await expect(keys.with(`unknown-${i}`)).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
+    }
+    // 100 seconds, and at most one question in 30.
+    expect(issuer.asked).toBe(1 + 3);
+    await keys.with('key-1');
+    expect(issuer.asked).toBe(1 + 3);
+  });
+});
+
+describe('an issuer that', () => {
+  test.each(failures)(
+    '%s has no keys, and is asked again after five seconds',
+    async (_what, answer, code) => {
+      const { issuer, keys, clock } = await setUp();
+      const { answer: healthy } = issuer;
+      issuer.answer = answer;
+      for (let i = 0; i < 100; i++) await expect(keys.with('key-1')).rejects.toMatchObject({ code });
+      expect(issuer.asked).toBe(1);
+      issuer.answer = healthy;
+      clock.now += 5000;
+      await keys.with('key-1');
+      expect(issuer.asked).toBe(2);
+    },
+  );
+
+  test.each(failures)('%s goes on with the keys that are known, for a day', async (_what, answer, code) => {
+    const { issuer, keys, clock } = await setUp();
+    await keys.with('key-1');
+    issuer.answer = answer;
+    clock.now += 24 * HOUR - 1;
+    await keys.with('key-1');
+    await expect(keys.with('key-2')).rejects.toMatchObject({ code });
+    clock.now += 1;
+    await expect(keys.with('key-1')).rejects.toMatchObject({ code });
+  });
+
+  test('is slow is given up after five seconds', async () => {
+    const { issuer, keys } = await setUp();
+    issuer.answer = (response) => response.write('{"keys":');
+    const started = performance.now();
+    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'SALT_ISSUER_TIMEOUT' });
+    expect(performance.now() - started).toBeGreaterThan(4900);
+    expect(performance.now() - started).toBeLessThan(7000);
+  });
+});
+
+describe('the service, when its issuer', () => {
+  test('is down from the start, says so; when it goes down later, goes on', async () => {
+    const issuer = await Issuer.start();
+    const server = await startSalt(issuer);
+    const { answer: healthy } = issuer;
+    issuer.answer = (response) => response.destroy();
+    const { status, body } = await server.ask(await issuer.token());
+    expect([status, body['code']]).toEqual([502, 'SALT_ISSUER_UNREACHABLE']);
+
+    issuer.answer = healthy;
+    const other = await startSalt(issuer);
+    expect((await other.ask(await issuer.token())).status).toBe(200);
+    issuer.stop();
+    expect((await other.ask(await issuer.token())).status).toBe(200);
+    expect((await other.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
+  });
+});
