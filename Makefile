@@ -66,6 +66,7 @@ CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json
 
 .PHONY: image update-lock
+.DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
