@@ -1,0 +1,125 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import { connect, Socket } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, dial, freePort, initBinary, play, readAll, temporaryFolder } from './init.ts';
+
+function fifo(): string {
+  const path = join(temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+/** The hand-off with a reader of its pipe; `lines` are those that have come. */
+async function start() {
+  const path = fifo();
+  const port = await freePort();
+  const role = play(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
+  // As the server reads it: a stream of files would keep the pipe open until its next byte.
+  const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) });
+  reader.setEncoding('utf8');
+  let text = '';
+  reader.on('data', (chunk) => {
+    text += chunk;
+  });
+  const send = async (message: string | Buffer): Promise<string> => {
+    const socket = await dial(port);
+    socket.end(message);
+    return (await readAll(socket)).trim();
+  };
+  return { port, role, reader, send, lines: () => text.split('\n').slice(0, -1) };
+}
+
+describe.runIf(canRun)('the hand-off', () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test('passes an object on as one line, and closes when it is taken', async () => {
+    const { port, role, reader, send, lines } = await start();
+    const verdict = send('{\n  "API_KEY": "hunter2"\r\n}\n');
+    await expect.poll(lines).toEqual(['{   "API_KEY": "hunter2"  } ']);
+    reader.destroy();
+    expect(await verdict).toBe('accepted');
+    expect(await role.ended).toBe(0);
+    expect(role.output()).toBe('');
+    await expect(
+      new Promise((resolve, reject) => connect(port, '127.0.0.1').on('connect', resolve).on('error', reject)),
+    ).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  test('tells a sender that its object was not taken, and takes the next', async () => {
+    const { reader, send, lines } = await start();
+    expect(await send('{"NODE_OPTIONS":"--inspect"}')).toBe('refused');
+    const second = send('{"API_KEY":"x"}');
+    await expect.poll(lines).toEqual(['{"NODE_OPTIONS":"--inspect"}', '{"API_KEY":"x"}']);
+    reader.destroy();
+    expect(await second).toBe('accepted');
+  });
+
+  test.each([
+    ['empty', ''],
+    ['too long', Buffer.alloc(64 * 1024, 'x')],
+  ])('passes on nothing that is %s', async (_what, message) => {
+    const { send, lines } = await start();
+    expect(await send(message)).toBe('empty, too long or too slow');
+    expect(lines()).toEqual([]);
+  });
+
+  test('gives up a sender that is too slow, and takes the next', async () => {
+    const { port, reader, send, lines } = await start();
+    const slow = await dial(port);
+    slow.write('{"API_KEY":');
+    expect(await readAll(slow)).toBe('empty, too long or too slow\n');
+    const next = send('{"API_KEY":"x"}');
+    await expect.poll(lines).toEqual(['{"API_KEY":"x"}']);
+    reader.destroy();
+    expect(await next).toBe('accepted');
+  }, 20_000);
+
+  test('outlives a sender that breaks off', async () => {
+    const { port, reader, send, lines } = await start();
+    const broken = await dial(port);
+    broken.write('{"API_');
+    broken.resetAndDestroy();
+    const next = send('{"API_KEY":"x"}');
+    await expect.poll(lines).toEqual(['{"API_KEY":"x"}']);
+    reader.destroy();
+    expect(await next).toBe('accepted');
+  });
+
+  test('brings the secrets to the real server, which takes the declared names alone and takes them once', async () => {
+    const path = fifo();
+    const port = await freePort();
+    const role = play(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
+    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    const reading = openSync(path, 'r');
+    const server = spawn(process.execPath, [main], {
+      env: { APP: 'weather', PORT: '0', SECRETS_FD: '3', LOG_LEVEL: 'trace' },
+      stdio: ['ignore', 'pipe', 'pipe', reading],
+    });
+    closeSync(reading);
+    onTestFinished(() => {
+      server.kill('SIGKILL');
+    });
+    let printed = '';
+    for (const stream of [server.stdout, server.stderr]) {
+      stream?.on('data', (chunk) => {
+        printed += chunk;
+      });
+    }
+    await expect.poll(() => printed, { timeout: 10_000 }).toMatch(/"url":"/);
+    const url = /"url":"([^"]+)"/.exec(printed)?.[1] as string;
+    const send = async (message: string) => {
+      const socket = await dial(port);
+      socket.end(message);
+      return (await readAll(socket)).trim();
+    };
+    expect(await send('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}')).toBe('refused');
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect(await send('{"API_KEY":"hunter2"}')).toBe('accepted');
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(await role.ended).toBe(0);
+    expect(printed).not.toMatch(/hunter2/);
+  }, 30_000);
+});

@@ -1,0 +1,69 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, freePort, initBinary, play, readAll, serve, temporaryFolder } from './init.ts';
+
+/** Something that writes to the pipe of the reports role, as the server does. */
+function writer(path: string) {
+  const child = spawn('sh', ['-c', `cat >${path}`], { stdio: ['pipe', 'ignore', 'ignore'] });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  return child.stdin;
+}
+
+function fifo(): string {
+  const path = join(temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+describe.runIf(canRun)('the reports', () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test('are sent a line each, and end with their writer', async () => {
+    const path = fifo();
+    const got: string[] = [];
+    const port = await serve(async (socket) => {
+      got.push(await readAll(socket));
+      socket.end();
+    });
+    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const pipe = writer(path);
+    pipe.write('{"event":"boot"}\n');
+    await expect.poll(() => got).toEqual(['{"event":"boot"}\n']);
+    pipe.end('{"event":"failed"}\n{"cut');
+    expect(await role.ended).toBe(0);
+    expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
+  });
+
+  test('are tried again until somebody listens', async () => {
+    const path = fifo();
+    const port = await freePort();
+    play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    writer(path).write('{"event":"boot"}\n');
+    await new Promise((done) => setTimeout(done, 500));
+    const { createServer } = await import('node:net');
+    const server = createServer({ allowHalfOpen: true }).listen(port, '127.0.0.1');
+    onTestFinished(() => {
+      server.close();
+    });
+    const [socket] = await once(server, 'connection');
+    expect(await readAll(socket)).toBe('{"event":"boot"}\n');
+    socket.end();
+  });
+
+  test('that are longer than any of ours are dropped', async () => {
+    const path = fifo();
+    const got: string[] = [];
+    const port = await serve(async (socket) => {
+      got.push(await readAll(socket));
+      socket.end();
+    });
+    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    writer(path).end(`${'x'.repeat(5000)}\n{"event":"boot"}\n`);
+    expect(await role.ended).toBe(0);
+    expect(got).toEqual(['{"event":"boot"}\n']);
+  });
+});

@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { makeSettings } from '../../scripts/image/settings.ts';
+import { canRun, initBinary, temporaryFolder } from './init.ts';
+
+const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');
+
+function init(...args: string[]) {
+  return spawnSync(initBinary(), args, { encoding: 'utf8' });
+}
+
+function settings(text: string) {
+  const path = join(temporaryFolder(), 'enclave.conf');
+  writeFileSync(path, text);
+  return init('settings', path);
+}
+
+describe.runIf(canRun)('init', () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test('understands the settings that the build writes', () => {
+    const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
+    const text = makeSettings('weather', manifest, SERVER_ENV, true);
+    expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
+  });
+
+  test.each([
+    'exec /bin/sh\n',
+    'env NAME\n',
+    'forward tcp:127.0.0.64:443\n',
+    'forward vsock:443 vsock:8101\n',
+    'forward tcp:127.0.0.64:443 tcp:10.0.0.1:443\n',
+    'forward tcp:localhost:443 vsock:8101\n',
+    'forward tcp:127.0.0.64:0 vsock:8101\n',
+    'forward tcp:127.0.0.64:65536 vsock:8101\n',
+    'forward tcp:127.0.0.64:443 vsock:3:8101\n',
+    'forward tcp:127.0.0.64:443 vsock:8101x\n',
+    'forward tcp::443 vsock:8101\n',
+    'secrets now\n',
+    'secrets',
+    '\n',
+  ])('refuses the line %j', (line) => {
+    expect(settings(`env A=b\n${line}`)).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^settings: a line is not understood/),
+    });
+  });
+
+  test.each([
+    ['0', 'none'],
+    ['999999', 'none'],
+    ['-999999', 'none'],
+    ['1000000', 'slew'],
+    ['-499999999', 'slew'],
+    ['500000000', 'step'],
+    ['-86400000000000', 'step'],
+  ])('corrects a clock that is %s ns off by: %s', (difference, correction) => {
+    expect(init('correction', difference).stdout).toBe(`${correction}\n`);
+  });
+
+  test.each([[], ['bridge'], ['bridge', 'tcp:127.0.0.1:1'], ['sh'], ['bridge', 'udp:1', 'tcp:127.0.0.1:1']])(
+    'plays no role that is not one of its own (%j)',
+    (...args) => {
+      expect(init(...(args as string[]))).toMatchObject({
+        status: 2,
+        stderr: expect.stringMatching(/^usage/),
+      });
+    },
+  );
+});
