@@ -65,12 +65,21 @@ APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json
 
-.PHONY: image update-lock
+.PHONY: image update-lock test-image boot-test
 .DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
 	@node scripts/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+
+# The same recipe with the boot test's own application: out/test.eif.
+test-image: install
+	@node test/boot/probe.ts
+	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
+
+# Both images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
+boot-test: image test-image
+	CACHE=$(CACHE) vitest run --config test/boot/vitest.config.ts
 
 # The present versions of Debian's packages; needs a Debian machine. The registers change with them.
 update-lock: install

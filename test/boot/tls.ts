@@ -1,0 +1,58 @@
+/** A certificate authority of the boot test's own, and the certificate that the stand-ins of endpoints show. */
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import { Extension, GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
+import { createCertificate, toPem } from '../../scripts/dev/attestation_ca.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const FILES = ['ca.pem', 'cert.pem', 'key.pem'] as const;
+
+export interface TlsFiles {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Kept in `dir` for a day, so that the test image is not built anew each time. */
+export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
+  const paths = FILES.map((name) => join(dir, name));
+  if (!paths.every((path) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS)) {
+    mkdirSync(dir, { recursive: true });
+    const made = make(hosts);
+    for (const [at, name] of (['ca', 'cert', 'key'] as const).entries()) {
+      writeFileSync(paths[at] as string, made[name], { mode: 0o600 });
+    }
+  }
+  const [ca, cert, key] = paths.map((path) => readFileSync(path, 'utf8')) as [string, string, string];
+  return { ca, cert, key };
+}
+
+function make(hosts: readonly string[]): TlsFiles {
+  const valid = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + 7 * DAY_MS) };
+  const authority = createCertificate({
+    name: 'sui-enclave boot test, not an authority',
+    ...valid,
+    ca: true,
+    keyUsage: ['keyCertSign'],
+  });
+  const names = new SubjectAlternativeName(hosts.map((dNSName) => new GeneralName({ dNSName })));
+  const server = createCertificate({
+    name: 'endpoints of the boot test',
+    issuer: authority,
+    ...valid,
+    ca: false,
+    keyUsage: ['digitalSignature'],
+    moreExtensions: [
+      new Extension({
+        extnID: id_ce_subjectAltName,
+        extnValue: new OctetString(AsnConvert.serialize(names)),
+      }),
+    ],
+  });
+  return {
+    ca: toPem(authority.certificate),
+    cert: toPem(server.certificate),
+    key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
