@@ -63,14 +63,18 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
-LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json
+LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json test/image/clock.lock.json
 
-.PHONY: image update-lock test-image boot-test
+.PHONY: image update-lock verify-build test-image boot-test
 .DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
 	@node scripts/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+
+# The same bytes again: uncached, in another folder, with another user name, time zone, umask and clock.
+verify-build: image
+	@node scripts/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
 # The same recipe with the boot test's own application: out/test.eif.
 test-image: install

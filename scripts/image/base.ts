@@ -1,12 +1,9 @@
 /**
- * `node scripts/image/base.ts --lock FILE... --out base.tar [--cache DIR]`: the packages of lock files as one
- * tar archive of a root file system, without running any of their scripts. It is made of the packages' own
- * archives, one after the other; nothing of this machine is in it.
+ * The packages of lock files as one tar archive of a root file system, without running any of their scripts. It
+ * is made of the packages' own archives, one after the other; nothing of this machine is in it.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { parseArgs } from 'node:util';
-import { runCommand } from './command.ts';
 import { dataArchive, tarEntries } from './deb.ts';
 import { ArchiveInvalid } from './errors.ts';
 import { fetchAll } from './fetch.ts';
@@ -16,7 +13,13 @@ import { findMirrors } from './mirrors.ts';
 /** Symbolic links to their namesakes in /usr: an entry below one would replace it. */
 const MERGED = /^(bin|sbin|lib|lib64)\//;
 
-export async function makeBase(locks: readonly string[], out: string, cache: string): Promise<void> {
+/** @param overlays tar archives of files that come over those of the packages */
+export async function makeBase(
+  locks: readonly string[],
+  out: string,
+  cache: string,
+  overlays: readonly string[] = [],
+): Promise<void> {
   const mirrors = findMirrors(process.env);
   mkdirSync(dirname(out), { recursive: true });
   const file = openSync(`${out}.new`, 'w');
@@ -30,34 +33,24 @@ export async function makeBase(locks: readonly string[], out: string, cache: str
       writeSync(file, entriesOf(name, readFileSync(debs[at] as string)));
     }
   }
+  for (const overlay of overlays) writeSync(file, withoutEnd(readFileSync(overlay)));
   writeSync(file, Buffer.alloc(1024));
   closeSync(file);
   renameSync(`${out}.new`, out);
 }
 
-/** The entries of a package's archive, without the two empty blocks that end it. */
 function entriesOf(name: string, deb: Buffer): Buffer {
   const tar = dataArchive(deb);
-  const entries = tarEntries(tar);
-  for (const { path } of entries) {
+  for (const { path } of tarEntries(tar)) {
     const plain = path.replace(/^\.?\/+/, '');
     if (MERGED.test(plain) || plain.split('/').includes('..')) {
       throw new ArchiveInvalid(`the package ${name} holds ${plain}, outside /usr`);
     }
   }
-  return tar.subarray(0, entries.at(-1)?.end ?? 0);
+  return withoutEnd(tar);
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      lock: { type: 'string', multiple: true, default: [] },
-      out: { type: 'string' },
-      cache: { type: 'string', default: 'build/packages' },
-    },
-  });
-  if (values.lock.length === 0 || !values.out) throw new ArchiveInvalid('want --lock FILE... --out FILE');
-  await makeBase(values.lock, values.out, values.cache);
+/** An archive without the empty blocks at its end, so that another can follow. */
+function withoutEnd(tar: Buffer): Buffer {
+  return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
 }
-
-if (import.meta.main) await runCommand(main);

@@ -2,7 +2,10 @@
  * `make`: the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs.
  *
  *   node scripts/image/build.ts --app-dir src/apps/weather [--name nitro] [--channel experimental]
- *     [--lock FILE...] [--dir build/image] [--cache DIR] [--out out] [--fresh]
+ *     [--dir build/image] [--cache DIR] [--out out]
+ *     [--fresh] [--extra-lock FILE...] [--overlay TAR...]
+ *
+ * The last three are for `make verify-build`: nothing from earlier builds, and a base with more in it.
  */
 import {
   copyFileSync,
@@ -36,6 +39,7 @@ async function main(): Promise<void> {
       name: { type: 'string', default: 'nitro' },
       channel: { type: 'string', default: 'experimental' },
       'extra-lock': { type: 'string', multiple: true, default: [] },
+      overlay: { type: 'string', multiple: true, default: [] },
       dir: { type: 'string', default: 'build/image' },
       cache: { type: 'string', default: 'build/packages' },
       out: { type: 'string', default: 'out' },
@@ -51,7 +55,7 @@ async function main(): Promise<void> {
   mkdirSync(dir, { recursive: true });
   const context = makeContext(ROOT, dir, appDir);
   const locks = [LOCK, ...values['extra-lock']].map((lock) => join(ROOT, lock));
-  await makeBase(locks, join(context, 'base.tar'), resolve(values.cache));
+  await makeBase(locks, join(context, 'base.tar'), resolve(values.cache), values.overlay);
 
   const output = mkdtempSync(join(dir, 'output-'));
   buildContainer({
@@ -75,7 +79,7 @@ async function main(): Promise<void> {
     `${JSON.stringify(measurements, null, 2)}\n`,
   );
   console.log(`${values.out}/${values.name}.eif, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
-  if (!isUnchanged(ROOT, LOCK)) {
+  if (isUnchanged(ROOT, LOCK) === false) {
     console.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
   }
 }

@@ -68,8 +68,10 @@ function git(root: string, ...args: string[]): string | null {
   }
 }
 
-export function isUnchanged(root: string, path: string): boolean {
-  return git(root, 'status', '--porcelain', '--', path) === '';
+/** Whether a path is as it was committed; null where that can't be told. */
+export function isUnchanged(root: string, path: string): boolean | null {
+  const changes = git(root, 'status', '--porcelain', '--', path);
+  return changes === null ? null : changes === '';
 }
 
 function sha256(bytes: Uint8Array): string {

@@ -51,6 +51,8 @@ class Apt {
         ['APT::Install-Recommends', 'false'],
         ['APT::Get::AllowUnauthenticated', 'false'],
         ['Acquire::Languages', 'none'],
+        // The folder is this user's alone.
+        ['APT::Sandbox::User', 'root'],
         ['Acquire::ForceHash', 'sha256'],
       ]
         .map(([key, value]) => `${key} "${value}";\n`)
@@ -124,21 +126,25 @@ async function main(): Promise<void> {
   const [first] = before;
   if (first === undefined) throw new LockInvalid('want the lock files to update');
   const apt = new Apt(first.suite, findMirrors(process.env));
-  const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-  // Each file holds what the ones before it lack: the emulator's build stands on the image's.
-  const wanted: string[] = [];
-  const known = new Set<string>();
-  for (const [at, path] of paths.entries()) {
-    const lock = before[at] as Lock;
-    wanted.push(...lock.wanted);
-    const packages = apt.packages(wanted).filter(({ sha256 }) => !known.has(sha256));
-    for (const { sha256 } of packages) known.add(sha256);
-    const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
-    const changes = diffLocks(lock, after);
-    if (changes.length > 0) writeLock(path, after);
-    console.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
+  try {
+    const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+    const base = apt.packages(first.wanted);
+    const known = new Set(base.map(({ sha256 }) => sha256));
+    for (const [at, path] of paths.entries()) {
+      const lock = before[at] as Lock;
+      // Every other file holds what the first lacks: what it is for stands on the image's packages.
+      const packages =
+        at === 0
+          ? base
+          : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !known.has(sha256));
+      const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
+      const changes = diffLocks(lock, after);
+      if (changes.length > 0) writeLock(path, after);
+      console.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
+    }
+  } finally {
+    apt.close();
   }
-  apt.close();
 }
 
 if (import.meta.main) await runCommand(main);

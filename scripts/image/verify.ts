@@ -1,0 +1,86 @@
+/**
+ * `make verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with everything
+ * about the machine changed that can be, and compares both byte for byte.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { runCommand } from './command.ts';
+import { compareEifs } from './compare.ts';
+import { CommandFailed } from './errors.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
+const CLOCK_LOCK = 'test/image/clock.lock.json';
+const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
+const CLOCK_OFFSET = '+400d';
+
+/** What a build might let in from whoever runs it. */
+const OTHERS = {
+  USER: 'somebody',
+  LOGNAME: 'somebody',
+  TZ: 'Pacific/Kiritimati',
+  LC_ALL: 'C.UTF-8',
+  SOURCE_DATE_EPOCH: '1234567890',
+};
+
+function main(): void {
+  const { values } = parseArgs({
+    options: {
+      'app-dir': { type: 'string', default: 'src/apps/weather' },
+      cache: { type: 'string', default: 'build/packages' },
+    },
+  });
+  const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
+  try {
+    const copy = join(dir, 'elsewhere');
+    copyTree(copy);
+    // Tools of the second build; what gets into its image is installed anew.
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    const build = [
+      ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
+      ...['--app-dir', values['app-dir'], '--cache', values.cache],
+      ...['--extra-lock', CLOCK_LOCK, '--overlay', makeClock(dir)],
+    ];
+    const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
+      cwd: copy,
+      env: { ...process.env, ...OTHERS },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    if (status !== 0) throw new CommandFailed('the second build failed: see above');
+    const differences = compareEifs(
+      readFileSync(join(ROOT, 'out/nitro.eif')),
+      readFileSync(join(dir, 'out/nitro.eif')),
+    );
+    if (differences.length > 0) {
+      throw new CommandFailed(`the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`);
+    }
+    console.log('Both builds are the same, byte for byte.');
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/** What git tracks, as it stands now. */
+function copyTree(to: string): void {
+  const files = execFileSync('git', ['ls-files', '-z', '--cached'], { cwd: ROOT, encoding: 'utf8' });
+  for (const file of files.split('\0').filter((name) => name !== '')) {
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(to, file));
+  }
+}
+
+/** An archive that makes every program of the build see another time. */
+function makeClock(dir: string): string {
+  mkdirSync(join(dir, 'clock/etc'), { recursive: true });
+  writeFileSync(join(dir, 'clock/etc/ld.so.preload'), `${CLOCK_LIBRARY}\n`, { mode: 0o644 });
+  writeFileSync(join(dir, 'clock/etc/faketimerc'), `${CLOCK_OFFSET}\n`, { mode: 0o644 });
+  const overlay = join(dir, 'clock.tar');
+  execFileSync('tar', ['-cf', overlay, '-C', join(dir, 'clock'), 'etc/ld.so.preload', 'etc/faketimerc']);
+  return overlay;
+}
+
+await runCommand(main);
