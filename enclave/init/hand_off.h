@@ -5,9 +5,9 @@
 
 namespace enclave {
 
-// Takes one JSON object a connection, bounded in size and time, and writes it to `pipe` as one line. The
-// caller is answered `accepted`, `refused` or `too long, too slow or empty`. True once the server has closed its end of the
-// pipe: it has what it needs, and nobody can hand over anything any more. False, with errno, when the kernel refuses to go on.
+// Takes one JSON object a connection, bounded in size and time, writes it to `pipe` as one line, and tells the
+// sender what became of it. True once the server has closed its end of the pipe: it has what it needs, and
+// nobody can hand over anything any more. False, with errno, when the kernel refuses to go on.
 bool run_hand_off(Fd listener, Fd pipe);
 
 }  // namespace enclave

@@ -16,6 +16,7 @@
 
 #include "bridge.h"
 #include "clock.h"
+#include "console.h"
 #include "hand_off.h"
 #include "report.h"
 #include "settings.h"
@@ -106,10 +107,13 @@ Service bridge(const std::string& name, const Address& from, const Address& to) 
           }};
 }
 
+// Descriptors: its report's, the pipe to the console, and that of the secrets where there are any.
 bool serve(const Settings& settings) {
   std::vector<std::string> environment = settings.environment;
   environment.push_back("REPORT_FD=3");
-  if (settings.secrets) environment.push_back("SECRETS_FD=4");
+  if (settings.secrets) environment.push_back("SECRETS_FD=5");
+  if (dup2(4, STDOUT_FILENO) < 0 || dup2(4, STDERR_FILENO) < 0) return false;
+  close(4);
   if (become_user(kServerUser)) execute({"/bin/node", "/app/server.js"}, environment);
   return false;
 }
@@ -181,6 +185,9 @@ void run_init() {
   Fd reports_in;
   make_pipe(secrets_out, secrets_in);
   make_pipe(reports_out, reports_in);
+  Fd log_out;
+  Fd log_in;
+  make_pipe(log_out, log_in);
 
   std::vector<Service> services;
   const auto add = [&services](Service service) {
@@ -188,12 +195,14 @@ void run_init() {
     services.push_back(std::move(service));
   };
   add(bridge("inbound bridge", kInbound, kServer));
-  std::vector<int> server_ends{reports_in.get()};
+  add({"console", {log_out.get()}, [] { return print_log(3); }});
+  std::vector<int> server_ends{reports_in.get(), log_in.get()};
   if (settings.secrets) server_ends.push_back(secrets_out.get());
   const pid_t server = start("server", server_ends, [&settings] { return serve(settings); });
   // Only the server holds these ends now: it can close the one, and its own end closes the other.
   secrets_out.reset();
   reports_in.reset();
+  log_in.reset();
   for (const Forward& forward : settings.forwards) {
     add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
   }

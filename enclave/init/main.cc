@@ -11,6 +11,7 @@
 
 #include "bridge.h"
 #include "clock.h"
+#include "console.h"
 #include "hand_off.h"
 #include "init.h"
 #include "report.h"
@@ -22,7 +23,7 @@ using namespace enclave;
 
 int usage() {
   fputs("usage: init bridge LISTEN TARGET | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
-        "settings FILE | correction NANOSECONDS\n", stderr);
+        "console (pipe on 3) | settings FILE | correction NANOSECONDS\n", stderr);
   return 2;
 }
 
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
   if (role == "bridge" && argc == 4 && has_first && parse_address(argv[3], second)) return bridge(first, second);
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
+  if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;
   if (role == "settings" && argc == 3) return settings(argv[2]);
   if (role == "correction" && argc == 3) return correction(argv[2]);
   return usage();

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "console.h"
 #include "socket.h"
 
 namespace enclave {
@@ -44,6 +45,7 @@ bool prepare_system(std::string& failed) {
     return done;
   };
   return step("mount /dev", mount("dev", "/dev", "devtmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755") == 0) &&
+         step("/dev/console", open_console("/dev/console")) &&
          // Processes of one user don't see those of another.
          step("mount /proc", mount("proc", "/proc", "proc", kPlain, "hidepid=2") == 0) &&
          step("mount /run", mount("run", "/run", "tmpfs", kPlain, "mode=0755,size=64k") == 0) &&

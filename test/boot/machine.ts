@@ -59,7 +59,7 @@ export class Machine {
     this.#servers.push(server);
   }
 
-  /** @param emulator the folder that emulator.ts prints */
+  /** @param emulator the folder of findEmulator */
   async start(emulator: string, eif: string): Promise<void> {
     await this.#ready;
     this.#startedAt = performance.now();

@@ -1,0 +1,42 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { constants, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, initBinary, play, temporaryFolder } from './init.ts';
+
+function fifo(name: string): string {
+  const path = join(temporaryFolder(), name);
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+/** The role between a log that is written to a pipe and a console that is another. */
+function start() {
+  const [log, console] = [fifo('log'), fifo('console')];
+  const reader = openSync(console, constants.O_RDONLY | constants.O_NONBLOCK);
+  const role = play(['console'], `3<${log} 2>${console}`);
+  const writer = spawn('sh', ['-c', `cat >${log}`], { stdio: ['pipe', 'ignore', 'ignore'] });
+  onTestFinished(() => {
+    writer.kill('SIGKILL');
+  });
+  return { role, reader, writer };
+}
+
+describe.runIf(canRun)('the console', () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test('shows the log', async () => {
+    const { role, reader, writer } = start();
+    writer.stdin.end('a line\n');
+    expect(await role.ended).toBe(0);
+    const bytes = Buffer.alloc(100);
+    expect(bytes.toString('utf8', 0, readSync(reader, bytes))).toBe('a line\n');
+  });
+
+  test('that nobody reads stops no one who writes to the log', async () => {
+    const { role, writer } = start();
+    // More than all pipes on the way hold.
+    writer.stdin.end(Buffer.alloc(4 * 1024 * 1024, 'x'));
+    expect(await role.ended).toBe(0);
+  });
+});
