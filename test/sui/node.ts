@@ -34,6 +34,13 @@ export class LoopbackNode {
   readonly faults = new Map<string, Fault>();
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
+  epoch = 100n;
+  /** Rejects for a signature that is not the sender's. */
+  verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
+    data,
+    signature,
+    address,
+  ) => verifyTransactionSignature(data, signature, { address });
   /** Methods called so far. */
   readonly calls: string[] = [];
   readonly #server = createServer((request, response) => {
@@ -110,6 +117,11 @@ export class LoopbackNode {
       });
       return GrpcTypes.BatchGetObjectsResponse.toBinary({ objects });
     },
+    'sui.rpc.v2.LedgerService/GetEpoch': () => {
+      const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
+      const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState });
+      return GrpcTypes.GetEpochResponse.toBinary({ epoch });
+    },
     'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
       const { digest = '' } = GrpcTypes.GetTransactionRequest.fromBinary(bytes);
       if (!this.ledger.executed.includes(digest)) {
@@ -173,9 +185,8 @@ export class LoopbackNode {
       const digest = TransactionDataBuilder.getDigestFromBytes(data);
       const { V1: parsed } = bcs.TransactionData.parse(data);
       const [signature] = signatures;
-      await verifyTransactionSignature(data, toBase64(signature?.bcs?.value ?? new Uint8Array()), {
-        address: parsed.sender,
-      }).catch(() => {
+      const given = toBase64(signature?.bcs?.value ?? new Uint8Array());
+      await this.verify(data, given, parsed.sender).catch(() => {
         throw new Refusal('INVALID_ARGUMENT', 'Invalid user signature');
       });
       const effects = await this.executor.execute(parsed, digest);

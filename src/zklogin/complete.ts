@@ -1,0 +1,143 @@
+import {
+  InvalidOptionError,
+  MalformedAnswerError,
+  NoLoginError,
+  ProviderRefusedError,
+  RedirectError,
+  StateMismatchError,
+} from './errors.ts';
+import { post, type ServiceOptions, serviceUrl } from './http.ts';
+import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
+import { checkToken } from './jwt.ts';
+import { Login } from './login.ts';
+import { type BegunLogin, loadLogin, type SessionStore, saveLogin, sessionStore } from './storage.ts';
+
+export interface CompleteOptions extends ServiceOptions {
+  /** For a provider whose token URL demands it; outside browsers only. */
+  readonly clientSecret?: string;
+  /** The session storage of the browser unless told. */
+  readonly storage?: SessionStore;
+  /** The clock, in milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+const EXCHANGE_TIMEOUT_MS = 10_000;
+
+/**
+ * Takes what the provider sent the user back with, and checks that it belongs to the login that this session
+ * began. Where the provider gives a code, it is exchanged for the token.
+ *
+ * @param redirect the URL that the user came back to, or the body of a form_post
+ * @throws ZkLoginError
+ */
+export async function completeLogin(
+  redirect: string | URL | URLSearchParams | FormData,
+  options: CompleteOptions = {},
+): Promise<Login> {
+  const store = sessionStore(options.storage);
+  const login = loadLogin(store);
+  // Its answer was taken already: this one is a copy, or another's.
+  if (login.stage !== 'begun')
+    throw new NoLoginError('the login is complete already: call resumeLogin, or begin again');
+  const parameters = readParameters(redirect, login.redirectUri);
+  const state = parameters.get('state');
+  if (state !== login.state) throw new StateMismatchError();
+  const error = parameters.get('error');
+  if (error !== undefined) throw new ProviderRefusedError(/^[a-z_]{1,64}$/.test(error) ? error : null);
+  // RFC 9207: who answers says so, if it knows how to. Microsoft's tenant is told by the token.
+  const iss = parameters.get('iss');
+  const { issuer } = login.provider;
+  if (iss !== undefined && issuer !== MICROSOFT_ISSUER && !isIssuedBy(issuer, { iss })) {
+    throw new RedirectError('the answer is of another issuer than the login was begun with');
+  }
+  const jwt = await tokenOf(parameters, login, options);
+  checkToken(jwt, { issuer, clientId: login.clientId, nonce: login.nonce }, (options.now ?? Date.now)());
+  const { provider, clientId, nonce, randomness, maxEpoch, secretKey } = login;
+  saveLogin(store, { stage: 'complete', provider, clientId, nonce, randomness, maxEpoch, secretKey, jwt });
+  return new Login(store);
+}
+
+async function tokenOf(
+  parameters: ReadonlyMap<string, string>,
+  login: BegunLogin,
+  options: CompleteOptions,
+): Promise<string> {
+  if (login.provider.token !== null) {
+    const code = parameters.get('code');
+    if (code === undefined) throw new RedirectError('the answer has no code');
+    return await exchange(code, login, login.provider.token, options);
+  }
+  const token = parameters.get('id_token');
+  if (token === undefined) throw new RedirectError('the answer has no id_token');
+  return token;
+}
+
+/** Spec section 4.1, point 3. A code works once, so that the request is never repeated. */
+async function exchange(
+  code: string,
+  { clientId, redirectUri }: BegunLogin,
+  { url, variant }: { url: string; variant: 'grant_type' | 'client_secret' },
+  { clientSecret, headers, timeoutMs = EXCHANGE_TIMEOUT_MS, fetch }: CompleteOptions,
+): Promise<string> {
+  const service = 'token URL';
+  const answer = await post({
+    service,
+    url: serviceUrl(service, url),
+    contentType: 'application/x-www-form-urlencoded',
+    body: new URLSearchParams(
+      variant === 'grant_type'
+        ? { grant_type: 'authorization_code', client_id: clientId, redirect_uri: redirectUri, code }
+        : { code, client_id: clientId, client_secret: requireSecret(clientSecret) },
+    ).toString(),
+    timeoutMs,
+    repeatable: false,
+    ...(headers && { headers }),
+    ...(fetch && { fetch }),
+  });
+  const token = (answer as { id_token?: unknown } | null)?.id_token;
+  if (typeof token !== 'string') throw new MalformedAnswerError('the token URL answered with no id_token');
+  return token;
+}
+
+function requireSecret(clientSecret: string | undefined): string {
+  if ('document' in globalThis || 'importScripts' in globalThis) {
+    throw new InvalidOptionError(
+      'this provider wants a client secret for the code, which no page may have: complete the login on a server',
+    );
+  }
+  if (!clientSecret)
+    throw new InvalidOptionError('this provider wants a client secret for the code: give clientSecret');
+  return clientSecret;
+}
+
+/** Query and fragment, or a form's fields. @throws RedirectError for another place, or a parameter given twice */
+function readParameters(
+  redirect: string | URL | URLSearchParams | FormData,
+  redirectUri: string,
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const [name, value] of entriesOf(redirect, new URL(redirectUri))) {
+    if (typeof value !== 'string') throw new RedirectError('the answer has a file among its fields');
+    if (found.has(name)) throw new RedirectError('the answer has a parameter twice');
+    found.set(name, value);
+  }
+  return found;
+}
+
+function entriesOf(
+  redirect: string | URL | URLSearchParams | FormData,
+  expected: URL,
+): Iterable<[string, FormDataEntryValue]> {
+  if (redirect instanceof URLSearchParams || redirect instanceof FormData) return redirect;
+  const text = String(redirect);
+  // What is no URL is the body of a form_post.
+  if (!URL.canParse(text)) return new URLSearchParams(text);
+  const url = new URL(text);
+  const place = ({ protocol, host, pathname }: URL) => `${protocol}//${host}${pathname}`;
+  if (place(url) !== place(expected)) {
+    throw new RedirectError('the URL is not the redirectUri that the login was begun with');
+  }
+  // What the redirectUri itself brings along is not the provider's.
+  const query = [...url.searchParams].filter(([name, value]) => expected.searchParams.get(name) !== value);
+  return [...query, ...new URLSearchParams(url.hash.slice(1))];
+}

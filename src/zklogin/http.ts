@@ -1,0 +1,99 @@
+/** Requests to the services that a login needs: bounded, and repeated only where that can do no harm. */
+import { fetchText, NoAnswer, serverCode, type TextAnswer } from '../fetch.ts';
+import {
+  InvalidOptionError,
+  MalformedAnswerError,
+  ServiceRefusedError,
+  ServiceTimeoutError,
+  ServiceUnreachableError,
+} from './errors.ts';
+
+export interface ServiceOptions {
+  /** Sent along, for an operator's credentials. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For one attempt, its answer's body included. */
+  readonly timeoutMs?: number;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/** Far more than a proof (4 KB) or a token takes. */
+const MAX_ANSWER_SIZE = 65_536;
+const ATTEMPTS = 3;
+const PAUSE_MS = 500;
+
+export interface ServiceRequest extends ServiceOptions {
+  /** For messages: "salt service". */
+  readonly service: string;
+  readonly url: URL;
+  readonly contentType: string;
+  readonly body: string;
+  readonly timeoutMs: number;
+  /** Whether the request may be sent again when the service did nothing with it. */
+  readonly repeatable: boolean;
+}
+
+/** @throws InvalidOptionError */
+export function serviceUrl(service: string, url: string | URL): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
+    throw new InvalidOptionError(`the URL of the ${service} must be http or https, without a user name`);
+  }
+  return parsed;
+}
+
+/** POSTs and returns the JSON of the answer. @throws the service errors of errors.ts */
+export async function post(request: ServiceRequest): Promise<unknown> {
+  const { service } = request;
+  for (let attempt = 1; ; attempt++) {
+    const answer = await send(request).catch((error: NoAnswer) => error);
+    if (request.repeatable && attempt < ATTEMPTS && didNothing(answer)) {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
+      continue;
+    }
+    if (answer instanceof NoAnswer) throw failureOf(answer, request);
+    if (!answer.ok) throw new ServiceRefusedError(service, answer.status, serverCode(answer.text));
+    try {
+      return JSON.parse(answer.text);
+    } catch {
+      throw new MalformedAnswerError(`the ${service} answered with no JSON`);
+    }
+  }
+}
+
+async function send({
+  url,
+  headers,
+  contentType,
+  body,
+  timeoutMs,
+  fetch,
+}: ServiceRequest): Promise<TextAnswer> {
+  const init = { method: 'POST', headers: { ...headers, 'content-type': contentType }, body };
+  const bounds = {
+    // Called as a method of an object, a browser's fetch would refuse to work.
+    fetch: fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init)),
+    timeoutMs,
+    maxSize: MAX_ANSWER_SIZE,
+  };
+  return await fetchText(url, init, bounds);
+}
+
+/**
+ * Whether the request found no connection, or a service that says it is too busy. After a time-out a prover
+ * may still be at work: to ask again would double its load.
+ */
+function didNothing(answer: TextAnswer | NoAnswer): boolean {
+  return answer instanceof NoAnswer ? answer.reason === 'unreachable' : answer.status === 503;
+}
+
+function failureOf({ reason }: NoAnswer, { service, timeoutMs }: ServiceRequest) {
+  // Without the cause: it may hold the request, and with it the token.
+  if (reason === 'timeout')
+    return new ServiceTimeoutError(`the ${service} did not answer within ${timeoutMs} ms`);
+  if (reason === 'too large') {
+    return new MalformedAnswerError(`the ${service} answered with more than ${MAX_ANSWER_SIZE} bytes`);
+  }
+  return new ServiceUnreachableError(
+    `the ${service} can't be reached; in a browser it must also allow this page's origin (CORS)`,
+  );
+}

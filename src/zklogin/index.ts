@@ -1,0 +1,15 @@
+/** `sui-enclave/zklogin`: from a login at an OpenID provider to signatures that Sui takes, in browsers and Node. */
+export { type AddressInputs, deriveAddress } from './address.ts';
+export { type BeginOptions, beginLogin } from './begin.ts';
+export { type Profile, SUI_V1 } from './claims.ts';
+export { type CompleteOptions, completeLogin } from './complete.ts';
+export { type DiscoveryOptions, discoverProvider } from './discovery.ts';
+export * from './errors.ts';
+export type { ServiceOptions } from './http.ts';
+export { decodeJwtPayload, type JwtPayload, type LoginClaims } from './jwt.ts';
+export { Login, type OpenOptions, resumeLogin } from './login.ts';
+export type { BigNumber, NumberEncoding } from './numbers.ts';
+export { type Network, PROVIDERS, type Provider } from './providers.ts';
+export { getProof, getSalt, type Proof, type ProofOptions, type ProofRequest } from './services.ts';
+export { type EpochSource, epochOf, resumeSession, type SessionState, ZkLoginSession } from './session.ts';
+export { browserSession, memorySession, type SessionStore } from './storage.ts';

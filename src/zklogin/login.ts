@@ -1,0 +1,115 @@
+import { genAddressSeed, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
+import { deriveAddress, KEY_CLAIM } from './address.ts';
+import { NoLoginError, ProofMismatchError } from './errors.ts';
+import { decodeJwtPayload, findInPayload, headerOf, type LoginClaims } from './jwt.ts';
+import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';
+import { type Proof, type ProofRequest, readProof } from './services.ts';
+import { type EpochSource, ZkLoginSession } from './session.ts';
+import { keypairOf, signerOf } from './signer.ts';
+import {
+  type CompleteLogin,
+  loadLogin,
+  type OpenSession,
+  type SessionStore,
+  saveSession,
+  sessionStore,
+} from './storage.ts';
+
+export interface OpenOptions {
+  readonly salt: BigNumber;
+  /** What the proving service answered to `proofRequest` with the same salt. */
+  readonly proof: Proof;
+  /** As in deriveAddress. */
+  readonly legacyAddress: boolean;
+  /** Asked before each signature: see epochOf. */
+  readonly currentEpoch: EpochSource;
+}
+
+/** A login whose token is there and checked; salt and proof are what it needs next. */
+export class Login {
+  readonly #store: SessionStore;
+
+  /** @throws NoLoginError, StorageError */
+  constructor(store: SessionStore) {
+    this.#store = store;
+    this.#load();
+  }
+
+  /** For the salt service. */
+  get token(): string {
+    return this.#load().jwt;
+  }
+
+  get maxEpoch(): number {
+    return this.#load().maxEpoch;
+  }
+
+  get claims(): LoginClaims {
+    const { iss = '', sub = '', aud } = decodeJwtPayload(this.token);
+    return { issuer: iss, subject: sub, audience: String(aud) };
+  }
+
+  /** @throws InvalidOptionError */
+  address(salt: BigNumber, { legacyAddress }: { readonly legacyAddress: boolean }): string {
+    return deriveAddress({ ...this.claims, salt, legacyAddress });
+  }
+
+  /** For getProof. @throws InvalidOptionError */
+  proofRequest(salt: BigNumber): ProofRequest {
+    const { jwt, maxEpoch, randomness, secretKey } = this.#load();
+    return {
+      jwt,
+      extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(keypairOf(secretKey).getPublicKey()),
+      maxEpoch: String(maxEpoch),
+      jwtRandomness: randomness,
+      salt: readNumber('salt', salt, SALT_SIZE).toString(),
+      keyClaimName: KEY_CLAIM,
+    };
+  }
+
+  /**
+   * The session that signs with this proof, kept in the session's storage; the token and the randomness are
+   * removed from there.
+   *
+   * @throws ProofMismatchError when the proof is of another token or address; InvalidOptionError
+   */
+  open({ salt, proof, legacyAddress, currentEpoch }: OpenOptions): ZkLoginSession {
+    const { jwt, maxEpoch, secretKey } = this.#load();
+    const partial = readProof(proof);
+    const { value, indexMod4 } = partial.issBase64Details;
+    if (partial.headerBase64 !== headerOf(jwt) || findInPayload(jwt, value) !== indexMod4) {
+      throw new ProofMismatchError('the proof is of another token than this login');
+    }
+    const address = this.address(salt, { legacyAddress });
+    const { subject, audience } = this.claims;
+    const number = readNumber('salt', salt, SALT_SIZE);
+    const addressSeed = genAddressSeed(number, KEY_CLAIM, subject, audience).toString();
+    const session: OpenSession = {
+      stage: 'open',
+      address,
+      legacyAddress,
+      maxEpoch,
+      secretKey,
+      inputs: { ...partial, addressSeed },
+    };
+    // Refuses a proof of another issuer or address, before anything is kept.
+    signerOf(session);
+    saveSession(this.#store, session);
+    return new ZkLoginSession(this.#store, currentEpoch);
+  }
+
+  toJSON(): object {
+    return { maxEpoch: this.maxEpoch };
+  }
+
+  #load(): CompleteLogin {
+    const login = loadLogin(this.#store);
+    if (login.stage !== 'complete') throw new NoLoginError('the login is not complete: call completeLogin');
+    return login;
+  }
+}
+
+/** The login that completeLogin finished before the page was loaded again. @throws NoLoginError, StorageError */
+export function resumeLogin({ storage }: { readonly storage?: SessionStore } = {}): Login {
+  return new Login(sessionStore(storage));
+}

@@ -1,0 +1,171 @@
+/** The salt service and the proving service. */
+import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
+import { SUI_V1 } from './claims.ts';
+import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
+import { post, type ServiceOptions, serviceUrl } from './http.ts';
+import {
+  type BigNumber,
+  isNumber,
+  type NumberEncoding,
+  readNumber,
+  SALT_SIZE,
+  writeNumber,
+} from './numbers.ts';
+
+const SALT_TIMEOUT_MS = 10_000;
+/** A self-run prover gives itself 15 seconds unless told; a queue comes before it. */
+const PROOF_TIMEOUT_MS = 60_000;
+
+/** Flag and public key: of ed25519, which beginLogin makes, and of Sui's other schemes. */
+const EXTENDED_KEY_SIZES = [33, 34] as const;
+/** The order of BN254's base field: coordinates are below it. */
+const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
+
+/** What the proving service takes (spec section 2.5). */
+export interface ProofRequest {
+  readonly jwt: string;
+  readonly extendedEphemeralPublicKey: BigNumber;
+  readonly maxEpoch: number | string;
+  readonly jwtRandomness: BigNumber;
+  readonly salt: BigNumber;
+  readonly keyClaimName: string;
+}
+
+/** What it answers (section 2.6): a signature's inputs without the address seed. */
+export type Proof = Omit<ZkLoginSignatureInputs, 'addressSeed'>;
+
+export interface ProofOptions extends ServiceOptions {
+  /** How the three big numbers are sent: decimal unless told. */
+  readonly encoding?: NumberEncoding;
+}
+
+/**
+ * `POST {url}/get_salt`.
+ *
+ * @returns decimal, below 2^128
+ * @throws the service errors of errors.ts
+ */
+export async function getSalt(
+  url: string | URL,
+  token: string,
+  options: ServiceOptions = {},
+): Promise<string> {
+  const service = 'salt service';
+  const base = serviceUrl(service, url);
+  base.pathname = `${base.pathname.replace(/\/$/, '')}/get_salt`;
+  const answer = await post({
+    timeoutMs: SALT_TIMEOUT_MS,
+    ...options,
+    service,
+    url: base,
+    contentType: 'application/json',
+    body: JSON.stringify({ token }),
+    repeatable: true,
+  });
+  const { salt } = members(service, answer);
+  if (typeof salt !== 'string') throw new MalformedAnswerError('the salt service answered with no salt');
+  try {
+    return readNumber('the salt', salt, SALT_SIZE).toString();
+  } catch {
+    throw new MalformedAnswerError('the salt service answered with a salt that is no number below 2^128');
+  }
+}
+
+/**
+ * `POST {url}`, as it is given: the `/v1` of a self-run service is part of it.
+ *
+ * @throws the service errors of errors.ts, InvalidOptionError
+ */
+export async function getProof(
+  url: string | URL,
+  request: ProofRequest,
+  options: ProofOptions = {},
+): Promise<Proof> {
+  const { encoding = 'decimal', ...rest } = options;
+  const service = 'proving service';
+  const answer = await post({
+    timeoutMs: PROOF_TIMEOUT_MS,
+    ...rest,
+    service,
+    url: serviceUrl(service, url),
+    contentType: 'application/json',
+    body: JSON.stringify(writeRequest(request, encoding)),
+    repeatable: true,
+  });
+  return readProof(answer);
+}
+
+function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
+  if (encoding !== 'decimal' && encoding !== 'base64') {
+    throw new InvalidOptionError('encoding must be decimal or base64');
+  }
+  const number = (name: 'extendedEphemeralPublicKey' | 'jwtRandomness' | 'salt', size: number) =>
+    writeNumber(readNumber(name, request[name], size), encoding, size);
+  const [usual, longer] = EXTENDED_KEY_SIZES;
+  const keySize = isNumber(request.extendedEphemeralPublicKey, usual) ? usual : longer;
+  const maxEpoch = String(request.maxEpoch);
+  if (!/^(0|[1-9][0-9]{0,19})$/.test(maxEpoch))
+    throw new InvalidOptionError('maxEpoch must be an epoch number');
+  return {
+    jwt: request.jwt,
+    extendedEphemeralPublicKey: number('extendedEphemeralPublicKey', keySize),
+    maxEpoch,
+    jwtRandomness: number('jwtRandomness', SALT_SIZE),
+    salt: number('salt', SALT_SIZE),
+    keyClaimName: request.keyClaimName,
+  };
+}
+
+/** Only what the spec names is taken over. @throws MalformedAnswerError */
+export function readProof(answer: unknown): Proof {
+  const proof = members('proving service', answer);
+  const points = members('proving service', proof['proofPoints']);
+  const details = members('proving service', proof['issBase64Details']);
+  const { value, indexMod4 } = details;
+  const { headerBase64 } = proof;
+  const b = points['b'];
+  if (
+    !isPoint(points['a'], 3) ||
+    !isPoint(points['c'], 3) ||
+    !isList(b, 3) ||
+    !b.every((each) => isPoint(each, 2))
+  ) {
+    throw new MalformedAnswerError('the proving service answered with proofPoints that are none');
+  }
+  if (!isBase64url(value) || (indexMod4 !== 0 && indexMod4 !== 1 && indexMod4 !== 2)) {
+    throw new MalformedAnswerError('the proving service answered with issBase64Details that are none');
+  }
+  if (!isBase64url(headerBase64) || headerBase64.length > SUI_V1.header) {
+    throw new MalformedAnswerError('the proving service answered with a headerBase64 that is none');
+  }
+  const { a, c } = points as { a: string[]; c: string[] };
+  return {
+    proofPoints: { a: [...a], b: (b as string[][]).map((each) => [...each]), c: [...c] },
+    issBase64Details: { value, indexMod4 },
+    headerBase64,
+  };
+}
+
+function members(service: string, value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) {
+    throw new MalformedAnswerError(`the ${service} answered with JSON of another shape`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function isList(value: unknown, length: number): value is unknown[] {
+  return Array.isArray(value) && value.length === length;
+}
+
+function isPoint(value: unknown, length: number): value is string[] {
+  return (
+    isList(value, length) &&
+    value.every(
+      (each) => typeof each === 'string' && /^(0|[1-9][0-9]{0,76})$/.test(each) && BigInt(each) < FIELD,
+    )
+  );
+}
+
+function isBase64url(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]+$/.test(value);
+}

@@ -1,0 +1,137 @@
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { failureOf, suiErrorOf } from '../sui/failures.ts';
+import { epochNumber } from './begin.ts';
+import { InvalidOptionError, SenderError, SessionExpiredError } from './errors.ts';
+import { signerOf } from './signer.ts';
+import { loadSession, type OpenSession, removeSession, type SessionStore, sessionStore } from './storage.ts';
+
+/** The current epoch of the network. */
+export type EpochSource = () => Promise<number | bigint | string> | number | bigint | string;
+
+export type SessionState = 'usable' | 'expired';
+
+/** Asks a node. */
+export function epochOf(client: ClientWithCoreApi): EpochSource {
+  return async () => {
+    const { systemState } = await client.core.getCurrentSystemState().catch((error: unknown) => {
+      throw suiErrorOf(error);
+    });
+    return systemState.epoch;
+  };
+}
+
+/**
+ * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. It holds
+ * neither itself: each call takes them from the session's storage.
+ */
+export class ZkLoginSession {
+  readonly #store: SessionStore;
+  readonly #currentEpoch: EpochSource;
+
+  /** @throws NoSessionError, StorageError */
+  constructor(store: SessionStore, currentEpoch: EpochSource) {
+    if (typeof currentEpoch !== 'function') {
+      throw new InvalidOptionError(
+        'currentEpoch must be a function that tells the current epoch: see epochOf',
+      );
+    }
+    loadSession(store);
+    this.#store = store;
+    this.#currentEpoch = currentEpoch;
+  }
+
+  get address(): string {
+    return loadSession(this.#store).address;
+  }
+
+  get maxEpoch(): number {
+    return loadSession(this.#store).maxEpoch;
+  }
+
+  /** @throws NoSessionError when the key pair is not there any more */
+  async state(): Promise<SessionState> {
+    const { maxEpoch } = loadSession(this.#store);
+    return (await this.#epoch()) > maxEpoch ? 'expired' : 'usable';
+  }
+
+  /**
+   * The composite signature of a transaction.
+   *
+   * @param bytes BCS of the transaction's data; its sender must be the session's address
+   * @returns base64, as nodes take it beside the bytes
+   * @throws SessionExpiredError, NoSessionError, SenderError
+   */
+  async signTransaction(bytes: Uint8Array): Promise<string> {
+    const session = await this.#usable();
+    requireSender(bytes, session.address);
+    const { signature } = await signerOf(session).signTransaction(bytes);
+    return signature;
+  }
+
+  /**
+   * Builds a transaction, with the session's address as its sender whatever it was, signs and executes it.
+   *
+   * @returns its digest
+   * @throws SessionExpiredError, NoSessionError; SuiError when it can't be built, or failed
+   */
+  async execute(transaction: Transaction, client: ClientWithCoreApi): Promise<string> {
+    const { address } = await this.#usable();
+    transaction.setSender(address);
+    const bytes = await transaction.build({ client }).catch((error: unknown) => {
+      throw suiErrorOf(error);
+    });
+    const signatures = [await this.signTransaction(bytes)];
+    const result = await client.core
+      .executeTransaction({ transaction: bytes, signatures, include: { effects: true } })
+      .catch((error: unknown) => {
+        throw suiErrorOf(error);
+      });
+    const { digest, status } = result.Transaction ?? result.FailedTransaction;
+    if (status.error !== null) throw failureOf(status.error);
+    return digest;
+  }
+
+  /** Removes key and proof: the user logs out. */
+  end(): void {
+    removeSession(this.#store);
+  }
+
+  toJSON(): object {
+    const { address, maxEpoch } = loadSession(this.#store);
+    return { address, maxEpoch };
+  }
+
+  async #usable(): Promise<OpenSession> {
+    const session = loadSession(this.#store);
+    const epoch = await this.#epoch();
+    if (epoch > session.maxEpoch) throw new SessionExpiredError(epoch, session.maxEpoch);
+    return session;
+  }
+
+  async #epoch(): Promise<number> {
+    return epochNumber('currentEpoch', await this.#currentEpoch());
+  }
+}
+
+/** The session that was opened before the page was loaded again. @throws NoSessionError, StorageError */
+export function resumeSession(options: {
+  readonly currentEpoch: EpochSource;
+  readonly storage?: SessionStore;
+}): ZkLoginSession {
+  return new ZkLoginSession(sessionStore(options.storage), options.currentEpoch);
+}
+
+/** Whoever has another sender sign finds out here, not at a validator. */
+function requireSender(bytes: Uint8Array, address: string): void {
+  let sender: string | null | undefined;
+  try {
+    ({ sender } = TransactionDataBuilder.fromBytes(bytes).snapshot());
+  } catch {
+    throw new InvalidOptionError('the bytes are no BCS of a transaction');
+  }
+  if (sender == null || normalizeSuiAddress(sender) !== address) {
+    throw new SenderError(`the transaction's sender is not ${address}: set it before you build the bytes`);
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * Where the ephemeral key, the token and the proof are kept: in the session, and nowhere else. Whoever has key
+ * and proof can sign for the user until maxEpoch.
+ */
+import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
+import { NoLoginError, NoSessionError, StorageError } from './errors.ts';
+import type { Provider } from './providers.ts';
+
+/** A place that ends with the session. */
+export interface SessionStore {
+  /** Says that nothing of it outlives the session: an object without this is refused. */
+  readonly persistent: false;
+  get(key: string): string | null;
+  set(key: string, value: string): void;
+  remove(key: string): void;
+}
+
+/** What is known between the login's beginning and the provider's answer. */
+export interface BegunLogin {
+  readonly stage: 'begun';
+  readonly provider: Pick<Provider, 'name' | 'issuer' | 'token'>;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly randomness: string;
+  readonly maxEpoch: number;
+  /** As `suiprivkey…`. */
+  readonly secretKey: string;
+}
+
+/** What is known between the provider's answer and the proof. */
+export interface CompleteLogin extends Omit<BegunLogin, 'stage' | 'state' | 'redirectUri'> {
+  readonly stage: 'complete';
+  readonly jwt: string;
+}
+
+/** What signs. */
+export interface OpenSession {
+  readonly stage: 'open';
+  readonly address: string;
+  readonly legacyAddress: boolean;
+  readonly maxEpoch: number;
+  readonly secretKey: string;
+  readonly inputs: ZkLoginSignatureInputs;
+}
+
+const LOGIN = 'sui-enclave/zklogin/login';
+const SESSION = 'sui-enclave/zklogin/session';
+
+/** The browser's session storage: it survives a reload, and ends with the tab. @throws StorageError outside browsers */
+export function browserSession(): SessionStore {
+  const storage = globalThis.sessionStorage;
+  if (storage === undefined) {
+    throw new StorageError('there is no session storage here: pass one, such as memorySession()');
+  }
+  return {
+    persistent: false,
+    get: (key) => storage.getItem(key),
+    set: (key, value) => storage.setItem(key, value),
+    remove: (key) => storage.removeItem(key),
+  };
+}
+
+/** Ends with the process or page. */
+export function memorySession(): SessionStore {
+  const values = new Map<string, string>();
+  return {
+    persistent: false,
+    get: (key) => values.get(key) ?? null,
+    set: (key, value) => {
+      values.set(key, value);
+    },
+    remove: (key) => {
+      values.delete(key);
+    },
+  };
+}
+
+/** @throws StorageError for local storage, and whatever else does not say that it ends with the session */
+export function sessionStore(given: SessionStore | undefined): SessionStore {
+  const store = given ?? browserSession();
+  if (store?.persistent !== false) {
+    throw new StorageError(
+      'the ephemeral key and the proof may be kept for the session only: local storage and its like are refused; leave storage out for the session storage of the browser',
+    );
+  }
+  return store;
+}
+
+export function saveLogin(store: SessionStore, login: BegunLogin | CompleteLogin): void {
+  store.set(LOGIN, JSON.stringify(login));
+}
+
+/** @throws NoLoginError, StorageError */
+export function loadLogin(store: SessionStore): BegunLogin | CompleteLogin {
+  const login = load<BegunLogin | CompleteLogin>(store, LOGIN);
+  if (login === null) throw new NoLoginError();
+  return login;
+}
+
+/** The login becomes a session: what is not needed any more (token, randomness) goes. */
+export function saveSession(store: SessionStore, session: OpenSession): void {
+  store.set(SESSION, JSON.stringify(session));
+  store.remove(LOGIN);
+}
+
+/** @throws NoSessionError, StorageError */
+export function loadSession(store: SessionStore): OpenSession {
+  const session = load<OpenSession>(store, SESSION);
+  if (session === null) throw new NoSessionError();
+  return session;
+}
+
+export function removeSession(store: SessionStore): void {
+  store.remove(SESSION);
+}
+
+function load<T extends { stage: string }>(store: SessionStore, key: string): T | null {
+  const text = store.get(key);
+  if (text === null) return null;
+  try {
+    const value: T | null = JSON.parse(text);
+    if (typeof value?.stage === 'string') return value;
+  } catch {
+    // The parser's message quotes its input.
+  }
+  throw new StorageError(`"${key}" in the session storage is not what this library wrote there: remove it`);
+}

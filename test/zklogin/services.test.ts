@@ -1,0 +1,313 @@
+/** The clients of the salt service and the proving service, against servers on loopback. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { inspect } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { discoverProvider, getProof, getSalt, type ProofRequest } from '../../src/zklogin/index.ts';
+import { vector } from './support.ts';
+
+interface Seen {
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Record<string, unknown>;
+}
+
+/** A service that gives these answers in turn, the last one for ever. */
+async function service(...answers: (unknown | ((response: ServerResponse) => unknown))[]) {
+  const seen: Seen[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const answer = answers[Math.min(seen.length, answers.length - 1)];
+    seen.push({
+      url: request.url ?? '',
+      headers: request.headers,
+      body: body === '' ? {} : JSON.parse(body),
+    });
+    if (typeof answer === 'function') answer(response);
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}
+
+const status =
+  (code: number, body: unknown = {}) =>
+  (response: ServerResponse) =>
+    response.writeHead(code).end(JSON.stringify(body));
+const reset = (response: ServerResponse) => response.destroy();
+const hang = () => {};
+
+const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.e30.c2ln';
+const SALT = '206703048842351542647799591018316385612';
+const [{ partialInputs: PROOF }, DEVNET] = vector('proofs');
+const REQUEST: ProofRequest = {
+  jwt: TOKEN,
+  extendedEphemeralPublicKey: 'AAuczFXFtG2hjf/RUGNO5JNUH+D/gHtE9sHe6ZEnxwZL',
+  maxEpoch: 10,
+  jwtRandomness: '100681567828351849884072155819400689117',
+  salt: BigInt(SALT),
+  keyClaimName: 'sub',
+};
+
+describe('getSalt', () => {
+  test.each(['', '/', '/v2', '/v2/'])('asks POST /get_salt below the URL%s', async (path) => {
+    const { url, seen } = await service({ salt: SALT });
+    expect(await getSalt(url + path, TOKEN)).toBe(SALT);
+    expect(seen[0]).toMatchObject({ url: `${path.replace(/\/$/, '')}/get_salt`, body: { token: TOKEN } });
+    expect(seen[0]?.headers['content-type']).toBe('application/json');
+  });
+
+  test('takes a salt in base64 as well, and gives it in decimal', async () => {
+    const base64 = Buffer.from(BigInt(SALT).toString(16).padStart(32, '0'), 'hex').toString('base64');
+    expect(await getSalt((await service({ salt: base64 })).url, TOKEN)).toBe(SALT);
+    expect(await getSalt((await service({ salt: '0' })).url, TOKEN)).toBe('0');
+  });
+
+  test.each([
+    {},
+    null,
+    [],
+    { salt: 5 },
+    { salt: '' },
+    { salt: '-1' },
+    { salt: '0x10' },
+    { salt: '0x1234567890abcdef1234567890abcdef' },
+    { salt: (2n ** 128n).toString() },
+    { salt: Buffer.alloc(17, 1).toString('base64') },
+    { salt: '9'.repeat(60_000) },
+  ])('refuses the answer %j', async (answer) => {
+    const { url } = await service(answer);
+    await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
+  });
+
+  test('sends an operator’s credentials along', async () => {
+    const { url, seen } = await service({ salt: SALT });
+    await getSalt(url, TOKEN, {
+      headers: { authorization: 'Bearer operator', 'Content-Type': 'text/plain' },
+    });
+    expect(seen[0]?.headers.authorization).toBe('Bearer operator');
+  });
+
+  test.each(['ftp://x', 'x', '', 'http://user:hunter2@127.0.0.1'])('refuses the URL %j', async (url) => {
+    await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    await expect(getSalt(url, TOKEN)).rejects.not.toThrow(/hunter2/);
+  });
+});
+
+describe('getProof', () => {
+  test('posts to the URL as it is given, in decimal unless told', async () => {
+    const { url, seen } = await service(PROOF);
+    expect(await getProof(`${url}/v1?key=1`, REQUEST)).toEqual(PROOF);
+    expect(seen[0]?.url).toBe('/v1?key=1');
+    expect(seen[0]?.body).toEqual({
+      ...REQUEST,
+      extendedEphemeralPublicKey: BigInt(
+        `0x${Buffer.from(String(REQUEST.extendedEphemeralPublicKey), 'base64').toString('hex')}`,
+      ).toString(),
+      salt: SALT,
+      maxEpoch: '10',
+    });
+  });
+
+  test('sends the three numbers in base64 where the caller says so, padded to their size', async () => {
+    const { url, seen } = await service(PROOF);
+    await getProof(url, { ...REQUEST, salt: 5n }, { encoding: 'base64' });
+    const { extendedEphemeralPublicKey, jwtRandomness, salt, maxEpoch } = seen[0]?.body ?? {};
+    expect(extendedEphemeralPublicKey).toBe(REQUEST.extendedEphemeralPublicKey);
+    expect(Buffer.from(String(jwtRandomness), 'base64')).toHaveLength(16);
+    expect(salt).toBe('AAAAAAAAAAAAAAAAAAAABQ==');
+    expect(maxEpoch).toBe('10');
+  });
+
+  test('takes the longer keys of other schemes', async () => {
+    const { url, seen } = await service(PROOF);
+    const key = DEVNET.extendedEphemeralPublicKey;
+    await getProof(url, { ...REQUEST, extendedEphemeralPublicKey: key }, { encoding: 'base64' });
+    await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
+    expect(Buffer.from(String(seen[0]?.body['extendedEphemeralPublicKey']), 'base64')).toHaveLength(34);
+    expect(seen[1]?.body['extendedEphemeralPublicKey']).toBe(key);
+  });
+
+  test('takes each number in either encoding', async () => {
+    const { url, seen } = await service(PROOF);
+    await getProof(url, REQUEST, { encoding: 'base64' });
+    await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
+    await getProof(url, REQUEST);
+    expect(seen[1]?.body).toEqual(seen[2]?.body);
+  });
+
+  test.each([
+    ['salt', 2n ** 128n],
+    ['salt', ''],
+    ['salt', undefined],
+    ['jwtRandomness', '1.5'],
+    ['jwtRandomness', -1n],
+    ['extendedEphemeralPublicKey', 'AA_-'],
+    ['extendedEphemeralPublicKey', 2n ** 272n],
+    ['salt', '0x10'],
+    ['salt', 'AAAAAAAAAAAAAAAAAAAF'],
+    ['maxEpoch', 1.5],
+    ['maxEpoch', 'x'],
+  ])('does not ask with %s %o', async (name, value) => {
+    const { url, seen } = await service(PROOF);
+    const asked = getProof(url, { ...REQUEST, [name]: value });
+    await expect(asked).rejects.toMatchObject({
+      code: 'ZKLOGIN_OPTION',
+      message: expect.stringContaining(name),
+    });
+    expect(seen).toEqual([]);
+  });
+
+  const { proofPoints, issBase64Details } = PROOF;
+  test.each([
+    ['nothing', {}],
+    ['two coordinates', { ...PROOF, proofPoints: { ...proofPoints, a: proofPoints.a.slice(1) } }],
+    ['numbers for texts', { ...PROOF, proofPoints: { ...proofPoints, a: [1, 2, 3] } }],
+    ['hex', { ...PROOF, proofPoints: { ...proofPoints, c: ['0x1', '2', '3'] } }],
+    [
+      'a coordinate beyond the field',
+      { ...PROOF, proofPoints: { ...proofPoints, c: ['9'.repeat(77), '2', '1'] } },
+    ],
+    ['a flat b', { ...PROOF, proofPoints: { ...proofPoints, b: ['1', '2', '3'] } }],
+    ['an index of 3', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: 3 } }],
+    ['an index as text', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: '1' } }],
+    ['an issuer that is no base64', { ...PROOF, issBase64Details: { ...issBase64Details, value: '"' } }],
+    ['no header', { ...PROOF, headerBase64: undefined }],
+    ['a header that is too long', { ...PROOF, headerBase64: 'A'.repeat(249) }],
+  ])('refuses an answer with %s', async (_what, answer) => {
+    const { url } = await service(answer);
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
+  });
+});
+
+describe('a service that', () => {
+  test('is too busy or breaks the connection is asked again, three times in all', async () => {
+    const { url, seen } = await service(status(503), reset, PROOF);
+    expect(await getProof(url, REQUEST)).toEqual(PROOF);
+    expect(seen).toHaveLength(3);
+    const busy = await service(status(503, { error: 'Server at capacity', code: 'PROVER_BUSY' }));
+    await expect(getProof(busy.url, REQUEST)).rejects.toMatchObject({
+      code: 'ZKLOGIN_REFUSED',
+      status: 503,
+      serverCode: 'PROVER_BUSY',
+    });
+    expect(busy.seen).toHaveLength(3);
+  });
+
+  test.each([400, 401, 403, 422, 429, 500, 504])('answers %i is not asked again', async (code) => {
+    const { url, seen } = await service(status(code, { error: 'no', code: 'SALT_TOKEN_EXPIRED' }));
+    const refused = { code: 'ZKLOGIN_REFUSED', status: code, serverCode: 'SALT_TOKEN_EXPIRED' };
+    await expect(getSalt(url, TOKEN)).rejects.toMatchObject(refused);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('is too slow is not asked again: it may be at work still', async () => {
+    const { url, seen } = await service(hang);
+    await expect(getProof(url, REQUEST, { timeoutMs: 200 })).rejects.toMatchObject({
+      code: 'ZKLOGIN_TIMEOUT',
+      message: 'the proving service did not answer within 200 ms',
+    });
+    expect(seen).toHaveLength(1);
+  });
+
+  test('begins and never ends is given up', async () => {
+    const { url } = await service((response: ServerResponse) => response.write('{"salt":'));
+    await expect(getSalt(url, TOKEN, { timeoutMs: 200 })).rejects.toMatchObject({ code: 'ZKLOGIN_TIMEOUT' });
+  });
+
+  test('answers without end is cut off', async () => {
+    const { url } = await service((response: ServerResponse) => response.end(' '.repeat(70_000)));
+    await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
+  });
+
+  test('points elsewhere is not followed: the token goes nowhere else', async () => {
+    const other = await service({ salt: SALT });
+    const { url } = await service((response: ServerResponse) =>
+      response.writeHead(307, { location: `${other.url}/get_salt` }).end(),
+    );
+    await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
+    expect(other.seen).toEqual([]);
+  });
+
+  test('fails is told of without token, salt or credentials', async () => {
+    const urls = await Promise.all([service(status(500, { error: TOKEN })), service(reset), service(hang)]);
+    for (const { url } of urls) {
+      const options = { headers: { authorization: 'Bearer operator' }, timeoutMs: 200 };
+      const error = await getProof(url, REQUEST, options).catch((error) => error);
+      const shown = inspect(error, { depth: 9, showHidden: true });
+      for (const secret of [TOKEN, SALT, 'operator']) expect(shown).not.toContain(secret);
+    }
+  });
+});
+
+describe('discoverProvider', () => {
+  const document = (issuer: string) => ({
+    issuer,
+    authorization_endpoint: 'https://op.example/auth',
+    token_endpoint: 'https://op.example/token',
+    jwks_uri: 'https://op.example/jwks',
+    response_types_supported: ['code', 'id_token', 'code id_token'],
+    id_token_signing_alg_values_supported: ['RS256'],
+  });
+
+  async function discover(change: Record<string, unknown> = {}, options = {}) {
+    let issuer = '';
+    const { url, seen } = await service((response: ServerResponse) =>
+      response.end(JSON.stringify({ ...document(issuer), ...change })),
+    );
+    issuer = `${url}/tenant`;
+    return { provider: await discoverProvider(issuer, { name: 'Own', ...options }), issuer, seen };
+  }
+
+  test('makes a provider of the document', async () => {
+    const { provider, issuer, seen } = await discover();
+    expect(seen[0]?.url).toBe('/tenant/.well-known/openid-configuration');
+    expect(provider).toEqual({
+      name: 'Own',
+      authorizationUrl: 'https://op.example/auth',
+      responseType: 'id_token',
+      scope: 'openid',
+      extraParameters: {},
+      authFlowOnly: true,
+      token: null,
+      jwksUrl: 'https://op.example/jwks',
+      issuer,
+      networks: [],
+    });
+  });
+
+  test('exchanges a code where the provider gives no token at once', async () => {
+    const { provider } = await discover(
+      { response_types_supported: ['code'] },
+      { tokenVariant: 'client_secret' },
+    );
+    expect(provider).toMatchObject({
+      responseType: 'code',
+      authFlowOnly: false,
+      token: { url: 'https://op.example/token', variant: 'client_secret' },
+    });
+  });
+
+  test.each([
+    [{ issuer: 'https://evil.example' }, {}, /another issuer/],
+    [{ issuer: undefined }, {}, /another issuer/],
+    [{ authorization_endpoint: 'http://op.example/auth' }, {}, /authorization_endpoint must be an https URL/],
+    [{ jwks_uri: undefined }, {}, /jwks_uri must be/],
+    [{ authorization_endpoint: 'javascript:alert(1)' }, {}, /must be an https URL/],
+    [{ id_token_signing_alg_values_supported: ['ES256'] }, {}, /RS256/],
+    [{ response_types_supported: ['code'] }, { responseType: 'id_token' }, /does not support/],
+  ])('refuses %o with %o', async (change, options, message) => {
+    await expect(discover(change, options)).rejects.toThrow(message);
+  });
+
+  test('asks nobody in clear but this machine', async () => {
+    await expect(discoverProvider('http://op.example', { name: 'Own' })).rejects.toThrow(/https/);
+  });
+});

@@ -1,0 +1,72 @@
+/** Tokens and logins for tests: tokens with a signature of nobody, since wallets leave that check to the salt service and the proof. */
+import { readFileSync } from 'node:fs';
+import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import {
+  type BeginOptions,
+  beginLogin,
+  memorySession,
+  PROVIDERS,
+  type SessionStore,
+} from '../../src/zklogin/index.ts';
+
+export const vector = (name: string) =>
+  JSON.parse(readFileSync(new URL(`../vectors/zklogin-${name}.json`, import.meta.url), 'utf8'));
+
+export const CLIENT_ID = '25769832374-famecqrhe2gkebt5fvqms2263046lj96.apps.googleusercontent.com';
+export const REDIRECT_URI = 'https://wallet.example/back';
+export const SUBJECT = '106294049240999307923';
+export const NOW = 1_700_000_000_000;
+
+export const base64url = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+
+/** A JWT of these claims, in this order; a header or payload as text is taken as it is. */
+export function jwtOf(payload: unknown, header: unknown = { alg: 'RS256', kid: 'k', typ: 'JWT' }): string {
+  return `${base64url(header)}.${base64url(payload)}.c2lnbmF0dXJl`;
+}
+
+export interface Begun {
+  readonly storage: SessionStore;
+  readonly url: URL;
+  readonly state: string;
+  readonly nonce: string;
+  /** The claims of a good token. */
+  readonly claims: Record<string, unknown>;
+  /** The URL that the user comes back to. */
+  back(parameters: Record<string, string>, separator?: '#' | '?'): string;
+}
+
+export function begin(options: Partial<BeginOptions> = {}): Begun {
+  const storage = memorySession();
+  const all = {
+    provider: PROVIDERS.google,
+    clientId: CLIENT_ID,
+    redirectUri: REDIRECT_URI,
+    currentEpoch: 100,
+  };
+  const url = new URL(beginLogin({ ...all, storage, ...options }));
+  const state = url.searchParams.get('state') ?? '';
+  const nonce = url.searchParams.get('nonce') ?? '';
+  const iat = NOW / 1000;
+  const claims = {
+    iss: 'https://accounts.google.com',
+    aud: CLIENT_ID,
+    sub: SUBJECT,
+    nonce,
+    iat,
+    exp: iat + 3600,
+  };
+  const back = (parameters: Record<string, string>, separator = '#') =>
+    `${all.redirectUri}${separator}${new URLSearchParams({ state, ...parameters })}`;
+  return { storage, url, state, nonce, claims, back };
+}
+
+/** What is kept for the login or the session. */
+export function kept(storage: SessionStore, what: 'login' | 'session' = 'login') {
+  return JSON.parse(storage.get(`sui-enclave/zklogin/${what}`) ?? 'null');
+}
+
+export function publicKeyOf(secretKey: string) {
+  return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey).getPublicKey();
+}
