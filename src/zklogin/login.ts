@@ -27,21 +27,21 @@ export interface OpenOptions {
 
 /** A login whose token is there and checked; salt and proof are what it needs next. */
 export class Login {
+  readonly maxEpoch: number;
   readonly #store: SessionStore;
+  readonly #nonce: string;
 
   /** @throws NoLoginError, StorageError */
   constructor(store: SessionStore) {
+    const { maxEpoch, nonce } = loadComplete(store);
+    this.maxEpoch = maxEpoch;
+    this.#nonce = nonce;
     this.#store = store;
-    this.#load();
   }
 
   /** For the salt service. */
   get token(): string {
     return this.#load().jwt;
-  }
-
-  get maxEpoch(): number {
-    return this.#load().maxEpoch;
   }
 
   get claims(): LoginClaims {
@@ -102,11 +102,18 @@ export class Login {
     return { maxEpoch: this.maxEpoch };
   }
 
+  /** What is kept now may be another login. */
   #load(): CompleteLogin {
-    const login = loadLogin(this.#store);
-    if (login.stage !== 'complete') throw new NoLoginError('the login is not complete: call completeLogin');
+    const login = loadComplete(this.#store);
+    if (login.nonce !== this.#nonce) throw new NoLoginError('another login was begun since');
     return login;
   }
+}
+
+function loadComplete(store: SessionStore): CompleteLogin {
+  const login = loadLogin(store);
+  if (login.stage !== 'complete') throw new NoLoginError('the login is not complete: call completeLogin');
+  return login;
 }
 
 /** The login that completeLogin finished before the page was loaded again. @throws NoLoginError, StorageError */

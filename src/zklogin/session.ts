@@ -3,7 +3,7 @@ import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactio
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { failureOf, suiErrorOf } from '../sui/failures.ts';
 import { epochNumber } from './begin.ts';
-import { InvalidOptionError, SenderError, SessionExpiredError } from './errors.ts';
+import { InvalidOptionError, NoSessionError, SenderError, SessionExpiredError } from './errors.ts';
 import { signerOf } from './signer.ts';
 import { loadSession, type OpenSession, removeSession, type SessionStore, sessionStore } from './storage.ts';
 
@@ -27,6 +27,8 @@ export function epochOf(client: ClientWithCoreApi): EpochSource {
  * neither itself: each call takes them from the session's storage.
  */
 export class ZkLoginSession {
+  readonly address: string;
+  readonly maxEpoch: number;
   readonly #store: SessionStore;
   readonly #currentEpoch: EpochSource;
 
@@ -37,22 +39,16 @@ export class ZkLoginSession {
         'currentEpoch must be a function that tells the current epoch: see epochOf',
       );
     }
-    loadSession(store);
+    const { address, maxEpoch } = loadSession(store);
+    this.address = address;
+    this.maxEpoch = maxEpoch;
     this.#store = store;
     this.#currentEpoch = currentEpoch;
   }
 
-  get address(): string {
-    return loadSession(this.#store).address;
-  }
-
-  get maxEpoch(): number {
-    return loadSession(this.#store).maxEpoch;
-  }
-
   /** @throws NoSessionError when the key pair is not there any more */
   async state(): Promise<SessionState> {
-    const { maxEpoch } = loadSession(this.#store);
+    const { maxEpoch } = this.#load();
     return (await this.#epoch()) > maxEpoch ? 'expired' : 'usable';
   }
 
@@ -99,12 +95,18 @@ export class ZkLoginSession {
   }
 
   toJSON(): object {
-    const { address, maxEpoch } = loadSession(this.#store);
-    return { address, maxEpoch };
+    return { address: this.address, maxEpoch: this.maxEpoch };
+  }
+
+  /** What is kept now may be of another login, which this object must not sign for. */
+  #load(): OpenSession {
+    const session = loadSession(this.#store);
+    if (session.address !== this.address || session.maxEpoch !== this.maxEpoch) throw new NoSessionError();
+    return session;
   }
 
   async #usable(): Promise<OpenSession> {
-    const session = loadSession(this.#store);
+    const session = this.#load();
     const epoch = await this.#epoch();
     if (epoch > session.maxEpoch) throw new SessionExpiredError(epoch, session.maxEpoch);
     return session;

@@ -304,6 +304,15 @@ describe('a login that is complete', () => {
     expect(resumeLogin({ storage: begun.storage }).token).toBe(jwt);
   });
 
+  test('is over when another is begun', async () => {
+    const begun = begin();
+    const login = await complete(begun);
+    const again = begin({ storage: begun.storage });
+    expect(() => login.token).toThrow(failure('ZKLOGIN_NO_LOGIN'));
+    await complete({ ...again, storage: begun.storage });
+    expect(() => login.token).toThrow(/another login was begun since/);
+  });
+
   test('is not there before, and not after what else was kept', () => {
     const { storage } = begin();
     expect(() => resumeLogin({ storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));

@@ -203,6 +203,16 @@ describe('a session', () => {
     expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(expect.objectContaining(gone));
   });
 
+  test('does not sign with the key of a login that took its place', async () => {
+    const { storage, session } = open();
+    const other = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
+    storage.set('sui-enclave/zklogin/session', JSON.stringify(other));
+    await expect(session.signTransaction(await transaction())).rejects.toMatchObject({
+      code: 'ZKLOGIN_NO_SESSION',
+    });
+    expect(JSON.stringify(session)).toContain(address);
+  });
+
   test('shows neither key nor proof', async () => {
     const { storage, session } = open();
     const { secretKey, inputs } = kept(storage, 'session');

@@ -45,7 +45,7 @@ export function create({ env, log, origin }: AppContext): Application {
       const parsed = parseSeeds(SALT_SEED);
       requireSeeds(parsed, clients, fingerprints);
       seeds = parsed;
-      log.info({ seed_fingerprints: seeds.map(fingerprint) }, 'the seed is the configured one');
+      log.info({ seed_fingerprints: seeds.map(fingerprint) }, 'the seed has arrived');
     },
     endpoints: [
       endpoint({

@@ -1,0 +1,130 @@
+/** What the page talks to, all on loopback: a certified OpenID provider, the salt service, and a stand-in of the prover. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { exportJWK, generateKeyPair } from 'jose';
+import { type Configuration, Provider } from 'oidc-provider';
+import { rolldown } from 'rolldown';
+import type { DiscoveryOptions } from '../../../src/zklogin/index.ts';
+import { vector } from '../support.ts';
+
+/** What the page is told. */
+export interface Settings {
+  readonly issuer: string;
+  readonly saltUrl: string;
+  readonly proverUrl: string;
+  readonly redirectUri: string;
+  /** A button of the page, and how it logs in. */
+  readonly clients: Readonly<Record<string, { clientId: string; options: Partial<DiscoveryOptions> }>>;
+  /** The body of a form_post. */
+  readonly posted: string | null;
+}
+
+export const CLIENTS = {
+  implicit: { clientId: 'wallet-implicit', options: { responseType: 'id_token' } },
+  code: { clientId: 'wallet-code', options: { responseType: 'code' } },
+  form_post: {
+    clientId: 'wallet-form-post',
+    options: { responseType: 'code id_token', extraParameters: { response_mode: 'form_post' } },
+  },
+} as const;
+
+export async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** `oidc-provider` with its own pages for login and consent; any name is a user. */
+export async function startProvider(redirectUri: string): Promise<{ server: Server; issuer: string }> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  const server = createServer((request, response) => handle?.(request, response));
+  const issuer = await listen(server);
+  const common = {
+    redirect_uris: [redirectUri],
+    application_type: 'native',
+    token_endpoint_auth_method: 'none',
+  } as const;
+  const configuration: Configuration = {
+    clients: [
+      {
+        ...common,
+        client_id: CLIENTS.implicit.clientId,
+        response_types: ['id_token'],
+        grant_types: ['implicit'],
+      },
+      {
+        ...common,
+        client_id: CLIENTS.code.clientId,
+        response_types: ['code'],
+        grant_types: ['authorization_code'],
+      },
+      {
+        ...common,
+        client_id: CLIENTS.form_post.clientId,
+        response_types: ['code id_token'],
+        grant_types: ['implicit', 'authorization_code'],
+      },
+    ],
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'walk', use: 'sig', alg: 'RS256' }] },
+    responseTypes: ['id_token', 'code', 'code id_token'],
+    findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
+    // The providers that Sui knows take a code without a challenge.
+    pkce: { required: () => false },
+    clientBasedCORS: () => true,
+    cookies: { keys: ['of this test'] },
+    features: { devInteractions: { enabled: true } },
+  };
+  handle = new Provider(issuer, configuration).callback();
+  return { server, issuer };
+}
+
+/** Answers in the prover's shape: the points are of another statement, so that no validator would take them. */
+export function createProverStandIn(): Server {
+  const [{ partialInputs }] = vector('proofs');
+  return createServer(async (request, response) => {
+    response
+      .setHeader('access-control-allow-origin', '*')
+      .setHeader('access-control-allow-headers', 'content-type');
+    if (request.method === 'OPTIONS') return void response.end();
+    const { jwt } = JSON.parse(await text(request));
+    const [headerBase64 = '', payload = ''] = String(jwt).split('.');
+    const json = Buffer.from(payload, 'base64url').toString();
+    const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(json) ?? [];
+    const [start, end] = [8 * json.indexOf(claim), 8 * (json.indexOf(claim) + claim.length)];
+    const from = Math.floor(start / 6);
+    const value = payload.slice(from, Math.floor((end - 1) / 6) + 1);
+    const issBase64Details = { value, indexMod4: from % 4 };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ ...partialInputs, headerBase64, issBase64Details }));
+  });
+}
+
+/** Serves the page, and takes form_posts for it as the server behind a wallet would. */
+export async function createPageServer(settings: () => Omit<Settings, 'posted'>): Promise<Server> {
+  const bundle = await rolldown({
+    input: new URL('./page.ts', import.meta.url).pathname,
+    platform: 'browser',
+    logLevel: 'silent',
+  });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await bundle.close();
+  const names = ['address', 'subject', 'salt', 'signature', 'error', 'ready'];
+  const buttons = [...Object.keys(CLIENTS), 'prove'];
+  return createServer(async (request, response) => {
+    if (request.url === '/page.js') {
+      return void response.setHeader('content-type', 'text/javascript').end(output[0].code);
+    }
+    const posted = request.method === 'POST' ? await text(request) : null;
+    const json = JSON.stringify({ ...settings(), posted }).replaceAll('<', '\\u003c');
+    response.setHeader('content-type', 'text/html').end(
+      `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
+      <script type="application/json" id="settings">${json}</script>
+      ${buttons.map((name) => `<button id="${name}">${name}</button>`).join('')}
+      ${names.map((name) => `<output id="${name}"></output>`).join('')}
+      <script type="module" src="/page.js"></script>`,
+    );
+  });
+}
