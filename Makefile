@@ -85,6 +85,14 @@ test-image: install
 boot-test: image test-image
 	CACHE=$(CACHE) vitest run --config test/boot/vitest.config.ts
 
+# On the parent instance: runs out/nitro.eif; in debug mode with its console, and then it proves nothing.
+.PHONY: run run-debug
+run: install
+	@node scripts/run_enclave.ts
+
+run-debug: install
+	@node scripts/run_enclave.ts --debug
+
 # The present versions of Debian's packages; needs a Debian machine. The registers change with them.
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)

@@ -1,0 +1,38 @@
+/**
+ * On the parent: `node scripts/doctor.ts [--eif out/nitro.eif] [--cpus 2] [--port 3000]` tells what may keep an
+ * enclave from running; `node scripts/doctor.ts E36` explains a code of nitro-cli. Exit code 1 where something
+ * is wrong.
+ */
+import { parseArgs } from 'node:util';
+import { runCommand } from './image/command.ts';
+import { examine } from './parent/doctor.ts';
+import { Usage } from './parent/errors.ts';
+import { NITRO_CODES } from './parent/nitro_codes.ts';
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      eif: { type: 'string', default: 'out/nitro.eif' },
+      cpus: { type: 'string', default: '2' },
+      port: { type: 'string', default: '3000' },
+    },
+  });
+  if (positionals.length > 0) {
+    for (const code of positionals) {
+      const text = NITRO_CODES[code.toUpperCase()];
+      if (text === undefined) throw new Usage(`${code} is not a code that is known here`);
+      console.log(`${code.toUpperCase()}: ${text}`);
+    }
+    return;
+  }
+  const [cpus, port] = [Number(values.cpus), Number(values.port)];
+  if (!Number.isInteger(cpus) || cpus < 1 || !Number.isInteger(port) || port < 1 || port > 65535) {
+    throw new Usage('--cpus and --port must be whole numbers');
+  }
+  const findings = await examine({ eif: values.eif, cpus, port, root: '/' });
+  for (const { ok, text } of findings) console.log(`${ok ? 'ok ' : 'BAD'} ${text}`);
+  if (findings.some(({ ok }) => !ok)) process.exitCode = 1;
+}
+
+await runCommand(main);

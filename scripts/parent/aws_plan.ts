@@ -1,0 +1,227 @@
+/** What an instance for enclaves needs at AWS: each thing is looked for first, and made only where it is missing. */
+
+export interface AwsOptions {
+  readonly name: string;
+  readonly region: string;
+  readonly keyName: string;
+  readonly instanceType: string;
+  /** Addresses that may reach the server, in CIDR notation. */
+  readonly cidr: string;
+  /** A file with the secrets as one JSON object; without it there is no secret. */
+  readonly secretsFile: string | undefined;
+  /** A script that the instance runs at its first boot. */
+  readonly userData: string;
+}
+
+/** A `$NAME` in an argument stands for what an earlier step found or made. */
+export interface Step {
+  readonly what: string;
+  /** The variable that gets what was found, or what the last command of `make` printed. */
+  readonly sets?: string;
+  /** Prints what there is; fails, or prints nothing or `None`, where it is missing. */
+  readonly find: readonly string[];
+  readonly make: readonly (readonly string[])[];
+}
+
+const AMI = '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64';
+const ASSUME_ROLE = {
+  Version: '2012-10-17',
+  Statement: [{ Effect: 'Allow', Principal: { Service: 'ec2.amazonaws.com' }, Action: 'sts:AssumeRole' }],
+};
+
+export function planInstance(options: AwsOptions): Step[] {
+  const { name, region, keyName, instanceType, cidr, secretsFile, userData } = options;
+  const text = (query: string) => ['--query', query, '--output', 'text'];
+  const aws = (...args: string[]) => ['aws', '--region', region, ...args];
+  const filter = (key: string, value: string) => `Name=${key},Values=${value}`;
+  const secret: Step[] = secretsFile
+    ? [
+        {
+          what: 'the secret',
+          sets: 'SECRET_ARN',
+          find: aws('secretsmanager', 'describe-secret', '--secret-id', name, ...text('ARN')),
+          make: [
+            aws(
+              'secretsmanager',
+              'create-secret',
+              '--name',
+              name,
+              '--secret-string',
+              `file://${secretsFile}`,
+              ...text('ARN'),
+            ),
+          ],
+        },
+        {
+          what: "the role's right to read the secret",
+          find: aws(
+            'iam',
+            'get-role-policy',
+            '--role-name',
+            name,
+            '--policy-name',
+            'read-secret',
+            ...text('PolicyName'),
+          ),
+          make: [
+            aws(
+              'iam',
+              'put-role-policy',
+              '--role-name',
+              name,
+              '--policy-name',
+              'read-secret',
+              '--policy-document',
+              JSON.stringify({
+                Version: '2012-10-17',
+                Statement: [
+                  { Effect: 'Allow', Action: 'secretsmanager:GetSecretValue', Resource: '$SECRET_ARN' },
+                ],
+              }),
+            ),
+          ],
+        },
+      ]
+    : [];
+  return [
+    {
+      what: 'the security group',
+      sets: 'SECURITY_GROUP',
+      find: aws(
+        'ec2',
+        'describe-security-groups',
+        '--filters',
+        filter('group-name', name),
+        ...text('SecurityGroups[0].GroupId'),
+      ),
+      make: [
+        aws(
+          'ec2',
+          'create-security-group',
+          '--group-name',
+          name,
+          '--description',
+          'sui-enclave',
+          ...text('GroupId'),
+        ),
+      ],
+    },
+    {
+      what: `the way in on port 3000 from ${cidr}`,
+      find: aws(
+        'ec2',
+        'describe-security-group-rules',
+        '--filters',
+        filter('group-id', '$SECURITY_GROUP'),
+        ...text(`SecurityGroupRules[?FromPort==\`3000\` && CidrIpv4=='${cidr}'].SecurityGroupRuleId`),
+      ),
+      make: [
+        aws(
+          'ec2',
+          'authorize-security-group-ingress',
+          '--group-id',
+          '$SECURITY_GROUP',
+          '--protocol',
+          'tcp',
+          '--port',
+          '3000',
+          '--cidr',
+          cidr,
+        ),
+      ],
+    },
+    {
+      what: 'the role',
+      find: aws('iam', 'get-role', '--role-name', name, ...text('Role.RoleName')),
+      make: [
+        aws(
+          'iam',
+          'create-role',
+          '--role-name',
+          name,
+          '--assume-role-policy-document',
+          JSON.stringify(ASSUME_ROLE),
+        ),
+      ],
+    },
+    ...secret,
+    {
+      what: 'the instance profile',
+      find: aws(
+        'iam',
+        'get-instance-profile',
+        '--instance-profile-name',
+        name,
+        ...text('InstanceProfile.Roles[0].RoleName'),
+      ),
+      make: [
+        aws('iam', 'create-instance-profile', '--instance-profile-name', name),
+        aws('iam', 'add-role-to-instance-profile', '--instance-profile-name', name, '--role-name', name),
+      ],
+    },
+    {
+      what: 'the system image of Amazon Linux',
+      sets: 'AMI',
+      find: aws('ssm', 'get-parameter', '--name', AMI, ...text('Parameter.Value')),
+      make: [],
+    },
+    {
+      what: 'the instance',
+      sets: 'INSTANCE',
+      find: aws(
+        'ec2',
+        'describe-instances',
+        '--filters',
+        filter('tag:Name', name),
+        filter('instance-state-name', 'pending,running,stopping,stopped'),
+        ...text('Reservations[0].Instances[0].InstanceId'),
+      ),
+      make: [
+        aws(
+          ...[
+            'ec2',
+            'run-instances',
+            '--image-id',
+            '$AMI',
+            '--instance-type',
+            instanceType,
+            '--key-name',
+            keyName,
+          ],
+          ...['--security-group-ids', '$SECURITY_GROUP', '--iam-instance-profile', `Name=${name}`],
+          ...['--enclave-options', 'Enabled=true', '--metadata-options', 'HttpTokens=required'],
+          ...['--user-data', `file://${userData}`],
+          ...['--tag-specifications', `ResourceType=instance,Tags=[{Key=Name,Value=${name}}]`],
+          ...text('Instances[0].InstanceId'),
+        ),
+      ],
+    },
+  ];
+}
+
+/** The plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
+export function formatPlan(steps: readonly Step[]): string {
+  const blocks = steps.map(({ what, sets = 'FOUND', find, make }) => {
+    const found = `${sets}=$(${quote(find)})`;
+    if (make.length === 0) return `# ${what}\n${found}\n`;
+    const made = make.map((command, at) => {
+      const isLast = at === make.length - 1;
+      return isLast && sets !== 'FOUND' ? `  ${sets}=$(${quote(command)})` : `  ${quote(command)}`;
+    });
+    return `# ${what}\nif ! ${found} || [ "$${sets}" = None ] || [ -z "$${sets}" ]; then\n${made.join('\n')}\nfi\n`;
+  });
+  return `set -eu\n${blocks.join('')}`;
+}
+
+function quote(command: readonly string[]): string {
+  return command.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoteArgument(arg))).join(' ');
+}
+
+function quoteArgument(arg: string): string {
+  const quoted = arg
+    .split(/(\$[A-Z_]+)/)
+    .map((part) =>
+      /^\$[A-Z_]+$/.test(part) ? `"${part}"` : part === '' ? '' : `'${part.replaceAll("'", `'\\''`)}'`,
+    );
+  return quoted.join('');
+}

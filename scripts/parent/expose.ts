@@ -1,0 +1,128 @@
+/** What an enclave needs of its parent: ways out for its endpoints, a way in, its reports, its secrets. */
+import { join } from 'node:path';
+import type { Manifest } from '../../src/app.ts';
+import { type Forward, forwardsOf } from '../image/settings.ts';
+import { ProgramFailed, SecretsRefused } from './errors.ts';
+import { find, run } from './programs.ts';
+import type { Service } from './services.ts';
+
+const SERVER_PORT = 3000;
+const SECRETS_PORT = 7777;
+const LOG_PORT = 7778;
+/** socat ends a half-closed connection after half a second unless told: an answer may take longer. */
+const HALF_CLOSED_SECONDS = '600';
+const BACKLOG = 'backlog=128';
+const READY_MS = 60_000;
+
+/** @param listen the parent's address and port that lead to the server */
+export function servicesOf(
+  cid: number,
+  manifest: Manifest,
+  listen: { address: string; port: number },
+  dir: string,
+): Service[] {
+  const socat = ['socat', '-t', HALF_CLOSED_SECONDS] as const;
+  return [
+    ...forwardsOf(manifest).map((forward) => endpointService(forward, dir)),
+    {
+      name: 'reports',
+      command: [
+        'socat',
+        '-u',
+        `VSOCK-LISTEN:${LOG_PORT},reuseaddr,fork,${BACKLOG}`,
+        `OPEN:${join(dir, 'reports.jsonl')},creat,append`,
+      ],
+    },
+    {
+      name: 'inbound',
+      command: [
+        ...socat,
+        `TCP-LISTEN:${listen.port},bind=${listen.address},reuseaddr,fork,${BACKLOG}`,
+        `VSOCK-CONNECT:${cid}:${SERVER_PORT}`,
+      ],
+    },
+  ];
+}
+
+/** AWS's own proxy where it is installed; it wants each host in a list. */
+function endpointService({ host, port }: Forward, dir: string): Service {
+  const name = `endpoint-${host}`;
+  if (find('vsock-proxy')) {
+    return { name, command: ['vsock-proxy', String(port), host, '443', '--config', proxyConfigPath(dir)] };
+  }
+  if (!find('socat')) throw new ProgramFailed('neither vsock-proxy nor socat is installed');
+  return {
+    name,
+    command: [
+      'socat',
+      '-t',
+      HALF_CLOSED_SECONDS,
+      `VSOCK-LISTEN:${port},reuseaddr,fork,${BACKLOG}`,
+      `TCP:${host}:443`,
+    ],
+  };
+}
+
+export function proxyConfigPath(dir: string): string {
+  return join(dir, 'vsock-proxy.yaml');
+}
+
+export function proxyConfig({ endpoints }: Manifest): string {
+  return `allowlist:\n${endpoints.map((host) => `- {address: ${host}, port: 443}\n`).join('')}`;
+}
+
+/** @throws SecretsRefused that names what is missing or not declared, never a value */
+export function checkSecrets(text: string, { secrets }: Manifest): string {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes what it read.
+    throw new SecretsRefused('the secrets are not JSON');
+  }
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+    throw new SecretsRefused('the secrets are not a JSON object');
+  }
+  const given = Object.entries(data);
+  const missing = secrets.filter(
+    (name) => !given.some(([each, value]) => each === name && typeof value === 'string' && value !== ''),
+  );
+  const unknown = given.map(([name]) => name).filter((name) => !secrets.includes(name));
+  if (missing.length > 0 || unknown.length > 0) {
+    throw new SecretsRefused(
+      [
+        ...(missing.length > 0 ? [`missing: ${missing.join(', ')}`] : []),
+        ...(unknown.length > 0 ? [`not named in app.yaml: ${unknown.length}`] : []),
+      ].join('; '),
+    );
+  }
+  return JSON.stringify(data);
+}
+
+/** @throws SecretsRefused when the enclave does not take them */
+export function handOver(cid: number, secrets: string): void {
+  const { stdout, status } = run('socat', ['-t', '20', '-', `VSOCK-CONNECT:${cid}:${SECRETS_PORT}`], secrets);
+  const verdict = stdout.trim();
+  if (verdict === 'accepted') return;
+  throw new SecretsRefused(
+    status === 0 && verdict !== ''
+      ? `the enclave did not take the secrets: ${verdict}`
+      : 'the enclave does not listen for secrets: it is still booting, or has had its own already',
+  );
+}
+
+/** Whether the server has its secrets, once it answers. @throws ProgramFailed when it does not answer in time */
+export async function isReady(port: number, waitMs = READY_MS): Promise<boolean> {
+  const until = performance.now() + waitMs;
+  for (;;) {
+    try {
+      const response = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(5000) });
+      if (response.status === 200 || response.status === 503) return response.status === 200;
+    } catch {
+      // Not yet.
+    }
+    if (performance.now() > until)
+      throw new ProgramFailed(`the server does not answer on port ${port} of the parent`);
+    await new Promise((done) => setTimeout(done, 500));
+  }
+}

@@ -1,0 +1,61 @@
+/** nitro-cli, as far as it is needed. */
+import * as v from 'valibot';
+import { NitroFailed } from './errors.ts';
+import { explain } from './nitro_codes.ts';
+import { run } from './programs.ts';
+
+const Enclave = v.object({
+  EnclaveName: v.optional(v.string()),
+  EnclaveID: v.pipe(v.string(), v.regex(/^[\w-]{1,128}$/)),
+  EnclaveCID: v.pipe(v.number(), v.safeInteger(), v.minValue(4)),
+  Flags: v.optional(v.string()),
+  Measurements: v.optional(v.looseObject({ PCR0: v.optional(v.string()) })),
+});
+export type Enclave = v.InferOutput<typeof Enclave>;
+
+/** @throws NitroFailed that explains nitro-cli's code */
+function nitro<Schema extends v.GenericSchema>(schema: Schema, ...args: string[]): v.InferOutput<Schema> {
+  const { status, stdout, stderr } = run('nitro-cli', args);
+  if (status !== 0) throw new NitroFailed(explain(stderr + stdout));
+  let data: unknown;
+  try {
+    data = JSON.parse(stdout);
+  } catch {
+    throw new NitroFailed(`nitro-cli ${args[0]} did not answer in JSON`);
+  }
+  const result = v.safeParse(schema, data);
+  if (!result.success) {
+    throw new NitroFailed(`nitro-cli ${args[0]} answered without a usable ${v.getDotPath(result.issues[0])}`);
+  }
+  return result.output;
+}
+
+/** The enclaves that run under a name; nitro-cli names them after their image where nothing else was given. */
+export function enclavesNamed(name: string): Enclave[] {
+  return nitro(v.array(Enclave), 'describe-enclaves').filter(({ EnclaveName }) => EnclaveName === name);
+}
+
+export function runEnclave(options: {
+  name: string;
+  eif: string;
+  cpus: number;
+  memoryMib: number;
+  debug: boolean;
+}): Enclave {
+  return nitro(
+    Enclave,
+    'run-enclave',
+    ...['--enclave-name', options.name, '--eif-path', options.eif],
+    ...['--cpu-count', String(options.cpus), '--memory', String(options.memoryMib)],
+    ...(options.debug ? ['--debug-mode'] : []),
+  );
+}
+
+export function terminateEnclave(id: string): void {
+  nitro(v.unknown(), 'terminate-enclave', '--enclave-id', id);
+}
+
+/** nitro-cli wants four times the image's size. */
+export function memoryFor(eifBytes: number): number {
+  return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
+}

@@ -1,0 +1,39 @@
+/** nitro-cli's error codes in words, with what to do. Its own text often names neither. */
+export const NITRO_CODES: Readonly<Record<string, string>> = {
+  E05: 'nitro-cli could not start its helper process: is the machine out of memory or processes?',
+  E07: 'A file could not be read: check the path of the image and who may read it.',
+  E11: "The socket of an enclave's helper process failed: run stop_enclave, then try again.",
+  E18: 'nitro-cli may not write its log or its sockets: add the user to the group ne (sudo usermod -aG ne $USER) and log in again.',
+  E19: 'A file could not be opened or written: check the path of the image, and the free space.',
+  E20: 'The number of CPUs is not possible: on machines with hyper-threading it must be even.',
+  E21: 'The CPUs are not in the pool: raise cpu_count in /etc/nitro_enclaves/allocator.yaml and restart nitro-enclaves-allocator.',
+  E22: 'There are too few CPUs in the pool: raise cpu_count in /etc/nitro_enclaves/allocator.yaml and restart nitro-enclaves-allocator, or stop another enclave.',
+  E26: 'Too little memory was asked for: an enclave needs at least four times the size of its image.',
+  E27: 'Too little memory is reserved: raise memory_mib in /etc/nitro_enclaves/allocator.yaml and restart nitro-enclaves-allocator, or stop another enclave.',
+  E28: 'The enclave has gone: it may have ended by itself. Run it with --debug to read its console.',
+  E29: 'The Nitro Enclaves driver refused: was the instance started with enclaves enabled (EnclaveOptions Enabled=true)?',
+  E30: 'The driver did not take the image: is it a whole file of this format?',
+  E31: 'The driver did not take the memory: hugepages are fragmented. Restart nitro-enclaves-allocator, or reboot.',
+  E32: 'The driver did not take a CPU: give both hyper-threads of a core, and leave the first core to the parent.',
+  E33: 'The enclave did not start: the instance may lack enclaves, or its memory be fragmented. Try again after a reboot.',
+  E35: 'The image could not be read: build it again, and compare its SHA-256 with out/measurements.json.',
+  E36: 'The enclave did not report in: it ended during its boot. Run it with --debug to read its console, and see the reports of its log port. An image larger than a quarter of the memory does this too.',
+  E37: 'Waiting for the enclave failed: it may have ended. Run it with --debug to read its console.',
+  E38: "The enclave's helper process did not carry the command out: see /var/log/nitro_enclaves.",
+  E39: "The enclave's helper process can't be reached: it ended with the enclave. Run it with --debug to read its console.",
+  E42: 'Memory for the enclave could not be mapped: are there enough free hugepages of one size?',
+  E44: "The console can't be connected to: it is there in debug mode only.",
+  E45: 'The console ended: so did the enclave.',
+  E51: 'NITRO_CLI_ARTIFACTS is not set: only building images by nitro-cli needs it, and this project does not.',
+  E56: 'An enclave of this name runs already: run stop_enclave first.',
+  E57: 'The user may not do this: add it to the group ne and log in again.',
+};
+
+/** What is to be told of nitro-cli's output, which may hold several codes: the first is the cause. */
+export function explain(output: string): string {
+  const codes = [...new Set(output.match(/\bE\d\d\b/g) ?? [])];
+  const known = codes.filter((code) => NITRO_CODES[code] !== undefined);
+  if (known.length === 0)
+    return `nitro-cli failed${codes.length > 0 ? ` (${codes.join(', ')})` : ''}: ${output.trim()}`;
+  return known.map((code) => `${code}: ${NITRO_CODES[code]}`).join('\n');
+}

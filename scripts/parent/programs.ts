@@ -1,0 +1,38 @@
+/** Runs the programs of the parent instance. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { ProgramFailed } from './errors.ts';
+
+export interface Outcome {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** @param input goes to its standard input, where no other process can read it. @throws ProgramFailed when it can't be started */
+export function run(program: string, args: readonly string[], input?: string): Outcome {
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    encoding: 'utf8',
+    input: input ?? '',
+    maxBuffer: 16 * 1024 ** 2,
+  });
+  if (error) {
+    throw new ProgramFailed(`${program} can't be started: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  return { status, stdout, stderr };
+}
+
+/** Where a program is on PATH. */
+export function find(program: string): string | undefined {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, program);
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined;
+}

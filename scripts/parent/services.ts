@@ -1,0 +1,108 @@
+/**
+ * Programs that are left running in the background, each with a record of its own, so that they can be started
+ * again and stopped without touching anything else.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { ProgramFailed } from './errors.ts';
+
+export interface Service {
+  /** Also the name of its record and its log. */
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+}
+
+interface Record {
+  readonly pid: number;
+  /** In ticks since the machine's boot: a process number may be used again, with its start it is unique. */
+  readonly startedAt: string;
+  readonly command: readonly string[];
+}
+
+const STOP_MS = 5000;
+
+/** Below `SUI_ENCLAVE_STATE`, else where programs keep their state. */
+export function stateFolder(env: NodeJS.ProcessEnv): string {
+  const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
+  const dir = env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave');
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return dir;
+}
+
+/** Starts a service that does not run as it should, and replaces one that runs with another command. */
+export async function ensureRunning(dir: string, { name, command }: Service): Promise<'started' | 'running'> {
+  const record = readRecord(dir, name);
+  if (record && isAlive(record)) {
+    if (JSON.stringify(record.command) === JSON.stringify(command)) return 'running';
+    await stop(record);
+  }
+  const log = openSync(join(dir, `${name}.log`), 'a', 0o600);
+  const [program, ...args] = command;
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', log, log] });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new ProgramFailed(`${program} can't be started: ${error.code}`)),
+    );
+  });
+  const pid = child.pid as number;
+  const startedAt = startOf(pid);
+  // A port that is taken shows at once.
+  await new Promise((done) => setTimeout(done, 300));
+  if (startedAt === undefined || startOf(pid) !== startedAt) {
+    throw new ProgramFailed(`${name} ended at once: see ${join(dir, `${name}.log`)}`);
+  }
+  writeFileSync(join(dir, `${name}.json`), JSON.stringify({ pid, startedAt, command }), { mode: 0o600 });
+  child.unref();
+  return 'started';
+}
+
+/** Ends every service that was started here, and nothing else. @returns their names */
+export async function stopServices(dir: string): Promise<string[]> {
+  const stopped: string[] = [];
+  for (const file of readdirSync(dir).filter((each) => each.endsWith('.json'))) {
+    const name = file.slice(0, -'.json'.length);
+    const record = readRecord(dir, name);
+    if (record && isAlive(record)) {
+      await stop(record);
+      stopped.push(name);
+    }
+    rmSync(join(dir, file));
+  }
+  return stopped.sort();
+}
+
+function readRecord(dir: string, name: string): Record | undefined {
+  try {
+    const record: Record = JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8'));
+    return Number.isInteger(record.pid) && record.pid > 1 ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive({ pid, startedAt }: Record): boolean {
+  return startOf(pid) === startedAt;
+}
+
+/** proc(5): field 22, counted after the name in parentheses, which may hold anything. Undefined for a process that has ended. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The whole group: socat has a process for each connection. */
+async function stop(record: Record): Promise<void> {
+  process.kill(-record.pid, 'SIGTERM');
+  for (let waited = 0; isAlive(record); waited += 50) {
+    if (waited >= STOP_MS) process.kill(-record.pid, 'SIGKILL');
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}

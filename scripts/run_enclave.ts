@@ -1,0 +1,63 @@
+/**
+ * On the parent: `node scripts/run_enclave.ts [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2]
+ * [--memory MIB]`.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { measureImage } from './eif/measure.ts';
+import { readEif } from './eif/read.ts';
+import { runCommand } from './image/command.ts';
+import { Usage, WrongState } from './parent/errors.ts';
+import { enclavesNamed, memoryFor, runEnclave, terminateEnclave } from './parent/nitro_cli.ts';
+
+function main(): void {
+  const { values } = parseArgs({
+    options: {
+      debug: { type: 'boolean', default: false },
+      eif: { type: 'string', default: 'out/nitro.eif' },
+      name: { type: 'string', default: 'sui-enclave' },
+      cpus: { type: 'string', default: '2' },
+      memory: { type: 'string' },
+    },
+  });
+  const { name, eif, debug } = values;
+  const bytes = readImage(eif);
+  const { pcr0 } = measureImage(readEif(bytes));
+  const needed = memoryFor(bytes.length);
+  const memoryMib = values.memory === undefined ? needed : whole('--memory', values.memory);
+  if (memoryMib < needed) throw new Usage(`--memory must be at least ${needed}: four times the image`);
+  if (enclavesNamed(name).length > 0) {
+    throw new WrongState(`an enclave named ${name} runs already: run stop_enclave first`);
+  }
+  const enclave = runEnclave({ name, eif, cpus: whole('--cpus', values.cpus), memoryMib, debug });
+  const measured = enclavesNamed(name)[0]?.Measurements?.PCR0;
+  if (!debug && measured !== undefined && measured !== pcr0) {
+    terminateEnclave(enclave.EnclaveID);
+    throw new WrongState(`the enclave was ended: its PCR0 is ${measured}, and the image's is ${pcr0}`);
+  }
+  console.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
+  if (debug) {
+    console.log(
+      'It runs in debug mode: its registers are zero, it proves nothing, and it must not be registered.',
+    );
+    spawnSync('nitro-cli', ['console', '--enclave-id', enclave.EnclaveID], { stdio: 'inherit' });
+  } else {
+    console.log(`PCR0 ${pcr0}\nNext: node scripts/expose_enclave.ts --secrets FILE`);
+  }
+}
+
+function readImage(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new Usage(`${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by make`);
+  }
+}
+
+function whole(option: string, text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new Usage(`${option} must be a whole number`);
+  return Number(text);
+}
+
+await runCommand(main);

@@ -1,0 +1,117 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { formatPcrs, measureImage } from '../../../scripts/eif/measure.ts';
+import { readEif } from '../../../scripts/eif/read.ts';
+import { examine } from '../../../scripts/parent/doctor.ts';
+import { freePort } from '../../enclave/init.ts';
+import { Parent } from './stand_ins.ts';
+
+const path = process.env['PATH'];
+let parent: Parent;
+let eif: string;
+
+function put(file: string, text: string): void {
+  mkdirSync(dirname(join(parent.dir, file)), { recursive: true });
+  writeFileSync(join(parent.dir, file), text);
+}
+
+beforeEach(() => {
+  parent = new Parent();
+  process.env['PATH'] = parent.path;
+  process.env['STAND_INS'] = parent.dir;
+  eif = parent.makeImage(200 * 1024 ** 2);
+  put('x.pcrs', formatPcrs(measureImage(readEif(readFileSync(eif)))));
+  put('dev/nitro_enclaves', '');
+  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 1024\ncpu_count: 2\n');
+  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '512\n');
+});
+afterEach(() => {
+  process.env['PATH'] = path;
+  delete process.env['STAND_INS'];
+});
+
+async function complaints(port?: number): Promise<string[]> {
+  const findings = await examine({ eif, cpus: 2, port: port ?? (await freePort()), root: parent.dir });
+  return findings.filter(({ ok, text }) => !ok && !text.includes('group ne')).map(({ text }) => text);
+}
+
+describe('the doctor', () => {
+  test('finds nothing wrong with a machine that is set up', async () => {
+    expect(await complaints()).toEqual([]);
+  });
+
+  test.each<[string, () => void, RegExp]>([
+    [
+      'too little memory reserved',
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 2\n'),
+      /reserves 512 MiB, and four times the image is 801: raise memory_mib/,
+    ],
+    [
+      'too few CPUs reserved',
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 1\n'),
+      /reserves 1 CPUs, and 2 are needed: raise cpu_count/,
+    ],
+    [
+      'too few hugepages',
+      () => put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '100\n'),
+      /200 MiB of hugepages are free, and 801 are needed/,
+    ],
+    [
+      'another image than its registers',
+      () =>
+        put(
+          'x.pcrs',
+          'ab'.repeat(48).concat(' PCR0\n', 'ab'.repeat(48), ' PCR1\n', 'ab'.repeat(48), ' PCR2\n'),
+        ),
+      /not the image of its .pcrs/,
+    ],
+    ['a damaged image', () => put('x.eif', 'eif'), /shorter than the header/],
+  ])('finds %s', async (_what, harm, message) => {
+    harm();
+    expect(await complaints()).toEqual([expect.stringMatching(message)]);
+  });
+
+  test('finds what is not there at all', async () => {
+    const bare = new Parent(['nitro-cli', 'socat', 'vsock-proxy']);
+    process.env['PATH'] = bare.path;
+    const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root: bare.dir });
+    const text = findings
+      .filter(({ ok }) => !ok)
+      .map((finding) => finding.text)
+      .join('\n');
+    expect(text).toMatch(/\/nowhere.eif can't be read: build it by make/);
+    expect(text).toMatch(/nitro-cli is not installed/);
+    expect(text).toMatch(/\/dev\/nitro_enclaves is missing/);
+    expect(text).toMatch(/allocator.yaml is missing/);
+    expect(text).toMatch(/the kernel has no hugepages/);
+  });
+
+  test('finds a port that is taken', async () => {
+    const port = await freePort();
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.close();
+    });
+    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is taken`)]);
+  });
+
+  test('explains a code of nitro-cli', () => {
+    expect(parent.run('doctor.ts', ['e36'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^E36: The enclave did not report in/),
+    });
+    expect(parent.run('doctor.ts', ['E99'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/E99 is not a code/),
+    });
+  });
+
+  test('ends with code 1 where something is wrong', () => {
+    const { status, stdout } = parent.run('doctor.ts', ['--eif', '/nowhere.eif']);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^BAD \/nowhere.eif/m);
+  });
+});

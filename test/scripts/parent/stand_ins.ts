@@ -1,0 +1,165 @@
+/**
+ * Stand-ins of the parent's programs on PATH: they record how they were called, and keep as much state as the
+ * real ones show. nitro-cli and aws can't be had here.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { writeEif } from '../../../scripts/eif/write.ts';
+
+const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
+
+const COMMON = `
+const fs = require('node:fs');
+const path = require('node:path');
+const dir = process.env.STAND_INS;
+const args = process.argv.slice(2);
+const name = path.basename(process.argv[1]);
+fs.appendFileSync(path.join(dir, 'calls'), JSON.stringify([name, ...args]) + '\\n');
+const file = (n) => path.join(dir, n);
+const read = (n, otherwise) => fs.existsSync(file(n)) ? JSON.parse(fs.readFileSync(file(n), 'utf8')) : otherwise;
+const write = (n, value) => fs.writeFileSync(file(n), JSON.stringify(value));
+const fail = (text) => { process.stderr.write(text); process.exit(1); };
+const after = (option) => args[args.indexOf(option) + 1];
+`;
+
+const PROGRAMS = {
+  'nitro-cli': `
+const enclaves = read('enclaves', []);
+if (process.env.NITRO_FAILS) fail(process.env.NITRO_FAILS);
+switch (args[0]) {
+  case 'describe-enclaves': console.log(JSON.stringify(enclaves)); break;
+  case 'run-enclave': {
+    const enclave = { EnclaveName: after('--enclave-name'), EnclaveID: 'i-1-enc' + (enclaves.length + 1), EnclaveCID: 16 + enclaves.length,
+      Flags: args.includes('--debug-mode') ? 'DEBUG_MODE' : 'NONE' };
+    if (process.env.NITRO_PCR0) enclave.Measurements = { PCR0: process.env.NITRO_PCR0 };
+    write('enclaves', [...enclaves, enclave]);
+    console.log(JSON.stringify(enclave));
+    break;
+  }
+  case 'terminate-enclave':
+    write('enclaves', enclaves.filter((each) => each.EnclaveID !== after('--enclave-id')));
+    console.log('{}');
+    break;
+  case 'console': console.log('the console'); break;
+  case '--version': console.log('Nitro CLI 1.4.2'); break;
+  default: fail('[ E14 ] no such command');
+}`,
+  socat: `
+if (args.includes('-') && args.some((arg) => arg.startsWith('VSOCK-CONNECT:'))) {
+  fs.writeFileSync(file('handed'), fs.readFileSync(0));
+  process.stdout.write(read('verdict', 'accepted\\n'));
+} else if (read('busy', '') && args.some((arg) => arg.includes(read('busy', '')))) fail('Address already in use');
+else setInterval(() => {}, 1000);`,
+  'vsock-proxy': 'setInterval(() => {}, 1000);',
+  aws: `
+const [service, action] = args.slice(args[0] === '--region' ? 2 : 0);
+if (read('denied', '') === action) fail('An error occurred (UnauthorizedOperation): not allowed');
+const made = read('made', {});
+// What a command makes, and the command that finds it.
+const makes = {
+  'create-security-group': ['describe-security-groups', 'sg-1'],
+  'authorize-security-group-ingress': ['describe-security-group-rules', 'sgr-1'],
+  'create-role': ['get-role', after('--role-name')],
+  'put-role-policy': ['get-role-policy', 'read-secret'],
+  'add-role-to-instance-profile': ['get-instance-profile', after('--role-name')],
+  'create-secret': ['describe-secret', 'arn:secret'],
+  'run-instances': ['describe-instances', 'i-1'],
+};
+if (makes[action]) {
+  const [finder, id] = makes[action];
+  write('made', { ...made, [finder]: id });
+  console.log(id);
+} else if (action === 'get-parameter') console.log('ami-1');
+else if (action === 'get-secret-value') console.log(read('secret', ''));
+else if (action === 'create-instance-profile') console.log('');
+else if (made[action]) console.log(made[action]);
+else if (service === 'iam') fail('An error occurred (NoSuchEntity)');
+else if (service === 'secretsmanager') fail('An error occurred (ResourceNotFoundException)');
+else console.log('None');`,
+};
+
+export class Parent {
+  readonly dir = mkdtempSync(join(tmpdir(), 'parent-'));
+  readonly #bin = join(this.dir, 'bin');
+
+  /** @param missing programs that this machine does not have */
+  constructor(missing: readonly (keyof typeof PROGRAMS)[] = []) {
+    mkdirSync(this.#bin);
+    for (const [name, source] of Object.entries(PROGRAMS)) {
+      if (missing.includes(name as keyof typeof PROGRAMS)) continue;
+      writeFileSync(join(this.#bin, name), `#!${process.execPath}\n${COMMON}${source}\n`);
+      chmodSync(join(this.#bin, name), 0o755);
+    }
+    onTestFinished(() => {
+      this.run('stop_enclave.ts');
+      rmSync(this.dir, { recursive: true });
+    });
+  }
+
+  get path(): string {
+    // The system's own programs, such as id, but none of those that are stood in for.
+    return `${this.#bin}:/usr/bin:/bin`;
+  }
+
+  get state(): string {
+    return join(this.dir, 'state');
+  }
+
+  /** Runs one of the parent's scripts. */
+  run(script: string, args: readonly string[] = [], env: Record<string, string> = {}, input = '') {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(SCRIPTS, script), ...args], {
+      cwd: this.dir,
+      encoding: 'utf8',
+      input,
+      env: { HOME: this.dir, PATH: this.path, STAND_INS: this.dir, SUI_ENCLAVE_STATE: this.state, ...env },
+    });
+    return { status, stdout, stderr };
+  }
+
+  /** How the programs were called so far, but for questions about what is there. */
+  calls(name?: string): string[] {
+    const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
+    return lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => (JSON.parse(line) as string[]).join(' '))
+      .filter((line) => name === undefined || line.startsWith(`${name} `));
+  }
+
+  set(file: string, value: unknown): void {
+    writeFileSync(join(this.dir, file), JSON.stringify(value));
+  }
+
+  read(file: string): string {
+    return readFileSync(join(this.dir, file), 'utf8');
+  }
+
+  /** An image of the given size or a little more. */
+  makeImage(bytes = 0): string {
+    const metadata = {
+      ImageName: 'n',
+      ImageVersion: '1',
+      BuildMetadata: {
+        BuildTime: 't',
+        BuildTool: 't',
+        BuildToolVersion: '1',
+        OperatingSystem: 'Linux',
+        KernelVersion: '6',
+      },
+      DockerInfo: null,
+      CustomMetadata: null,
+    };
+    const parts = {
+      kernel: Buffer.alloc(bytes + 1),
+      cmdline: 'a',
+      ramdisks: [Buffer.from('b'), Buffer.from('c')],
+    };
+    const path = join(this.dir, 'x.eif');
+    writeFileSync(path, writeEif(parts, metadata));
+    return path;
+  }
+}
