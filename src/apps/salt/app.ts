@@ -45,7 +45,14 @@ export function create({ env, log, origin }: AppContext): Application {
       const parsed = parseSeeds(SALT_SEED);
       requireSeeds(parsed, clients, fingerprints);
       seeds = parsed;
-      log.info({ seed_fingerprints: seeds.map(fingerprint) }, 'the seed has arrived');
+      // A client whose version is another than at the last start would lose its users' addresses: here it shows.
+      const shown = clients.map(({ issuer, clientId, seed }) => ({
+        issuer,
+        client_id: clientId,
+        version: seed,
+        fingerprint: fingerprint(parsed[seed - 1] as Buffer),
+      }));
+      log.info({ seed_fingerprints: seeds.map(fingerprint), clients: shown }, 'the seed has arrived');
     },
     endpoints: [
       endpoint({

@@ -127,4 +127,27 @@ describe('the service, when its issuer', () => {
     expect((await other.ask(await issuer.token())).status).toBe(200);
     expect((await other.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
   });
+
+  test('is asked twice at most for the keys of 10,000 tokens that name unknown ones', async () => {
+    const issuer = await Issuer.start();
+    const server = await startSalt(issuer);
+    const [, payload, signature] = (await issuer.token()).split('.');
+    const codes = new Set<string | undefined>();
+    let next = 0;
+    const started = performance.now();
+    const caller = async () => {
+      for (let i = next++; i < 10_000; i = next++) {
+        const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: `unknown-${i}` })).toString(
+          'base64url',
+        );
+        const { body } = await server.ask(`${header}.${payload}.${signature}`);
+        codes.add(body['code']);
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, caller));
+    expect(codes).toEqual(new Set(['SALT_TOKEN_KEY_UNKNOWN']));
+    // Once at first, and then once in 30 seconds.
+    expect(issuer.asked).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - started) / 30_000));
+    expect((await server.ask(await issuer.token())).status).toBe(200);
+  }, 60_000);
 });

@@ -75,6 +75,22 @@ test('the fingerprint of the seed is shown at the start; the seed is not', async
   expect(server.printed()).not.toContain(SEED);
 });
 
+test('which client has which version of the seed is shown at the start', async () => {
+  const clients = [
+    { issuer: GOOGLE, client_id: 'old', seed: 1 },
+    { issuer: GOOGLE, client_id: 'new', seed: 2 },
+  ];
+  const server = await startSalt(undefined, { seed: `${SEED}\n${OTHER_SEED}`, clients });
+  const [line = ''] = server
+    .printed()
+    .split('\n')
+    .filter((each) => each.includes('the seed has arrived'));
+  expect(JSON.parse(line).clients).toEqual([
+    { issuer: GOOGLE, client_id: 'old', version: 1, fingerprint: print(SEED) },
+    { issuer: GOOGLE, client_id: 'new', version: 2, fingerprint: print(OTHER_SEED) },
+  ]);
+});
+
 describe('npm start', () => {
   test('takes the seed by a hand-off: a wrong one never serves, and the right one may follow', async () => {
     const issuer = await Issuer.start();
