@@ -131,7 +131,7 @@ describe('npm start', () => {
     expect(await ask()).toBe('SECRETS_MISSING');
     pipe.write(`${JSON.stringify({ SALT_SEED: SEED })}\n`);
     await expect.poll(ask).toBe('SALT_ISSUER_NOT_ALLOWED');
-    expect(printed).toContain(print(SEED));
+    await expect.poll(() => printed).toContain(print(SEED));
     expect(printed).not.toContain(SEED);
     expect(printed).not.toContain(OTHER_SEED);
     child.kill('SIGTERM');
