@@ -77,7 +77,7 @@ verify-build: image
 	@node scripts/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
 # The same recipe with the boot test's own application: out/test.eif.
-test-image: install
+test-image: image
 	@node test/boot/probe.ts
 	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
 
