@@ -87,6 +87,8 @@ describe('an issuer that', () => {
       clock.now += 5000;
       await keys.with('key-1');
       expect(issuer.asked).toBe(2);
+    // It is well again: what it does not have is unknown, not an outage.
+    await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
     },
   );
 
