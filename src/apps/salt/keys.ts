@@ -59,7 +59,9 @@ export class IssuerKeys {
   async with(kid: string): Promise<GetKey> {
     const known = this.#known(kid, FRESH_MS);
     if (known) return known;
-    await this.#ask();
+    const asking = this.#ask();
+    // While the issuer fails, known keys don't wait for its next failure.
+    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await asking;
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;
     if (this.#failure) throw this.#failure;
