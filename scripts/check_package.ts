@@ -53,7 +53,7 @@ const steps: Record<string, () => Promise<string>> = {
       (path) => !/^(dist\/.*\.(js|d\.ts)|package\.json|README\.md|LICENSE)$/.test(path),
     );
     expectEqual(foreign, []);
-    for (const entry of ['attestation', 'client']) {
+    for (const entry of ['attestation', 'client', 'sui', 'zklogin']) {
       for (const kind of ['js', 'd.ts']) {
         if (!paths.includes(`dist/${entry}/index.${kind}`))
           throw new Error(`dist/${entry}/index.${kind} is missing`);
@@ -87,8 +87,9 @@ const steps: Record<string, () => Promise<string>> = {
       refused: 'CERTIFICATE_EXPIRED',
       client: 'function',
       sui: ['function', 'function'],
+      zklogin: ['function', 'function'],
     });
-    return 'from sui-enclave/attestation, sui-enclave/client and sui-enclave/sui';
+    return 'from sui-enclave/attestation, sui-enclave/client, sui-enclave/sui and sui-enclave/zklogin';
   },
 
   async 'TypeScript takes its types, and refuses what they forbid'() {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient } from 'sui-enclave/client';
 import { enclaveAddress, updateWeather } from 'sui-enclave/sui';
+import { beginLogin, completeLogin } from 'sui-enclave/zklogin';
 
 const [, , vector, pcrs] = process.argv;
 const bytes = Uint8Array.from(Buffer.from(readFileSync(vector, 'utf8').trim(), 'hex'));
