@@ -18,5 +18,6 @@ const findings = {
   refused,
   client: typeof EnclaveClient,
   sui: [typeof enclaveAddress, typeof updateWeather],
+  zklogin: [typeof beginLogin, typeof completeLogin],
 };
 process.stdout.write(JSON.stringify(findings));
