@@ -102,10 +102,15 @@ export const errorHandler: ErrorRequestHandler = (thrown, request, response, _ne
   // RFC 9110, section 15.5.2, demands a challenge; RFC 6750, section 3, has the one for tokens.
   if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
   // What of a body was not read would be taken for the next request.
-  if (!request.complete) response.setHeader('connection', 'close');
+  if (hasBody(request) && !request.complete) response.setHeader('connection', 'close');
   const missing = error instanceof SecretsMissing ? { missing: error.missing } : {};
   sendJson(response, status, { error: error.message, code: error.code, ...missing });
 };
+
+/** RFC 9112, section 6.3. */
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
 
 /** Answers what is not HTTP, which never reaches a route, in the same form. */
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {

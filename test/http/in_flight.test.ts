@@ -95,6 +95,27 @@ describe('what is not HTTP is answered as JSON too', () => {
   });
 });
 
+describe('after an error', () => {
+  test('a connection serves the next request', async () => {
+    const { url } = await dice();
+    const bad = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nPUT / HTTP/1.1\r\nHost: x\r\n\r\n';
+    const received = await raw(url, `${bad}GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(received.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
+  });
+
+  test('a body that nobody read is not taken for the next request', async () => {
+    const { url } = await dice();
+    const smuggled = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+    const length = smuggled.length + 100;
+    const received = await raw(
+      url,
+      `POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${smuggled}`,
+    );
+    expect(received.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 404']);
+    expect(received).toMatch(/connection: close/i);
+  });
+});
+
 describe('shutting down', () => {
   test('finishes the requests in flight and takes no new ones', async () => {
     const { get, close, url } = await dice();
