@@ -100,7 +100,7 @@ describe('after an error', () => {
     const { url } = await dice();
     const bad = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nPUT / HTTP/1.1\r\nHost: x\r\n\r\n';
     const received = await raw(url, `${bad}GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    expect(received.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
   });
 
   test('a body that nobody read is not taken for the next request', async () => {
@@ -111,7 +111,7 @@ describe('after an error', () => {
       url,
       `POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${smuggled}`,
     );
-    expect(received.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 404']);
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404']);
     expect(received).toMatch(/connection: close/i);
   });
 });
