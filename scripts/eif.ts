@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { EifInvalid } from './eif/format.ts';
+import { ConfigError } from '../src/errors.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { type Eif, readEif } from './eif/read.ts';
 import { writeEif } from './eif/write.ts';
@@ -23,12 +23,12 @@ function main(): void {
   if (command === 'build') build(rest);
   else if (command === 'describe') console.log(JSON.stringify(describe(readEif(only(rest))), null, 2));
   else if (command === 'pcrs') process.stdout.write(formatPcrs(measureImage(readEif(only(rest)))));
-  else throw new EifInvalid(USAGE);
+  else throw new ConfigError(USAGE);
 }
 
 function only(args: readonly string[]): Buffer {
   const [file, ...more] = args;
-  if (file === undefined || more.length > 0) throw new EifInvalid(USAGE);
+  if (file === undefined || more.length > 0) throw new ConfigError(USAGE);
   return read(file);
 }
 
@@ -36,7 +36,7 @@ function read(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new EifInvalid(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
   }
 }
 
@@ -56,7 +56,7 @@ function build(args: readonly string[]): void {
   });
   const need = (name: 'kernel' | 'cmdline' | 'name' | 'version' | 'kernel-version' | 'out'): string => {
     const value = values[name];
-    if (!value) throw new EifInvalid(`--${name} is missing\n${USAGE}`);
+    if (!value) throw new ConfigError(`--${name} is missing\n${USAGE}`);
     return value;
   };
   const parts = {

@@ -129,7 +129,8 @@ function readArguments(): { seconds: number; seed: number } {
   const seconds = Number(values.seconds ?? 60);
   const seed = Number(values.seed ?? Date.now() % 2 ** 32);
   if (!(seconds > 0 && seconds <= 86_400) || !Number.isInteger(seed)) {
-    throw new TypeError('--seconds must be a number up to 86400, --seed a whole number');
+    console.error('fuzz: --seconds must be a number up to 86400, --seed a whole number');
+    process.exit(2);
   }
   return { seconds, seed };
 }

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ConfigError } from '../../src/errors.ts';
 import { measureImage } from '../eif/measure.ts';
 import { readEif } from '../eif/read.ts';
-import { LockInvalid } from './errors.ts';
 
 export const CHANNELS = {
   stable: 'A tagged release, built from an unchanged tree: whoever builds the tag gets these registers.',
@@ -42,13 +42,13 @@ export function makeMeasurements(
   };
 }
 
-/** @throws LockInvalid when the channel promises what the tree can't hold */
+/** @throws ConfigError when the channel promises what the tree can't hold */
 export function checkChannel(root: string, channel: string): Channel {
-  if (!Object.hasOwn(CHANNELS, channel)) throw new LockInvalid('CHANNEL must be stable or experimental');
+  if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
   if (channel !== 'stable') return channel as Channel;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
   if (!/^v\d+\.\d+\.\d+$/m.test(tags) || !isUnchanged(root, '.')) {
-    throw new LockInvalid(
+    throw new ConfigError(
       'CHANNEL=stable needs a tree without changes at a commit with a tag such as v1.2.3',
     );
   }

@@ -17,9 +17,13 @@ export function run(program: string, args: readonly string[], input?: string): O
     input: input ?? '',
     maxBuffer: 16 * 1024 ** 2,
   });
-  if (error) {
-    throw new ProgramFailed(`${program} can't be started: ${(error as NodeJS.ErrnoException).code}`);
+  const { code } = (error ?? {}) as NodeJS.ErrnoException;
+  if (code === 'ENOENT') {
+    throw new ProgramFailed(
+      `${program} is not installed here: on the parent instance, node scripts/doctor.ts tells what is missing`,
+    );
   }
+  if (error) throw new ProgramFailed(`${program} can't be started: ${code}`);
   return { status, stdout, stderr };
 }
 

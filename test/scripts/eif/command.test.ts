@@ -47,12 +47,12 @@ test('builds the same bytes again', () => {
 });
 
 test.each([
-  [[], /^EIF_INVALID: usage/],
-  [['sign', 'x.eif'], /^EIF_INVALID: usage/],
-  [['describe'], /^EIF_INVALID: usage/],
+  [[], /^CONFIG: usage/],
+  [['sign', 'x.eif'], /^CONFIG: usage/],
+  [['describe'], /^CONFIG: usage/],
   [['describe', 'kernel'], /^EIF_INVALID: the file is shorter than the header/],
-  [['pcrs', 'nowhere'], /^EIF_INVALID: nowhere can't be read: ENOENT/],
-  [['build', '--kernel', 'kernel'], /^EIF_INVALID: --cmdline is missing/],
+  [['pcrs', 'nowhere'], /^CONFIG: nowhere can't be read: ENOENT/],
+  [['build', '--kernel', 'kernel'], /^CONFIG: --cmdline is missing/],
   [['build', '--signing-key', 'x'], /^ERR_PARSE_ARGS_UNKNOWN_OPTION: /],
 ])('%j ends with one message', (args, message) => {
   const { status, stderr, stdout } = eif(...args);

@@ -75,7 +75,9 @@ describe('run_enclave', () => {
   test('says what is missing where nitro-cli is', () => {
     const parent = new Parent(['nitro-cli']);
     const { stderr } = parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
-    expect(stderr).toBe("PROGRAM_FAILED: nitro-cli can't be started: ENOENT\n");
+    expect(stderr).toBe(
+      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, node scripts/doctor.ts tells what is missing\n',
+    );
   });
 });
 
