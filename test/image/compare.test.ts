@@ -4,20 +4,7 @@ import type { Metadata } from '../../scripts/eif/format.ts';
 import { writeEif } from '../../scripts/eif/write.ts';
 import { compareEifs } from '../../scripts/image/compare.ts';
 import { writeCpio } from '../../scripts/image/cpio.ts';
-
-const METADATA: Metadata = {
-  ImageName: 'n',
-  ImageVersion: '1',
-  BuildMetadata: {
-    BuildTime: 't',
-    BuildTool: 't',
-    BuildToolVersion: '1',
-    OperatingSystem: 'Linux',
-    KernelVersion: '6',
-  },
-  DockerInfo: null,
-  CustomMetadata: null,
-};
+import { METADATA } from './metadata.ts';
 
 interface Change {
   kernel?: string;

@@ -7,21 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { measureImage } from '../../scripts/eif/measure.ts';
 import { writeEif } from '../../scripts/eif/write.ts';
 import { CHANNELS, checkChannel, makeMeasurements } from '../../scripts/image/measurements.ts';
+import { METADATA } from './metadata.ts';
 
 const PARTS = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [Buffer.from('b'), Buffer.from('c')] };
-const EIF = writeEif(PARTS, {
-  ImageName: 'n',
-  ImageVersion: '1',
-  BuildMetadata: {
-    BuildTime: 't',
-    BuildTool: 't',
-    BuildToolVersion: '1',
-    OperatingSystem: 'Linux',
-    KernelVersion: '6',
-  },
-  DockerInfo: null,
-  CustomMetadata: null,
-});
+const EIF = writeEif(PARTS, METADATA);
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
 let root: string;
 

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { writeEif } from '../../../scripts/eif/write.ts';
+import { METADATA } from '../../image/metadata.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
 
@@ -140,26 +141,13 @@ export class Parent {
 
   /** An image of the given size or a little more. */
   makeImage(bytes = 0): string {
-    const metadata = {
-      ImageName: 'n',
-      ImageVersion: '1',
-      BuildMetadata: {
-        BuildTime: 't',
-        BuildTool: 't',
-        BuildToolVersion: '1',
-        OperatingSystem: 'Linux',
-        KernelVersion: '6',
-      },
-      DockerInfo: null,
-      CustomMetadata: null,
-    };
     const parts = {
       kernel: Buffer.alloc(bytes + 1),
       cmdline: 'a',
       ramdisks: [Buffer.from('b'), Buffer.from('c')],
     };
     const path = join(this.dir, 'x.eif');
-    writeFileSync(path, writeEif(parts, metadata));
+    writeFileSync(path, writeEif(parts, METADATA));
     return path;
   }
 }
