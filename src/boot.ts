@@ -2,7 +2,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { AppContext, ApplicationModule, Manifest } from './app.ts';
-import { type BootReport, makeBootReport } from './boot_report.ts';
+import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock } from './clock.ts';
 import type { Config, Env } from './config.ts';
 import { ConfigError } from './errors.ts';
@@ -78,7 +78,11 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     if (config.nsmRequired) throw error;
   });
   const pcr0 = (await register)?.data;
-  const report = makeBootReport({ version, app: config.app, pcr0, entropy, clock: clock.state() });
+  const report = makeBootReport({
+    ...{ version, app: config.app, pcr0, entropy },
+    clock: clock.state(),
+    lastEnd: readLastEnd(config.lastEnd),
+  });
 
   const signer = new Signer(key, module.signs);
   const context: AppContext = {

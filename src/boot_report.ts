@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { ClockState } from './clock.ts';
 
@@ -13,6 +14,8 @@ export interface BootReport {
   readonly entropy: readonly string[];
   readonly memory_mib: number;
   readonly clock: ClockState;
+  /** See readLastEnd. */
+  readonly last_end: string | null;
 }
 
 export function makeBootReport(parts: {
@@ -21,8 +24,9 @@ export function makeBootReport(parts: {
   pcr0: Uint8Array | undefined;
   entropy: readonly string[];
   clock: ClockState;
+  lastEnd: string | null;
 }): BootReport {
-  const { version, app, pcr0, entropy, clock } = parts;
+  const { version, app, pcr0, entropy, clock, lastEnd } = parts;
   return {
     event: 'boot',
     version,
@@ -32,5 +36,20 @@ export function makeBootReport(parts: {
     entropy,
     memory_mib: Math.round(totalmem() / 1024 ** 2),
     clock,
+    last_end: lastEnd,
   };
+}
+
+/**
+ * Why a part of this enclave (a bridge, the console, the clock) last ended, such as `the inbound bridge was
+ * ended by signal 9`: init has started it again. Null when none did, or nobody keeps it, as outside an image.
+ * Why an enclave as a whole ended is told on the parent's log port: no enclave knows the one before.
+ */
+export function readLastEnd(path: string | undefined): string | null {
+  if (path === undefined) return null;
+  try {
+    return readFileSync(path, 'utf8').trimEnd();
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? null : "unknown: its file can't be read";
+  }
 }

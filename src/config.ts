@@ -30,6 +30,8 @@ export interface Config {
   readonly reportFd: number | undefined;
   /** Where init keeps the state of the clock. */
   readonly clockState: string | undefined;
+  /** Where init keeps why a part of the enclave last ended. */
+  readonly lastEnd: string | undefined;
 }
 
 /** @throws ConfigError that names the variable and what it wants. Values are not repeated. */
@@ -55,6 +57,7 @@ export function readConfig(env: Env): Config {
       env['SECRETS_FD'] === undefined ? undefined : integer(env, 'SECRETS_FD', { from: 3, to: 1023 }),
     reportFd: env['REPORT_FD'] === undefined ? undefined : integer(env, 'REPORT_FD', { from: 3, to: 1023 }),
     clockState: absolutePath(env, 'CLOCK_STATE'),
+    lastEnd: absolutePath(env, 'LAST_END'),
   };
 }
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import express, { type Express, type Request, type RequestHandler } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
-import type { BootReport } from './boot_report.ts';
+import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
@@ -93,7 +93,10 @@ function createRoutes(parts: ServerParts): Express {
     const endpoints_status = await health.status();
     sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
   });
-  get(routes, '/boot', (_request, response) => sendJson(response, 200, { ...report, clock: clock.state() }));
+  get(routes, '/boot', (_request, response) => {
+    const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
+    sendJson(response, 200, { ...report, ...now });
+  });
   get(routes, '/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
     const document = await nsm.attestation({

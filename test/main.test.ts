@@ -128,6 +128,7 @@ describe('npm start', () => {
       entropy: ['kernel'],
       memory_mib: expect.any(Number),
       clock: { source: 'kernel' },
+      last_end: null,
     });
     const missing = { NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' };
     expect(await report(missing)).toEqual({ event: 'failed', code: 'NSM_UNAVAILABLE' });

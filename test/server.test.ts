@@ -234,6 +234,7 @@ describe('GET /boot', () => {
       entropy: ['kernel', 'nsm'],
       memory_mib: expect.any(Number),
       clock: { source: 'kernel' },
+      last_end: null,
     });
   });
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "socket.h"
+#include "system.h"
 
 namespace enclave {
 
@@ -60,14 +60,8 @@ void correct(long long difference) {
   }
 }
 
-void write_state(const char* path, const std::string& state) {
-  const std::string partial = std::string(path) + ".new";
-  Fd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file || fchmod(file.get(), 0644) != 0 ||
-      write(file.get(), state.data(), state.size()) != static_cast<ssize_t>(state.size()) ||
-      rename(partial.c_str(), path) != 0) {
-    perror("init: the state of the clock");
-  }
+void keep_state(const char* path, const std::string& state) {
+  if (!write_state(path, state)) perror("init: the state of the clock");
 }
 
 }  // namespace
@@ -80,10 +74,10 @@ Correction correction_for(long long difference_ns) {
 bool steer_clock(const char* path) {
   long long difference = 0;
   if (!read_difference(difference)) {
-    write_state(path, "{\"source\":\"kernel\"}\n");
+    keep_state(path, "{\"source\":\"kernel\"}\n");
     return false;
   }
-  write_state(path, "{\"source\":\"ptp0\",\"difference_ms\":" + std::to_string(difference / 1'000'000) + "}\n");
+  keep_state(path, "{\"source\":\"ptp0\",\"difference_ms\":" + std::to_string(difference / 1'000'000) + "}\n");
   correct(difference);
   return true;
 }

@@ -21,6 +21,7 @@
 #include "report.h"
 #include "settings.h"
 #include "socket.h"
+#include "supervise.h"
 #include "system.h"
 
 namespace enclave {
@@ -36,22 +37,14 @@ const Address kServer{false, "127.0.0.1", 3000};
 
 constexpr char kSettingsPath[] = "/app/enclave.conf";
 constexpr char kClockPath[] = "/run/clock";
+constexpr char kLastEndPath[] = "/run/last_end";
 constexpr unsigned char kHeartbeatByte = 0xb7;
 constexpr int kHeartbeatMs = 5000;
-constexpr unsigned kRestartDelayUs = 200'000;
 
 constexpr unsigned kServerUser = 1000;
 constexpr unsigned kBridgeUser = 1001;
 constexpr unsigned kHandOffUser = 1002;
 constexpr unsigned kReportUser = 1003;
-
-// Something that init starts, and starts again when it ends.
-struct Service {
-  std::string name;
-  std::vector<int> descriptors;  // what it gets of init's, as 3 and up
-  std::function<bool()> run;     // in a process of its own; true when there is nothing left to do
-  pid_t pid = -1;
-};
 
 // The reason goes where somebody may read it: the console in debug mode, else the parent's log port.
 [[noreturn]] void end_enclave(const std::string& reason) {
@@ -85,17 +78,6 @@ Settings read_settings() {
   std::string reason;
   if (!parse_settings(text, settings, reason)) end_enclave(std::string(kSettingsPath) + ": " + reason);
   return settings;
-}
-
-// Runs a function in a new process, which has only the descriptors named: one that it kept by accident would
-// keep a pipe open that another process waits on.
-pid_t start(const std::string& name, const std::vector<int>& descriptors, const std::function<bool()>& run) {
-  const pid_t pid = fork();
-  if (pid < 0) end_with_errno("fork");
-  if (pid > 0) return pid;
-  const bool done = keep_descriptors(descriptors) && run();
-  if (!done) fprintf(stderr, "init: %s: %s\n", name.c_str(), strerror(errno));
-  _exit(done ? 0 : 1);
 }
 
 Service bridge(const std::string& name, const Address& from, const Address& to) {
@@ -134,39 +116,11 @@ bool keep_time() {
   return false;
 }
 
-std::string describe_exit(int status) {
-  return WIFSIGNALED(status) ? "the server was ended by signal " + std::to_string(WTERMSIG(status))
-                             : "the server ended with status " + std::to_string(WEXITSTATUS(status));
-}
-
 void make_pipe(Fd& reading, Fd& writing) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) end_with_errno("pipe");
   reading = Fd(ends[0]);
   writing = Fd(ends[1]);
-}
-
-// Waits for ends of processes: a service is started again, the server's end is the enclave's.
-[[noreturn]] void supervise(std::vector<Service>& services, pid_t server, pid_t reporter) {
-  for (;;) {
-    int status = 0;
-    const pid_t ended = waitpid(-1, &status, 0);
-    if (ended < 0 && errno != EINTR) end_with_errno("waitpid");
-    if (ended == server) {
-      // The reporter may still hold the server's own reason; its own time-outs end it.
-      waitpid(reporter, nullptr, 0);
-      end_enclave(describe_exit(status));
-    }
-    for (Service& service : services) {
-      if (service.pid != ended) continue;
-      service.pid = -1;
-      // The hand-off is final: it is not offered again.
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
-      fprintf(stderr, "init: %s is started again\n", service.name.c_str());
-      usleep(kRestartDelayUs);
-      service.pid = start(service.name, service.descriptors, service.run);
-    }
-  }
 }
 
 }  // namespace
@@ -192,6 +146,7 @@ void run_init() {
   std::vector<Service> services;
   const auto add = [&services](Service service) {
     service.pid = start(service.name, service.descriptors, service.run);
+    if (service.pid < 0) end_with_errno("fork");
     services.push_back(std::move(service));
   };
   add(bridge("inbound bridge", kInbound, kServer));
@@ -199,6 +154,7 @@ void run_init() {
   std::vector<int> server_ends{reports_in.get(), log_in.get()};
   if (settings.secrets) server_ends.push_back(secrets_out.get());
   const pid_t server = start("server", server_ends, [&settings] { return serve(settings); });
+  if (server < 0) end_with_errno("fork");
   // Only the server holds these ends now: it can close the one, and its own end closes the other.
   secrets_out.reset();
   reports_in.reset();
@@ -208,9 +164,11 @@ void run_init() {
   }
   if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
   if (has_reference) add({"clock", {}, keep_time});
-  const pid_t reporter = start("reports", {reports_out.get()}, report);
-  reports_out.reset();
-  supervise(services, server, reporter);
+  add({"reports", {reports_out.get()}, report});
+  const std::string reason = supervise(services, server, "server", kLastEndPath);
+  // The reports may still hold the server's own reason; their own time-outs end them.
+  if (const pid_t reports = services.back().pid; reports > 0) waitpid(reports, nullptr, 0);
+  end_enclave(reason);
 }
 
 }  // namespace enclave

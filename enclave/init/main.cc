@@ -1,5 +1,6 @@
 // One program for all that an enclave does besides the server. As the first process it boots the enclave; with
 // a role as its argument it plays that role alone, for tests on any machine.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "bridge.h"
 #include "clock.h"
@@ -16,6 +18,7 @@
 #include "init.h"
 #include "report.h"
 #include "settings.h"
+#include "supervise.h"
 
 namespace {
 
@@ -23,7 +26,8 @@ using namespace enclave;
 
 int usage() {
   fputs("usage: init bridge LISTEN TARGET | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
-        "console (pipe on 3) | settings FILE | correction NANOSECONDS\n", stderr);
+        "console (pipe on 3) | settings FILE | correction NANOSECONDS | "
+        "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
 
@@ -39,6 +43,24 @@ int hand_off(const Address& from) {
   if (listener && run_hand_off(std::move(listener), Fd(3))) return 0;
   perror("hand-off");
   return 1;
+}
+
+// A bridge, and for a server what lives as long as the pipe.
+int supervise_bridge(const char* last_end, const Address& from, const Address& to) {
+  const auto bridge = [&from, &to] {
+    Fd listener = listen_on(from);
+    if (listener) run_bridge(std::move(listener), to);
+    return false;
+  };
+  const auto read_pipe = [] {
+    char byte;
+    return read(3, &byte, 1) == 0;
+  };
+  std::vector<Service> services{{"bridge", {}, bridge, start("bridge", {}, bridge)}};
+  const std::string reason = supervise(services, start("server", {3}, read_pipe), "server", last_end);
+  kill(services.front().pid, SIGTERM);
+  puts(reason.c_str());
+  return 0;
 }
 
 int settings(const char* path) {
@@ -76,6 +98,9 @@ int main(int argc, char** argv) {
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
   if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;
+  if (role == "supervise" && argc == 5 && parse_address(argv[3], first) && parse_address(argv[4], second)) {
+    return supervise_bridge(argv[2], first, second);
+  }
   if (role == "settings" && argc == 3) return settings(argv[2]);
   if (role == "correction" && argc == 3) return correction(argv[2]);
   return usage();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -54,6 +55,14 @@ bool prepare_system(std::string& failed) {
 }
 
 bool seal_root() { return mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0; }
+
+bool write_state(const char* path, const std::string& text) {
+  const std::string partial = std::string(path) + ".new";
+  const Fd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  return file && fchmod(file.get(), 0644) == 0 &&
+         write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+         rename(partial.c_str(), path) == 0;
+}
 
 bool become_user(unsigned id) {
   const rlimit none{0, 0};

@@ -12,6 +12,9 @@ bool prepare_system(std::string& failed);
 // Nothing can be written any more but what is in memory below /run.
 bool seal_root();
 
+// Writes a file that every process may read, and that is always seen whole. False, with errno.
+bool write_state(const char* path, const std::string& text);
+
 // Gives up root for good: no process that is started this way can get a right back.
 bool become_user(unsigned id);
 

@@ -96,6 +96,7 @@ describe('the production image', () => {
       entropy: ['kernel', 'nsm'],
       memory_mib: expect.any(Number),
       clock: { source: 'kernel' },
+      last_end: null,
     });
     await expect.poll(() => reports.map((line) => JSON.parse(line))).toEqual([report]);
   });

@@ -133,6 +133,7 @@ describe('the test image', () => {
           'APP',
           'CLOCK_STATE',
           'HOST',
+          'LAST_END',
           'NODE_EXTRA_CA_CERTS',
           'NSM_REQUIRED',
           'PORT',

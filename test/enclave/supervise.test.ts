@@ -1,0 +1,80 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, dial, freePort, initBinary, play, readAll, serve, temporaryFolder } from './init.ts';
+
+const PATIENTLY = { timeout: 10_000 };
+
+/** A bridge that is looked after for as long as something holds the pipe. */
+async function lookAfter(listen: number) {
+  const dir = temporaryFolder();
+  const [pipe, lastEnd] = [join(dir, 'pipe'), join(dir, 'last_end')];
+  execFileSync('mkfifo', [pipe]);
+  const target = await serve((socket) => void socket.end('from the target'));
+  const role = play(
+    ['supervise', lastEnd, `tcp:127.0.0.1:${listen}`, `tcp:127.0.0.1:${target}`],
+    `3<${pipe}`,
+  );
+  const holder = spawn('sh', ['-c', `cat >${pipe}`], { stdio: ['pipe', 'ignore', 'ignore'] });
+  onTestFinished(() => {
+    holder.kill('SIGKILL');
+    for (const pid of children(role.child.pid)) process.kill(pid, 'SIGKILL');
+  });
+  return { role, holder, lastEnd };
+}
+
+async function start() {
+  const port = await freePort();
+  const ask = async () => readAll(await dial(port));
+  const looked = await lookAfter(port);
+  expect(await ask()).toBe('from the target');
+  return { ...looked, ask };
+}
+
+/** In the order in which they were started: the bridge that has just been started again is the last one. */
+function children(pid: number | undefined): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(path) ? readFileSync(path, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
+}
+
+describe.runIf(canRun)('what init looks after', () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test('is started again when it is killed, as often as that happens, and the reason kept', async () => {
+    const { role, lastEnd, ask } = await start();
+    expect(existsSync(lastEnd)).toBe(false);
+    const [first, server] = children(role.child.pid);
+    process.kill(first as number, 'SIGKILL');
+    await expect.poll(() => children(role.child.pid), PATIENTLY).toEqual([server, expect.any(Number)]);
+    expect(await ask()).toBe('from the target');
+    expect(readFileSync(lastEnd, 'utf8')).toBe('the bridge was ended by signal 9\n');
+
+    const second = children(role.child.pid)[1] as number;
+    process.kill(second, 'SIGTERM');
+    await expect.poll(() => children(role.child.pid)[1], PATIENTLY).not.toBe(second);
+    expect(await ask()).toBe('from the target');
+    expect(readFileSync(lastEnd, 'utf8')).toBe('the bridge was ended by signal 15\n');
+    expect(role.output()).toBe(
+      [9, 15].map((by) => `init: the bridge was ended by signal ${by}, and is started again\n`).join(''),
+    );
+  });
+
+  test('is tried again while it fails', async () => {
+    const { role, lastEnd } = await lookAfter(await serve((socket) => void socket.destroy()));
+    const again = 'the bridge ended with status 1, and is started again';
+    await expect.poll(() => role.output().split(again).length, PATIENTLY).toBeGreaterThan(3);
+    expect(readFileSync(lastEnd, 'utf8')).toBe('the bridge ended with status 1\n');
+  });
+
+  test.each([
+    ['ends', () => {}, 'the server ended with status 0\n'],
+    ['is killed', (pid: number) => process.kill(pid, 'SIGKILL'), 'the server was ended by signal 9\n'],
+  ])('ends with the server, when that %s', async (_how, kill, reason) => {
+    const { role, holder } = await start();
+    kill(children(role.child.pid)[1] as number);
+    holder.stdin.end();
+    expect(await role.ended).toBe(0);
+    expect(role.output()).toBe(reason);
+  });
+});
