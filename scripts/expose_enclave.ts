@@ -19,6 +19,7 @@ import {
 } from './parent/expose.ts';
 import { enclavesNamed } from './parent/nitro_cli.ts';
 import { run } from './parent/programs.ts';
+import { lastEnd, reportsPath } from './parent/reports.ts';
 import { ensureRunning, stateFolder } from './parent/services.ts';
 
 const APPS = fileURLToPath(new URL('../src/apps', import.meta.url));
@@ -41,9 +42,12 @@ async function main(): Promise<void> {
   // Before anything is started: a mistake in the file should not leave half of it.
   const secrets = manifest.secrets.length === 0 ? undefined : readSecrets(values, manifest);
   const enclave = enclavesNamed(values.name)[0];
-  if (!enclave) throw new WrongState(`no enclave named ${values.name} runs: run run_enclave first`);
-
   const dir = stateFolder(process.env);
+  if (!enclave) {
+    const end = lastEnd(dir);
+    const last = end === undefined ? '' : `; the last one said: ${end}`;
+    throw new WrongState(`no enclave named ${values.name} runs: run run_enclave first${last}`);
+  }
   writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
   for (const service of servicesOf(enclave.EnclaveCID, manifest, { address: values.address, port }, dir)) {
     console.log(`${service.name}: ${await ensureRunning(dir, service)}`);
@@ -58,7 +62,7 @@ async function main(): Promise<void> {
     handOver(enclave.EnclaveCID, secrets);
     console.log('The enclave has taken its secrets.');
   }
-  console.log(`It answers on port ${port}; its reports are in ${join(dir, 'reports.jsonl')}.`);
+  console.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
 }
 
 function readManifest(app: string): Manifest {

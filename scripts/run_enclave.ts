@@ -8,10 +8,12 @@ import { parseArgs } from 'node:util';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
 import { runCommand } from './image/command.ts';
-import { Usage, WrongState } from './parent/errors.ts';
-import { enclavesNamed, memoryFor, runEnclave, terminateEnclave } from './parent/nitro_cli.ts';
+import { NitroFailed, Usage, WrongState } from './parent/errors.ts';
+import { type Enclave, enclavesNamed, memoryFor, runEnclave, terminateEnclave } from './parent/nitro_cli.ts';
+import { lastEnd, reportsService, reportsSize } from './parent/reports.ts';
+import { ensureRunning, stateFolder } from './parent/services.ts';
 
-function main(): void {
+async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       debug: { type: 'boolean', default: false },
@@ -30,7 +32,18 @@ function main(): void {
   if (enclavesNamed(name).length > 0) {
     throw new WrongState(`an enclave named ${name} runs already: run stop_enclave first`);
   }
-  const enclave = runEnclave({ name, eif, cpus: whole('--cpus', values.cpus), memoryMib, debug });
+  const cpus = whole('--cpus', values.cpus);
+  const dir = stateFolder(process.env);
+  await ensureRunning(dir, reportsService(dir));
+  const told = reportsSize(dir);
+  let enclave: Enclave;
+  try {
+    enclave = runEnclave({ name, eif, cpus, memoryMib, debug });
+  } catch (error) {
+    const end = lastEnd(dir, told);
+    if (!(error instanceof NitroFailed) || end === undefined) throw error;
+    throw new NitroFailed(`${error.message}\nThe enclave said: ${end}`);
+  }
   const measured = enclavesNamed(name)[0]?.Measurements?.PCR0;
   if (!debug && measured !== undefined && measured !== pcr0) {
     terminateEnclave(enclave.EnclaveID);

@@ -4,11 +4,11 @@ import type { Manifest } from '../../src/app.ts';
 import { type Forward, forwardsOf } from '../image/settings.ts';
 import { ProgramFailed, SecretsRefused } from './errors.ts';
 import { find, run } from './programs.ts';
+import { reportsService } from './reports.ts';
 import type { Service } from './services.ts';
 
 const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
-const LOG_PORT = 7778;
 /** socat ends a half-closed connection after half a second unless told: an answer may take longer. */
 const HALF_CLOSED_SECONDS = '600';
 const BACKLOG = 'backlog=128';
@@ -24,15 +24,7 @@ export function servicesOf(
   const socat = ['socat', '-t', HALF_CLOSED_SECONDS] as const;
   return [
     ...forwardsOf(manifest).map((forward) => endpointService(forward, dir)),
-    {
-      name: 'reports',
-      command: [
-        'socat',
-        '-u',
-        `VSOCK-LISTEN:${LOG_PORT},reuseaddr,fork,${BACKLOG}`,
-        `OPEN:${join(dir, 'reports.jsonl')},creat,append`,
-      ],
-    },
+    reportsService(dir),
     {
       name: 'inbound',
       command: [

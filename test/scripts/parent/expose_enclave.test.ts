@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { reportsPath } from '../../../scripts/parent/reports.ts';
 import { Parent } from './stand_ins.ts';
 
 /** A parent with a running enclave, whose server is a process of its own: the scripts are waited for here. */
@@ -28,7 +29,13 @@ async function start({
     readdirSync(parent.state)
       .filter((file) => file.endsWith('.json'))
       .map((file) => JSON.parse(readFileSync(join(parent.state, file), 'utf8')).pid as number);
-  return { parent, expose, pids, port: String(port).trim() };
+  const before = parent.calls().length;
+  const calls = () =>
+    parent
+      .calls()
+      .slice(before)
+      .filter((call) => !call.startsWith('nitro-cli'));
+  return { parent, expose, pids, calls, port: String(port).trim() };
 }
 
 function isAlive(pid: number): boolean {
@@ -39,15 +46,14 @@ const SECRETS = '{"API_KEY":"hunter2"}';
 
 describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   test('forwards in and out, and hands the secrets over, which stay out of every argument and file', async () => {
-    const { parent, expose, pids, port } = await start();
+    const { parent, expose, pids, calls, port } = await start();
     const { status, stdout, stderr } = expose(['--secrets', '-'], SECRETS);
     expect(stderr).toBe('');
     expect(status).toBe(0);
     expect(stdout).toMatch(/The enclave has taken its secrets/);
     expect(parent.read('handed')).toBe(SECRETS);
-    expect(parent.calls().filter((call) => !call.startsWith('nitro-cli'))).toEqual([
+    expect(calls()).toEqual([
       `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml`,
-      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128 OPEN:${parent.state}/reports.jsonl,creat,append`,
       `socat -t 600 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=128 VSOCK-CONNECT:16:3000`,
       'socat -t 20 - VSOCK-CONNECT:16:7777',
     ]);
@@ -61,9 +67,9 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('uses socat where vsock-proxy is not installed', async () => {
-    const { parent, expose } = await start({ ready: true, missing: ['vsock-proxy'] });
+    const { expose, calls } = await start({ ready: true, missing: ['vsock-proxy'] });
     expect(expose().status).toBe(0);
-    expect(parent.calls('socat')[0]).toBe(
+    expect(calls()[0]).toBe(
       'socat -t 600 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=128 TCP:api.weatherapi.com:443',
     );
   });
@@ -119,12 +125,12 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   ])(
     'refuses the secrets %s before anything is started, without repeating them',
     async (secrets, message) => {
-      const { parent, expose } = await start();
+      const { expose, calls } = await start();
       const { status, stderr, stdout } = expose(['--secrets', '-'], secrets);
       expect(status).toBe(1);
       expect(stderr).toMatch(message);
       expect(stderr + stdout).not.toMatch(/hunter2/);
-      expect(parent.calls().filter((call) => !call.startsWith('nitro-cli'))).toEqual([]);
+      expect(calls()).toEqual([]);
     },
   );
 
@@ -146,6 +152,17 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(status).toBe(1);
     expect(stderr).toMatch(/PROGRAM_FAILED: inbound ended at once: see .*inbound.log/);
     expect(parent.read('state/inbound.log')).toMatch(/Address already in use/);
+  });
+
+  test('says why an enclave that runs no more has ended', async () => {
+    const { parent, expose } = await start();
+    parent.set('enclaves', []);
+    expect(expose().stderr).toBe('WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n');
+    const told = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
+    writeFileSync(reportsPath(parent.state), `${told.join('\n')}\n`);
+    expect(expose().stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one said: the server ended (CONFIG)\n',
+    );
   });
 
   test.each([

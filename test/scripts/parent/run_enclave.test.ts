@@ -51,6 +51,30 @@ describe('run_enclave', () => {
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc1');
   });
 
+  test('listens for its reports before it starts', () => {
+    const parent = new Parent();
+    parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
+    const calls = parent.calls();
+    const listening = calls.indexOf(
+      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128 OPEN:${parent.state}/reports.jsonl,creat,append`,
+    );
+    expect(listening).toBeGreaterThan(-1);
+    expect(calls.findIndex((call) => call.includes('run-enclave'))).toBeGreaterThan(listening);
+  });
+
+  test('tells what an enclave said that ended during its boot, and nothing of those before it', () => {
+    const parent = new Parent();
+    const run = (reports: string) =>
+      parent.run('run_enclave.ts', ['--eif', parent.makeImage()], {
+        NITRO_RUN_FAILS: '[ E36 ] x',
+        NITRO_REPORTS: reports,
+      }).stderr;
+    expect(run('{"event":"failed","code":"CONFIG"}\n{"event":"end","reason":"the server ended"}\n')).toMatch(
+      /^NITRO_FAILED: E36: .*\nThe enclave said: the server ended \(CONFIG\)\n$/,
+    );
+    expect(run('')).toMatch(/^NITRO_FAILED: E36: .*\n$/);
+  });
+
   test.each([
     [[], {}, /out\/nitro.eif can't be read \(ENOENT\): build it by make/],
     [['--memory', '100'], {}, /--memory must be at least 512/],

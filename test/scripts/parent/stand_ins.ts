@@ -34,6 +34,9 @@ if (process.env.NITRO_FAILS) fail(process.env.NITRO_FAILS);
 switch (args[0]) {
   case 'describe-enclaves': console.log(JSON.stringify(enclaves)); break;
   case 'run-enclave': {
+    // What an enclave sends to the parent's log port, and socat to this file.
+    if (process.env.NITRO_REPORTS) fs.appendFileSync(path.join(process.env.SUI_ENCLAVE_STATE, 'reports.jsonl'), process.env.NITRO_REPORTS);
+    if (process.env.NITRO_RUN_FAILS) fail(process.env.NITRO_RUN_FAILS);
     const enclave = { EnclaveName: after('--enclave-name'), EnclaveID: 'i-1-enc' + (enclaves.length + 1), EnclaveCID: 16 + enclaves.length,
       Flags: args.includes('--debug-mode') ? 'DEBUG_MODE' : 'NONE' };
     if (process.env.NITRO_PCR0) enclave.Measurements = { PCR0: process.env.NITRO_PCR0 };

@@ -1,0 +1,90 @@
+/** What enclaves tell on their log port, kept on the parent: the only place where it is told why one ended. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import type { Service } from './services.ts';
+
+const LOG_PORT = 7778;
+/** Reports are short; an end is looked for in the newest of them. */
+const MAX_READ_BYTES = 64 * 1024;
+
+/** Anything on the parent can write to the log port: nothing else of a line is shown. */
+const Report = v.variant('event', [
+  v.object({ event: v.literal('boot') }),
+  v.object({ event: v.literal('failed'), code: v.pipe(v.string(), v.regex(/^[A-Z][A-Z_]{0,63}$/)) }),
+  v.object({ event: v.literal('end'), reason: v.pipe(v.string(), v.regex(/^[\x20-\x7e]{1,200}$/)) }),
+]);
+
+export function reportsPath(dir: string): string {
+  return join(dir, 'reports.jsonl');
+}
+
+/** To be started before the enclave: what ends during its boot is gone a second later. */
+export function reportsService(dir: string): Service {
+  return {
+    name: 'reports',
+    command: [
+      'socat',
+      '-u',
+      `VSOCK-LISTEN:${LOG_PORT},reuseaddr,fork,backlog=128`,
+      `OPEN:${reportsPath(dir)},creat,append`,
+    ],
+  };
+}
+
+/** In bytes: what is told later stands after them. */
+export function reportsSize(dir: string): number {
+  return withFile(reportsPath(dir), (fd) => fstatSync(fd).size) ?? 0;
+}
+
+/**
+ * Why the last enclave ended, with the code of what stopped its server's start where there is one. Undefined
+ * when it has not told, or another has booted since.
+ *
+ * @param from only what was told after so many bytes counts
+ */
+export function lastEnd(dir: string, from = 0): string | undefined {
+  const text = withFile(reportsPath(dir), (fd) => {
+    const { size } = fstatSync(fd);
+    const at = Math.max(from, size - MAX_READ_BYTES);
+    const bytes = Buffer.alloc(Math.max(0, size - at));
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, at));
+  });
+  let code: string | undefined;
+  let end: string | undefined;
+  for (const line of (text ?? '').split('\n')) {
+    const report = parse(line);
+    if (!report) continue;
+    if (report.event === 'failed') code = report.code;
+    else if (report.event === 'boot') code = end = undefined;
+    else {
+      end = code === undefined ? report.reason : `${report.reason} (${code})`;
+      code = undefined;
+    }
+  }
+  return end;
+}
+
+function parse(line: string): v.InferOutput<typeof Report> | undefined {
+  try {
+    const result = v.safeParse(Report, JSON.parse(line));
+    return result.success ? result.output : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function withFile<T>(path: string, use: (fd: number) => T): T | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

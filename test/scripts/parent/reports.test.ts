@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lastEnd, reportsPath, reportsSize } from '../../../scripts/parent/reports.ts';
+
+const BOOT = '{"event":"boot","version":"1.0.0","app":"weather"}\n';
+const FAILED = '{"event":"failed","code":"NSM_UNAVAILABLE"}\n';
+const END = '{"event":"end","reason":"the server ended with status 1"}\n';
+
+let dir: string;
+const tell = (text: string) => writeFileSync(reportsPath(dir), text);
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'reports-'));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test.each([
+  ['nothing at all', '', undefined],
+  ['a boot alone', BOOT, undefined],
+  ['an end', END, 'the server ended with status 1'],
+  ['an end with its code', FAILED + END, 'the server ended with status 1 (NSM_UNAVAILABLE)'],
+  ['a code of an end before', FAILED + END + END, 'the server ended with status 1'],
+  ['an end and another boot', END + BOOT, undefined],
+  ['two ends', `${END + BOOT}{"event":"end","reason":"fork"}\n`, 'fork'],
+])('of %s is told why the last enclave ended', (_what, text, expected) => {
+  tell(text);
+  expect(lastEnd(dir)).toBe(expected);
+});
+
+test('where nothing was ever told there is no end', () => {
+  expect(lastEnd(dir)).toBeUndefined();
+  expect(reportsSize(dir)).toBe(0);
+});
+
+test.each([
+  'not JSON\n',
+  '{"event":"end"}\n',
+  '{"event":"end","reason":"\\u001b[2J"}\n',
+  '{"event":"end","reason":"two\\nlines"}\n',
+  `{"event":"end","reason":"${'x'.repeat(201)}"}\n`,
+  '{"event":"other","reason":"x"}\n',
+  '{"event":"end","reason":"cut short',
+  'null\n',
+])('what no enclave of ours tells is passed over: %j', (line) => {
+  tell(END + line);
+  expect(lastEnd(dir)).toBe('the server ended with status 1');
+});
+
+test('what was told before can be left out', () => {
+  tell(END);
+  const before = reportsSize(dir);
+  expect(lastEnd(dir, before)).toBeUndefined();
+  tell(`${END}{"event":"end","reason":"fork"}\n`);
+  expect(lastEnd(dir, before)).toBe('fork');
+});
+
+test('a file of any length is read in part', () => {
+  tell(END + BOOT.repeat(5000) + FAILED + END);
+  expect(lastEnd(dir)).toBe('the server ended with status 1 (NSM_UNAVAILABLE)');
+});
