@@ -69,7 +69,7 @@ APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json test/image/clock.lock.json
 
-.PHONY: image update-lock verify-build test-image boot-test
+.PHONY: image update-lock verify-build test-images boot-test
 .DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
@@ -80,13 +80,14 @@ image: install
 verify-build: image
 	@node scripts/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
-# The same recipe with the boot test's own application: out/test.eif.
-test-image: image
-	@node test/boot/probe.ts
+# The same recipe with the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
+test-images: image
+	@node test/boot/applications.ts
 	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
+	@node scripts/image/build.ts --app-dir build/boot/salt --name test-salt --cache $(CACHE)/packages
 
-# Both images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
-boot-test: image test-image
+# These images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
+boot-test: image test-images
 	CACHE=$(CACHE) vitest run --config test/boot/vitest.config.ts
 
 # Whether every locked file can still be had.

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runCommand } from './image/command.ts';
+import { runMain } from './command.ts';
 import { formatPlan, planInstance, type Step } from './parent/aws_plan.ts';
 import { ProgramFailed, Usage } from './parent/errors.ts';
 import { run } from './parent/programs.ts';
@@ -81,4 +81,4 @@ function call([program, ...args]: readonly string[]): string | undefined {
   return undefined;
 }
 
-await runCommand(main);
+await runMain(main);

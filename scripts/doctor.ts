@@ -4,7 +4,7 @@
  * is wrong.
  */
 import { parseArgs } from 'node:util';
-import { runCommand } from './image/command.ts';
+import { runMain } from './command.ts';
 import { examine } from './parent/doctor.ts';
 import { Usage } from './parent/errors.ts';
 import { NITRO_CODES } from './parent/nitro_codes.ts';
@@ -35,4 +35,4 @@ async function main(): Promise<void> {
   if (findings.some(({ ok }) => !ok)) process.exitCode = 1;
 }
 
-await runCommand(main);
+await runMain(main);

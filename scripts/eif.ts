@@ -10,10 +10,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../src/errors.ts';
+import { runMain } from './command.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { type Eif, readEif } from './eif/read.ts';
 import { writeEif } from './eif/write.ts';
-import { runCommand } from './image/command.ts';
 
 const USAGE =
   'usage: eif.ts build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME --version VERSION --kernel-version VERSION --out FILE | describe FILE | pcrs FILE';
@@ -99,4 +99,4 @@ function describe(eif: Eif): object {
   };
 }
 
-await runCommand(main);
+await runMain(main);

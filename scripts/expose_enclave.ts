@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Manifest, parseManifest } from '../src/app.ts';
-import { runCommand } from './image/command.ts';
+import { runMain } from './command.ts';
 import { ProgramFailed, Usage, WrongState } from './parent/errors.ts';
 import {
   checkSecrets,
@@ -105,4 +105,4 @@ function readSecrets(
   }
 }
 
-await runCommand(main);
+await runMain(main);

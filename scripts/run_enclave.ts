@@ -5,9 +5,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { runMain } from './command.ts';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
-import { runCommand } from './image/command.ts';
 import { NitroFailed, Usage, WrongState } from './parent/errors.ts';
 import { type Enclave, enclavesNamed, memoryFor, runEnclave, terminateEnclave } from './parent/nitro_cli.ts';
 import { lastEnd, reportsService, reportsSize } from './parent/reports.ts';
@@ -73,4 +73,4 @@ function whole(option: string, text: string): number {
   return Number(text);
 }
 
-await runCommand(main);
+await runMain(main);

@@ -1,6 +1,6 @@
 /** On the parent: `node scripts/stop_enclave.ts [--name sui-enclave]`: ends what run_enclave and expose_enclave started. */
 import { parseArgs } from 'node:util';
-import { runCommand } from './image/command.ts';
+import { runMain } from './command.ts';
 import { enclavesNamed, terminateEnclave } from './parent/nitro_cli.ts';
 import { stateFolder, stopServices } from './parent/services.ts';
 
@@ -15,4 +15,4 @@ async function main(): Promise<void> {
   if (enclaves.length === 0) console.log(`no enclave named ${values.name} runs`);
 }
 
-await runCommand(main);
+await runMain(main);

@@ -21,10 +21,10 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../../src/errors.ts';
+import { runMain } from '../command.ts';
 import { formatPcrs, measureImage } from '../eif/measure.ts';
 import { readEif } from '../eif/read.ts';
 import { makeBase } from './base.ts';
-import { runCommand } from './command.ts';
 import { buildContainer } from './container.ts';
 import { makeContext } from './context.ts';
 import { checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
@@ -84,4 +84,4 @@ async function main(): Promise<void> {
   }
 }
 
-await runCommand(main);
+await runMain(main);

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { runCommand } from './command.ts';
+import { runMain } from '../command.ts';
 import { ArchiveInvalid } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -57,4 +57,4 @@ async function main(): Promise<void> {
   await bundle(ROOT, version, appDir, stage);
 }
 
-if (import.meta.main) await runCommand(main);
+if (import.meta.main) await runMain(main);

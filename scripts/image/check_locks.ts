@@ -3,7 +3,7 @@
  * build is begun.
  */
 import { parseArgs } from 'node:util';
-import { runCommand } from './command.ts';
+import { runMain } from '../command.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors } from './mirrors.ts';
@@ -21,4 +21,4 @@ async function main(): Promise<void> {
   }
 }
 
-await runCommand(main);
+await runMain(main);

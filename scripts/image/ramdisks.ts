@@ -6,15 +6,16 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseManifest } from '../../src/app.ts';
-import { runCommand } from './command.ts';
+import { runMain } from '../command.ts';
 import { writeCpio } from './cpio.ts';
 import { ArchiveInvalid } from './errors.ts';
-import { makeHosts, makeSettings } from './settings.ts';
+import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
+import { tryStart } from './try_start.ts';
 
 const LOADER = '/lib64/ld-linux-x86-64.so.2';
 const LIBRARY_FOLDER = '/usr/lib/x86_64-linux-gnu';
 
-function main(): void {
+async function main(): Promise<void> {
   const [appDir, stage] = process.argv.slice(2) as [string, string];
   const file = (path: string) => ({ data: readFileSync(path) });
   const program = (path: string) => ({ data: readFileSync(path), executable: true });
@@ -39,23 +40,20 @@ function main(): void {
   const manifest = parseManifest(yaml);
   // Where an endpoint's certificate is not under a public authority: the application brings its own.
   const ca = join(appDir, 'ca.pem');
-  const settings = makeSettings(
-    basename(appDir),
-    manifest,
-    readFileSync('enclave/server.env', 'utf8'),
-    existsSync(ca),
-  );
-  const application = writeCpio(
-    new Map([
-      ['app/app.yaml', { data: Buffer.from(yaml) }],
-      ['app/enclave.conf', { data: Buffer.from(settings) }],
-      ['app/nsm.node', file(join(stage, 'nsm.node'))],
-      ['app/server.js', file(join(stage, 'server.js'))],
-      ['etc/hosts', { data: Buffer.from(makeHosts(manifest)) }],
-      ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
-    ]),
-  );
-  writeFileSync(join(stage, 'app.cpio'), application);
+  const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, 'utf8'));
+  const environment = makeEnvironment(basename(appDir), serverEnv.join('\n'), existsSync(ca));
+  const application = new Map([
+    ['app/app.yaml', { data: Buffer.from(yaml) }],
+    ['app/enclave.conf', { data: Buffer.from(makeSettings(manifest, environment)) }],
+    ['app/nsm.node', file(join(stage, 'nsm.node'))],
+    ['app/server.js', file(join(stage, 'server.js'))],
+    ['etc/hosts', { data: Buffer.from(makeHosts(manifest)) }],
+    ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
+  ]);
+  await tryStart(join(stage, 'node'), application, environment);
+  writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 
 /** The shared libraries that the programs name, and those that these name, but for the loader. */
@@ -76,4 +74,4 @@ function neededBy(programs: readonly string[]): Set<string> {
   return found;
 }
 
-await runCommand(main);
+await runMain(main);

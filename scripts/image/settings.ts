@@ -1,6 +1,7 @@
 /** What the application's ramdisk says to init (enclave/init/settings.h) and to the C library. */
 import type { Manifest } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
+import { ConfigError } from '../../src/errors.ts';
 
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;
@@ -25,19 +26,29 @@ export function forwardsOf({ endpoints }: Manifest): Forward[] {
 }
 
 /**
- * @param serverEnv the text of enclave/server.env
+ * The server's environment in the image, but for what init adds to it.
+ *
+ * @param serverEnv the text of enclave/server.env, then that of the application's own
  * @throws ConfigError when the server would not start with these settings
  */
-export function makeSettings(app: string, manifest: Manifest, serverEnv: string, hasOwnCa: boolean): string {
+export function makeEnvironment(app: string, serverEnv: string, hasOwnCa: boolean): string[] {
   const lines = serverEnv.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  const env = Object.fromEntries(
-    lines.map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]),
-  );
-  readConfig({ ...env, APP: app });
+  const env: Record<string, string> = {};
+  for (const line of [`APP=${app}`, ...lines]) {
+    const [, name = '', value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line) ?? [];
+    if (name === '') throw new ConfigError(`server.env: a line must be NAME=value: ${line.split('=')[0]}`);
+    if (name in env) throw new ConfigError(`server.env: ${name} is set twice`);
+    env[name] = value;
+  }
+  readConfig(env);
+  if (hasOwnCa) env['NODE_EXTRA_CA_CERTS'] = '/app/ca.pem';
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`);
+}
+
+/** /app/enclave.conf. */
+export function makeSettings(manifest: Manifest, environment: readonly string[]): string {
   return [
-    `env APP=${app}`,
-    ...lines.map((line) => `env ${line}`),
-    ...(hasOwnCa ? ['env NODE_EXTRA_CA_CERTS=/app/ca.pem'] : []),
+    ...environment.map((line) => `env ${line}`),
     ...forwardsOf(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
     ...(manifest.secrets.length > 0 ? ['secrets'] : []),
     '',

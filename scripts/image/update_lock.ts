@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from './command.ts';
+import { runMain } from '../command.ts';
 import { CommandFailed, LockInvalid } from './errors.ts';
 import { diffLocks, type Lock, type LockedFile, readLock, writeLock } from './lock.ts';
 import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
@@ -147,4 +147,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (import.meta.main) await runCommand(main);
+if (import.meta.main) await runMain(main);

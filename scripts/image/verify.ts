@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runCommand } from './command.ts';
+import { runMain } from '../command.ts';
 import { compareEifs } from './compare.ts';
 import { CommandFailed } from './errors.ts';
 
@@ -43,7 +43,7 @@ function main(): void {
     const build = [
       ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
       ...['--app-dir', values['app-dir'], '--cache', values.cache],
-      ...['--extra-lock', CLOCK_LOCK, '--overlay', makeClock(dir)],
+      ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
     ];
     const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
       cwd: copy,
@@ -64,23 +64,30 @@ function main(): void {
   }
 }
 
-/** What git tracks, as it stands now. */
+/** The tree as it stands now, without what git ignores. */
 function copyTree(to: string): void {
-  const files = execFileSync('git', ['ls-files', '-z', '--cached'], { cwd: ROOT, encoding: 'utf8' });
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
   for (const file of files.split('\0').filter((name) => name !== '')) {
     mkdirSync(dirname(join(to, file)), { recursive: true });
     cpSync(join(ROOT, file), join(to, file));
   }
 }
 
-/** An archive that makes every program of the build see another time. */
-function makeClock(dir: string): string {
-  mkdirSync(join(dir, 'clock/etc'), { recursive: true });
-  writeFileSync(join(dir, 'clock/etc/ld.so.preload'), `${CLOCK_LIBRARY}\n`, { mode: 0o644 });
-  writeFileSync(join(dir, 'clock/etc/faketimerc'), `${CLOCK_OFFSET}\n`, { mode: 0o644 });
-  const overlay = join(dir, 'clock.tar');
-  execFileSync('tar', ['-cf', overlay, '-C', join(dir, 'clock'), 'etc/ld.so.preload', 'etc/faketimerc']);
+/** An archive that makes every program of the build see another time, and its user under another name. */
+function makeOverlay(dir: string): string {
+  const files = join(dir, 'overlay');
+  mkdirSync(join(files, 'etc'), { recursive: true });
+  const write = (name: string, line: string) =>
+    writeFileSync(join(files, name), `${line}\n`, { mode: 0o644 });
+  write('etc/ld.so.preload', CLOCK_LIBRARY);
+  write('etc/faketimerc', CLOCK_OFFSET);
+  write('etc/passwd', `${OTHERS.USER}:x:0:0::/home/${OTHERS.USER}:/bin/sh`);
+  const overlay = join(dir, 'overlay.tar');
+  execFileSync('tar', ['-cf', overlay, '-C', files, 'etc/ld.so.preload', 'etc/faketimerc', 'etc/passwd']);
   return overlay;
 }
 
-await runCommand(main);
+await runMain(main);

@@ -1,8 +1,7 @@
 /** out/test.eif: the same recipe with another application, which can be asked to fail. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -13,15 +12,15 @@ import {
 } from '../../scripts/dev/weather_api.ts';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../src/attestation/image.ts';
+import { endpointTls } from './applications.ts';
 import { Machine } from './machine.ts';
-import { probeTls } from './probe.ts';
+import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test.eif';
 const LOG_PORT = 7778;
 const WEATHER_PORT = 8101;
 const BULK_PORT = 8102;
 const BULK_BYTES = 100 * 1024 * 1024;
-const { cert, key } = probeTls();
 
 let machine: Machine;
 let weather: WeatherStandIn;
@@ -37,20 +36,11 @@ async function boot(): Promise<{ machine: Machine; reports: string[] }> {
     socket.on('data', (chunk) => reports.push(...String(chunk).trim().split('\n')));
     socket.on('end', () => socket.end());
   });
-  made.listen(WEATHER_PORT, forwardTls);
+  made.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
   made.listen(BULK_PORT, exchange);
   await made.start(inject('emulator'), EIF);
   await made.answering();
   return { machine: made, reports };
-}
-
-/** TLS as the real endpoint has it, in front of the stand-in, which speaks plain HTTP. */
-function forwardTls(socket: Socket): void {
-  const inside = new TLSSocket(socket, { isServer: true, cert, key });
-  const standIn = connect(Number(new URL(weather.origin).port), '127.0.0.1');
-  inside.on('error', () => standIn.destroy());
-  standIn.on('error', () => inside.destroy());
-  inside.pipe(standIn).pipe(inside);
 }
 
 /** Sends BULK_BYTES while it receives, and ends its side. */

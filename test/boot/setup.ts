@@ -13,7 +13,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<void> {
-  for (const image of ['out/nitro.eif', 'out/test.eif']) {
+  for (const image of ['out/nitro.eif', 'out/test.eif', 'out/test-salt.eif']) {
     if (!existsSync(image)) throw new Error(`${image} is missing: make boot-test builds it`);
   }
   const cache = process.env['CACHE'];

@@ -1,6 +1,9 @@
 /** A certificate authority of the boot test's own, and the certificate that the stand-ins of endpoints show. */
+import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
 import { Extension, GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
 import { createCertificate, toPem } from '../../scripts/dev/attestation_ca.ts';
@@ -14,10 +17,11 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** Kept in `dir` for a day, so that the test image is not built anew each time. */
+/** Kept in `dir` for a day, so that the test images are not built anew each time. */
 export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
   const paths = FILES.map((name) => join(dir, name));
-  if (!paths.every((path) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS)) {
+  const isYoung = (path: string) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS;
+  if (!paths.every(isYoung) || !isFor(hosts, readFileSync(paths[1] as string))) {
     mkdirSync(dir, { recursive: true });
     const made = make(hosts);
     for (const [at, name] of (['ca', 'cert', 'key'] as const).entries()) {
@@ -26,6 +30,20 @@ export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
   }
   const [ca, cert, key] = paths.map((path) => readFileSync(path, 'utf8')) as [string, string, string];
   return { ca, cert, key };
+}
+
+function isFor(hosts: readonly string[], certificate: Buffer): boolean {
+  const names = new X509Certificate(certificate).subjectAltName;
+  return names === hosts.map((host) => `DNS:${host}`).join(', ');
+}
+
+/** TLS as a real endpoint has it, in front of a stand-in that speaks plain HTTP. */
+export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFiles): void {
+  const inside = new TLSSocket(socket, { isServer: true, cert, key });
+  const standIn = connect(Number(new URL(origin).port), '127.0.0.1');
+  inside.on('error', () => standIn.destroy());
+  standIn.on('error', () => inside.destroy());
+  inside.pipe(standIn).pipe(inside);
 }
 
 function make(hosts: readonly string[]): TlsFiles {

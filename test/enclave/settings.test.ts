@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { makeSettings } from '../../scripts/image/settings.ts';
+import { makeEnvironment, makeSettings } from '../../scripts/image/settings.ts';
 import { canRun, initBinary, temporaryFolder } from './init.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');
@@ -22,7 +22,7 @@ describe.runIf(canRun)('init', () => {
 
   test('understands the settings that the build writes', () => {
     const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
-    const text = makeSettings('weather', manifest, SERVER_ENV, true);
+    const text = makeSettings(manifest, makeEnvironment('weather', SERVER_ENV, true));
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 

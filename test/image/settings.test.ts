@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { forwardsOf, makeHosts, makeSettings } from '../../scripts/image/settings.ts';
+import { forwardsOf, makeEnvironment, makeHosts, makeSettings } from '../../scripts/image/settings.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');
 const MANIFEST = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
 
 describe("the image's settings", () => {
   test('start the server as in production, and lead each endpoint to a port of the parent', () => {
-    expect(makeSettings('weather', MANIFEST, SERVER_ENV, false)).toBe(`env APP=weather
+    expect(makeSettings(MANIFEST, makeEnvironment('weather', SERVER_ENV, false))).toBe(`env APP=weather
 env HOST=127.0.0.1
 env PORT=3000
 env NSM_REQUIRED=true
@@ -20,18 +20,28 @@ secrets
   });
 
   test('ask for no secrets where the application has none', () => {
-    const settings = makeSettings('dice', { endpoints: [], secrets: [] }, SERVER_ENV, false);
+    const settings = makeSettings({ endpoints: [], secrets: [] }, makeEnvironment('dice', SERVER_ENV, false));
     expect(settings).not.toMatch(/secrets|forward/);
   });
 
   test("name the application's own certificate authority where it has one", () => {
-    expect(makeSettings('weather', MANIFEST, SERVER_ENV, true)).toMatch(
-      /^env NODE_EXTRA_CA_CERTS=\/app\/ca.pem$/m,
-    );
+    expect(makeEnvironment('weather', SERVER_ENV, true)).toContain('NODE_EXTRA_CA_CERTS=/app/ca.pem');
   });
 
-  test('that the server would refuse stop the build', () => {
-    expect(() => makeSettings('weather', MANIFEST, `${SERVER_ENV}PORT=x\n`, false)).toThrow(/PORT must be/);
+  test("hold the application's own ones, whatever is in their values", () => {
+    const clients = 'SALT_CLIENTS=[{"issuer": "https://id.example.com", "a": "b=c # d"}]';
+    expect(makeEnvironment('salt', `${SERVER_ENV}\n# a comment\n${clients}\n`, false)).toContain(clients);
+  });
+
+  test.each([
+    ['PORT=x', /PORT is set twice/],
+    ['APP=salt', /APP is set twice/],
+    ['LOG_LEVEL=loud', /LOG_LEVEL must be/],
+    ['LOG_LEVEL', /a line must be NAME=value: LOG_LEVEL$/],
+    [' LOG_LEVEL=info', /a line must be NAME=value/],
+    ['export LOG_LEVEL=info', /a line must be NAME=value/],
+  ])('that the server would refuse stop the build: %s', (line, message) => {
+    expect(() => makeEnvironment('weather', `${SERVER_ENV}${line}\n`, false)).toThrow(message);
   });
 });
 

@@ -1,7 +1,7 @@
-import { EnclaveError } from '../../src/errors.ts';
+import { EnclaveError } from '../src/errors.ts';
 
 /** Runs a command's main function; a mistake that is known is one line, any other one keeps its stack. */
-export async function runCommand(main: () => void | Promise<void>): Promise<void> {
+export async function runMain(main: () => void | Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {

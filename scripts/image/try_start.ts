@@ -1,0 +1,66 @@
+/** Whether the server of an image starts with its own settings: in an enclave, nobody would see why not. */
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { CommandFailed } from './errors.ts';
+
+const START_MS = 60_000;
+
+/**
+ * @param node the program that runs it
+ * @param files the application's ramdisk, by path
+ * @param environment `NAME=value`, as in the enclave
+ * @param root where the files are put for the time of the start; `/`, but for tests
+ * @throws CommandFailed with what the server said
+ */
+export async function tryStart(
+  node: string,
+  files: ReadonlyMap<string, { readonly data: Buffer }>,
+  environment: readonly string[],
+  root = '/',
+): Promise<void> {
+  const folder = join(root, 'app');
+  for (const [path, { data }] of files) {
+    if (!path.startsWith('app/')) continue;
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), data);
+  }
+  try {
+    await start(node, join(folder, 'server.js'), environment);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function start(node: string, server: string, environment: readonly string[]): Promise<void> {
+  const env = Object.fromEntries(
+    environment.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+  // There is no NSM where an image is built, and another server may be running. Secrets would come later.
+  const here = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
+  const child = spawn(node, [server], {
+    env: { ...env, ...here },
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+    timeout: START_MS,
+    killSignal: 'SIGKILL',
+  });
+  let said = '';
+  let started = false;
+  child.stderr?.on('data', (chunk) => {
+    said += chunk;
+  });
+  child.stdio[4]?.on('data', (chunk) => {
+    started ||= String(chunk).startsWith('{"event":"boot"');
+    child.kill('SIGKILL');
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', () => {
+      if (started) resolve();
+      else
+        reject(
+          new CommandFailed(`the server does not start with its settings: ${said.trim() || 'no answer'}`),
+        );
+    });
+  });
+}
