@@ -1,5 +1,5 @@
 /**
- * `node scripts/configure_enclave.ts --region REGION --key-name KEY --cidr CIDR [--secrets FILE] [--name sui-enclave]
+ * `npm run configure_enclave -- --region REGION --key-name KEY --cidr CIDR [--secrets FILE] [--name sui-enclave]
  * [--instance-type m5.xlarge] [--apply]`: prints the AWS commands that make an instance for enclaves, or with
  * `--apply` runs those whose result is not there yet. Asks nothing.
  */

@@ -1,6 +1,6 @@
 /**
- * On the parent: `node scripts/doctor.ts [--eif out/nitro.eif] [--cpus 2] [--port 3000]` tells what may keep an
- * enclave from running; `node scripts/doctor.ts E36` explains a code of nitro-cli. Exit code 1 where something
+ * On the parent: `npm run doctor -- [--eif out/nitro.eif] [--cpus 2] [--port 3000]` tells what may keep an
+ * enclave from running; `npm run doctor -- E36` explains a code of nitro-cli. Exit code 1 where something
  * is wrong.
  */
 import { parseArgs } from 'node:util';

@@ -1,10 +1,10 @@
 /**
  * Enclave images:
  *
- *   node scripts/eif.ts build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
+ *   npm run eif -- build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
  *     --version VERSION --kernel-version VERSION --out FILE
- *   node scripts/eif.ts describe FILE
- *   node scripts/eif.ts pcrs FILE
+ *   npm run eif -- describe FILE
+ *   npm run eif -- pcrs FILE
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * On the parent: `node scripts/expose_enclave.ts [--secrets FILE | --secrets - | --secret-id ID] [--app weather]
+ * On the parent: `npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--app weather]
  * [--name sui-enclave] [--address 0.0.0.0] [--port 3000]`. May be run again: what runs as it should is left alone.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

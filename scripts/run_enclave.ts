@@ -1,5 +1,5 @@
 /**
- * On the parent: `node scripts/run_enclave.ts [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2]
+ * On the parent: `npm run run_enclave -- [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2]
  * [--memory MIB]`.
  */
 import { spawnSync } from 'node:child_process';
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     );
     spawnSync('nitro-cli', ['console', '--enclave-id', enclave.EnclaveID], { stdio: 'inherit' });
   } else {
-    console.log(`PCR0 ${pcr0}\nNext: node scripts/expose_enclave.ts --secrets FILE`);
+    console.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
   }
 }
 

@@ -12,10 +12,10 @@ import { combine, split } from 'shamir-secret-sharing';
 import { fingerprint, parseSeeds } from '../src/apps/salt/derive.ts';
 import { EnclaveError } from '../src/errors.ts';
 
-const USAGE = `usage: node scripts/salt_seed.ts generate <new file>
-       node scripts/salt_seed.ts fingerprint <file>
-       node scripts/salt_seed.ts split <file> <new folder> --shares <n> --threshold <m>
-       node scripts/salt_seed.ts combine <new file> <share file> <share file> ...
+const USAGE = `usage: npm run salt_seed -- generate <new file>
+       npm run salt_seed -- fingerprint <file>
+       npm run salt_seed -- split <file> <new folder> --shares <n> --threshold <m>
+       npm run salt_seed -- combine <new file> <share file> <share file> ...
 
 generate     makes a seed of 32 random bytes: what SALT_SEED_FILE names
 fingerprint  prints what names each version: the list for SALT_SEED_FINGERPRINTS

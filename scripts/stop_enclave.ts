@@ -1,4 +1,4 @@
-/** On the parent: `node scripts/stop_enclave.ts [--name sui-enclave]`: ends what run_enclave and expose_enclave started. */
+/** On the parent: `npm run stop_enclave -- [--name sui-enclave]`: ends what run_enclave and expose_enclave started. */
 import { parseArgs } from 'node:util';
 import { runMain } from './command.ts';
 import { enclavesNamed, terminateEnclave } from './parent/nitro_cli.ts';

@@ -20,7 +20,7 @@ export function run(program: string, args: readonly string[], input?: string): O
   const { code } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
     throw new ProgramFailed(
-      `${program} is not installed here: on the parent instance, node scripts/doctor.ts tells what is missing`,
+      `${program} is not installed here: on the parent instance, npm run doctor tells what is missing`,
     );
   }
   if (error) throw new ProgramFailed(`${program} can't be started: ${code}`);

@@ -100,7 +100,7 @@ describe('run_enclave', () => {
     const parent = new Parent(['nitro-cli']);
     const { stderr } = parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
     expect(stderr).toBe(
-      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, node scripts/doctor.ts tells what is missing\n',
+      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, npm run doctor tells what is missing\n',
     );
   });
 });
