@@ -2,31 +2,14 @@
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
-import { EnclaveError } from '../../src/errors.ts';
-import {
-  InvalidValueError,
-  NodeAnswerError,
-  NodeUnreachableError,
-  type SuiError,
-} from '../../src/sui/errors.ts';
-import { failureOf, suiErrorOf } from '../../src/sui/failures.ts';
+import { InvalidValueError, NodeAnswerError, type SuiError } from '../../src/sui/errors.ts';
+import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
 import type { Outcome } from './command.ts';
 import { connect, type Network } from './network.ts';
 import { senderOf, signerOf } from './signer.ts';
 
 /** 1 SUI: many times what any of the scripts needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
-/** The transaction was sent, and the answer did not come: only the chain knows what became of it. */
-export class UnknownOutcomeError extends EnclaveError {
-  readonly code = 'UNKNOWN_OUTCOME';
-
-  constructor(digest: string, cause: NodeUnreachableError) {
-    super(
-      `the transaction ${digest} was sent, but no answer came: look it up before you send another (${cause.message})`,
-      { cause },
-    );
-  }
-}
 
 /** What an executed transaction did. */
 export interface Executed {
@@ -147,15 +130,12 @@ export class Chain {
     const signer = await signerOf(this.#env, this.#signerOptions);
     const { signature } = await signer.signTransaction(bytes);
     const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
-    const result = await fromNode(
-      this.client.executeTransaction({
-        transaction: bytes,
-        signatures: [signature],
-        include: { effects: true, objectTypes: true },
-      }),
-    ).catch((error: SuiError) => {
-      throw error instanceof NodeUnreachableError ? new UnknownOutcomeError(digest, error) : error;
-    });
+    const include = { effects: true, objectTypes: true } as const;
+    const result = await this.client
+      .executeTransaction({ transaction: bytes, signatures: [signature], include })
+      .catch((error: unknown) => {
+        throw sendErrorOf(error, digest);
+      });
     const executed = result.Transaction ?? result.FailedTransaction;
     if (executed.status.error !== null) throw failureOf(executed.status.error);
     await this.#shown(digest);

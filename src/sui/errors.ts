@@ -18,6 +18,21 @@ export class NodeUnreachableError extends SuiError {
   }
 }
 
+/** The transaction was sent, and no answer told what became of it: only the chain knows. */
+export class UnknownOutcomeError extends SuiError {
+  readonly code = 'SUI_UNKNOWN_OUTCOME';
+  /** Of the transaction that was sent. */
+  readonly digest: string;
+
+  constructor(digest: string, reason: string, options?: ErrorOptions) {
+    super(
+      `the transaction ${digest} was sent, but no answer told what became of it: look it up before you send another (${reason})`,
+      options,
+    );
+    this.digest = digest;
+  }
+}
+
 /** The node refused the request, for a reason that has no class of its own. */
 export class NodeRefusedError extends SuiError {
   readonly code = 'SUI_NODE_REFUSED';
@@ -84,7 +99,7 @@ export class ObjectChangedError extends SuiError {
 
   constructor(message: string, options?: ErrorOptions) {
     super(
-      `an object of the transaction has changed meanwhile: run this again. The node says: ${message}`,
+      `an object of the transaction has changed meanwhile, perhaps by an earlier sending of it that was not answered: look that one up; otherwise run this again, with a transaction that is built anew. The node says: ${message}`,
       options,
     );
   }

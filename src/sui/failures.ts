@@ -11,10 +11,13 @@ import {
   ObjectChangedError,
   ObjectNotFoundError,
   SuiError,
+  UnknownOutcomeError,
 } from './errors.ts';
 
 /** Statuses with which a call ends that reached no node, or none that works. */
 const NO_ANSWER = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED'];
+/** Statuses that the transport, a proxy or a node in trouble gives: they are no verdict on what was sent. */
+const NO_VERDICT: readonly (string | null)[] = [null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'];
 /** What fetch says of a connection that failed: the transport passes it on as INTERNAL, as it does a server's own text. */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
@@ -50,6 +53,23 @@ export function suiErrorOf(error: unknown): SuiError {
   const status = statusOf(cause);
   if (status === null && !(error instanceof ObjectError)) throw error;
   return refusalOf(status, printable(cause.message), error);
+}
+
+/**
+ * The error that stands for whatever executing a transaction threw. What is not clearly a node's refusal is
+ * none: the transaction may have been executed all the same. Only the errors of gRPC are clear.
+ */
+export function sendErrorOf(error: unknown, digest: string): SuiError {
+  let known: SuiError;
+  try {
+    known = suiErrorOf(error);
+  } catch (cause) {
+    return new UnknownOutcomeError(digest, printable((cause as Error).message), { cause });
+  }
+  const unknown =
+    known instanceof NodeUnreachableError ||
+    (known instanceof NodeRefusedError && NO_VERDICT.includes(known.status));
+  return unknown ? new UnknownOutcomeError(digest, known.message, { cause: known }) : known;
 }
 
 /** The name of a gRPC status: the transport's errors carry it as `code`, and its calls as `methodName`. */

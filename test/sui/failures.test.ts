@@ -2,7 +2,14 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { failureOf, InvalidValueError, readConfig, suiErrorOf } from '../../src/sui/index.ts';
+import { sendErrorOf } from '../../src/sui/failures.ts';
+import {
+  failureOf,
+  InvalidValueError,
+  NodeRefusedError,
+  readConfig,
+  suiErrorOf,
+} from '../../src/sui/index.ts';
 
 const ID = `0x${'1'.repeat(64)}`;
 
@@ -48,6 +55,29 @@ describe('suiErrorOf', () => {
     const bug = new TypeError('undefined is not a function');
     expect(() => suiErrorOf(bug)).toThrow(bug);
     expect(() => suiErrorOf('text')).toThrow('text');
+  });
+});
+
+describe('sendErrorOf', () => {
+  test('takes a refusal for what it is', () => {
+    const refused = new NodeRefusedError('INVALID_ARGUMENT', 'no');
+    expect(sendErrorOf(refused, 'digest')).toBe(refused);
+  });
+
+  test.each([null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'])('takes the status %s for no verdict', (status) => {
+    const cause = new NodeRefusedError(status, 'no');
+    expect(sendErrorOf(cause, 'digest')).toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      digest: 'digest',
+      cause,
+    });
+  });
+
+  test('takes what it does not know for none', () => {
+    expect(sendErrorOf(new Error('stumbled over\u001b[2J the answer'), 'digest')).toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      message: expect.stringContaining('(stumbled over [2J the answer)'),
+    });
   });
 });
 

@@ -255,7 +255,22 @@ describe('an execution that goes wrong', () => {
       .submit(creation(), submission)
       .catch((thrown: Error) => thrown);
     const digest = setting.node.ledger.executed.at(-1);
-    expect(error).toMatchObject({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining(digest ?? '?') });
+    expect(error).toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      digest,
+      message: expect.stringContaining(`${digest} was sent`),
+    });
+  });
+
+  test.each<[string, Fault]>([
+    ['garbage', 'garbage'],
+    ['an error of a proxy', { status: 'UNKNOWN', message: 'Bad Gateway' }],
+    ['an error inside the node', { status: 'INTERNAL', message: 'overloaded' }],
+  ])('%s is no refusal: it may be executed all the same', async (_, fault) => {
+    setting.node.faults.set('ExecuteTransaction', fault);
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+    });
   });
 
   test('a node that does not show yet what it executed: a note, no failure', async () => {
