@@ -114,7 +114,7 @@ export class MalformedAnswerError extends ZkLoginError {
   readonly code = 'ZKLOGIN_MALFORMED_ANSWER';
 }
 
-/** The proof belongs to another token, key or address. */
+/** The proof shows another header or issuer than the token, or the network refuses it. */
 export class ProofMismatchError extends ZkLoginError {
   readonly code = 'ZKLOGIN_PROOF';
 }

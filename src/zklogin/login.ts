@@ -71,14 +71,17 @@ export class Login {
    * The session that signs with this proof, kept in the session's storage; the token and the randomness are
    * removed from there.
    *
-   * @throws ProofMismatchError when the proof is of another token or address; InvalidOptionError
+   * A proof tells neither its ephemeral key nor nonce, subject or salt: only whoever verifies it finds those
+   * wrong, a validator when the first transaction is sent.
+   *
+   * @throws ProofMismatchError when it shows another header or issuer than the token; InvalidOptionError
    */
   open({ salt, proof, legacyAddress, currentEpoch }: OpenOptions): ZkLoginSession {
     const { jwt, maxEpoch, secretKey } = this.#load();
     const partial = readProof(proof);
     const { value, indexMod4 } = partial.issBase64Details;
     if (partial.headerBase64 !== headerOf(jwt) || findInPayload(jwt, value) !== indexMod4) {
-      throw new ProofMismatchError('the proof is of another token than this login');
+      throw new ProofMismatchError('the proof shows another header or issuer than the token of this login');
     }
     const address = this.address(salt, { legacyAddress });
     const { subject, audience } = this.claims;
@@ -92,7 +95,7 @@ export class Login {
       secretKey,
       inputs: { ...partial, addressSeed },
     };
-    // Refuses a proof of another issuer or address, before anything is kept.
+    // Refuses what stands in the token, but not as its issuer, before anything is kept.
     signerOf(session);
     saveSession(this.#store, session);
     return new ZkLoginSession(this.#store, currentEpoch);

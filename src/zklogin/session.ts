@@ -1,11 +1,21 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { failureOf, suiErrorOf } from '../sui/failures.ts';
+import { ObjectChangedError, ObjectNotFoundError } from '../sui/errors.ts';
+import { failureOf, sendErrorOf, suiErrorOf } from '../sui/failures.ts';
 import { epochNumber } from './begin.ts';
-import { InvalidOptionError, NoSessionError, SenderError, SessionExpiredError } from './errors.ts';
+import {
+  InvalidOptionError,
+  NoSessionError,
+  ProofMismatchError,
+  SenderError,
+  SessionExpiredError,
+} from './errors.ts';
 import { signerOf } from './signer.ts';
 import { loadSession, type OpenSession, removeSession, type SessionStore, sessionStore } from './storage.ts';
+
+/** What validators say of a proof that does not verify, whatever the cause (fastcrypto-zkp). */
+const PROOF_REFUSED = 'Groth16 proof verify failed';
 
 /** The current epoch of the network. */
 export type EpochSource = () => Promise<number | bigint | string> | number | bigint | string;
@@ -68,9 +78,12 @@ export class ZkLoginSession {
 
   /**
    * Builds a transaction, with the session's address as its sender whatever it was, signs and executes it.
+   * To call this again with the same `Transaction` is safe: it sends the same bytes, which the chain executes
+   * once. A transaction that is made anew is another one.
    *
    * @returns its digest
-   * @throws SessionExpiredError, NoSessionError; SuiError when it can't be built, or failed
+   * @throws SessionExpiredError, NoSessionError; ProofMismatchError when the network refuses the proof;
+   *   UnknownOutcomeError with the digest when no answer came; SuiError when it can't be built, or failed
    */
   async execute(transaction: Transaction, client: ClientWithCoreApi): Promise<string> {
     const { address } = await this.#usable();
@@ -79,12 +92,24 @@ export class ZkLoginSession {
       throw suiErrorOf(error);
     });
     const signatures = [await this.signTransaction(bytes)];
+    const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
     const result = await client.core
-      .executeTransaction({ transaction: bytes, signatures, include: { effects: true } })
-      .catch((error: unknown) => {
-        throw suiErrorOf(error);
+      .executeTransaction({ transaction: bytes, signatures })
+      .catch(async (error: unknown) => {
+        const failure = sendErrorOf(error, digest);
+        // These bytes may have been executed by an earlier call that got no answer: then they changed, or
+        // took away, their own objects.
+        if (failure instanceof ObjectChangedError || failure instanceof ObjectNotFoundError) {
+          const executed = await client.core.getTransaction({ digest }).catch(() => undefined);
+          if (executed) return executed;
+        }
+        if (!failure.message.includes(PROOF_REFUSED)) throw failure;
+        throw new ProofMismatchError(
+          `the network refuses the proof (${PROOF_REFUSED}): it is of another ephemeral key, salt or nonce, so log in again; or it was made with the keys of another network`,
+          { cause: failure },
+        );
       });
-    const { digest, status } = result.Transaction ?? result.FailedTransaction;
+    const { status } = result.Transaction ?? result.FailedTransaction;
     if (status.error !== null) throw failureOf(status.error);
     return digest;
   }

@@ -5,7 +5,7 @@ import { ZkLoginSigner } from '@mysten/sui/zklogin';
 import { ProofMismatchError } from './errors.ts';
 import type { OpenSession } from './storage.ts';
 
-/** @throws ProofMismatchError */
+/** @throws ProofMismatchError when the address is not of the issuer that the proof shows */
 export function signerOf({
   secretKey,
   maxEpoch,
@@ -17,7 +17,7 @@ export function signerOf({
   try {
     return new ZkLoginSigner({ ephemeralSigner, maxEpoch, inputs, legacyAddress, address });
   } catch {
-    throw new ProofMismatchError('the proof is of another issuer or address than this login');
+    throw new ProofMismatchError('the proof shows another issuer than the address is of');
   }
 }
 

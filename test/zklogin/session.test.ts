@@ -105,6 +105,24 @@ describe('a login', () => {
     expect(kept(storage, 'session')).toBeNull();
   });
 
+  test('refuses a proof that shows another claim of the token as its issuer', () => {
+    const { login, storage } = vectorLogin({ iss, aud, sub });
+    const payload = JSON.stringify({ iss, aud, sub });
+    // From a byte that begins a group of three, so that the piece is the claim with what stands around it.
+    const from = payload.indexOf('"aud"') - (payload.indexOf('"aud"') % 3);
+    const value = base64url(payload.slice(from, from + 30));
+    const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
+    expect(login.token).toContain(value);
+    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+    expect(kept(storage, 'session')).toBeNull();
+  });
+
+  test('can not tell a proof of another salt, key or nonce: the network does', () => {
+    const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
+    const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).not.toBe(address);
+  });
+
   test('refuses a proof that shows another issuer than the token has', () => {
     // The piece that the proof shows stands in the payload, but as what another claim holds.
     const [, payload = ''] = vectorLogin().jwt.split('.');
@@ -293,6 +311,74 @@ describe('a transaction', () => {
     node.faults.set('GetEpoch', 'reset');
     await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
       code: 'SUI_NODE_UNREACHABLE',
+    });
+  });
+
+  test('whose proof validators refuse says what may be wrong with the proof', async () => {
+    const { node, client, session } = await setUp(8n);
+    const message =
+      'Invalid user signature: Signature is not valid: General cryptographic error: Groth16 proof verify failed';
+    node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message });
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'ZKLOGIN_PROOF',
+      message: expect.stringMatching(/ephemeral key, salt or nonce, so log in again; or .* another network/),
+      cause: expect.objectContaining({ code: 'SUI_NODE_REFUSED' }),
+    });
+  });
+
+  describe('whose answer is lost', () => {
+    /** Beside what gave the address its SUI. */
+    const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
+    const lost = async (setting: Awaited<ReturnType<typeof setUp>>, tx: Transaction) => {
+      setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+      const error = await setting.session.execute(tx, setting.client).catch((thrown) => thrown);
+      setting.node.faults.clear();
+      return error;
+    };
+
+    test('is told with its digest: it is not known to have failed', async () => {
+      const setting = await setUp(8n);
+      const error = await lost(setting, new Transaction());
+      const [digest = '?'] = executed(setting.node);
+      expect(error).toMatchObject({
+        code: 'SUI_UNKNOWN_OUTCOME',
+        digest,
+        message: expect.stringContaining(digest),
+      });
+    });
+
+    test('is executed once, however often it is tried again', async () => {
+      const setting = await setUp(8n);
+      const { node, client, session } = setting;
+      const tx = new Transaction();
+      const { digest } = await lost(setting, tx);
+      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toBe(digest);
+      expect(executed(node)).toEqual([digest]);
+    });
+
+    test('is not called changed without a word of looking it up, when the node can not tell', async () => {
+      const setting = await setUp(8n);
+      const { node, client, session } = setting;
+      const tx = new Transaction();
+      await lost(setting, tx);
+      node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
+      await expect(session.execute(tx, client)).rejects.toMatchObject({
+        code: 'SUI_OBJECT_CHANGED',
+        message: expect.stringMatching(/an earlier sending of it that was not answered: look that one up/),
+      });
+      expect(executed(node)).toHaveLength(1);
+    });
+
+    test('and that never arrived is executed when it is tried again', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      node.faults.set('ExecuteTransaction', 'reset');
+      const error = await session.execute(tx, client).catch((thrown) => thrown);
+      expect(error.code).toBe('SUI_UNKNOWN_OUTCOME');
+      expect(executed(node)).toEqual([]);
+      node.faults.clear();
+      expect(await session.execute(tx, client)).toBe(error.digest);
+      expect(executed(node)).toEqual([error.digest]);
     });
   });
 });
