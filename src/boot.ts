@@ -5,7 +5,7 @@ import type { AppContext, ApplicationModule, Manifest } from './app.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock } from './clock.ts';
 import type { Config, Env } from './config.ts';
-import { ConfigError } from './errors.ts';
+import { ApplicationMistake, ConfigError } from './errors.ts';
 import { EndpointHealth } from './health.ts';
 import type { Logger } from './log.ts';
 import { NsmDevice } from './nsm/device.ts';
@@ -49,8 +49,9 @@ export interface RunningServer {
 export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, env, log, manifest, module, version = 'development', nsmAddon, origins = {} } = options;
   const originOf = (host: string) => {
-    if (!manifest.endpoints.includes(host))
-      throw new TypeError(`${host} is not among the endpoints of app.yaml`);
+    if (!manifest.endpoints.includes(host)) {
+      throw new ApplicationMistake(`${host} is not among the endpoints of app.yaml`);
+    }
     return origins[host] ?? `https://${host}`;
   };
   const { secretsFd } = config;

@@ -19,6 +19,14 @@ export class ConfigError extends EnclaveError {
   readonly code = 'CONFIG';
 }
 
+/**
+ * A mistake in an application's code that shows at the start or in a request. Its message is for the author,
+ * by the log: callers get no more of it than of any other mistake of ours.
+ */
+export class ApplicationMistake extends EnclaveError {
+  readonly code = 'APPLICATION';
+}
+
 /** The request is not of the shape that the endpoint takes. */
 export class InvalidInput extends EnclaveError {
   readonly code: string = 'INVALID_INPUT';

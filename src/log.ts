@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { EnclaveError } from './errors.ts';
+import { ApplicationMistake, EnclaveError } from './errors.ts';
 
 export type { Logger };
 
@@ -43,12 +43,20 @@ export function createLog(level: string, destination?: DestinationStream): Logge
  * and the places in its stack are kept.
  */
 export function describeError(error: unknown): Record<string, unknown> {
+  if (error instanceof ApplicationMistake) {
+    return { type: error.name, code: error.code, message: error.message, stack: placesOf(error) };
+  }
   if (error instanceof EnclaveError) return { type: error.name, code: error.code, message: error.message };
   if (!(error instanceof Error)) return { type: typeof error };
   const code: unknown = 'code' in error ? error.code : undefined;
   return {
     type: error.constructor.name,
     code: typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : undefined,
-    stack: error.stack?.split('\n').filter((line) => /^\s+at /.test(line)),
+    stack: placesOf(error),
   };
+}
+
+/** A stack without the message before it. */
+function placesOf({ stack }: Error): string[] | undefined {
+  return stack?.split('\n').filter((line) => /^\s+at /.test(line));
 }

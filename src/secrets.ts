@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import type { Env } from './config.ts';
-import { ConfigError, Unavailable } from './errors.ts';
+import { ApplicationMistake, ConfigError, Unavailable } from './errors.ts';
 import type { Logger } from './log.ts';
 
 /** A hand-off is one line of JSON of at most this many bytes. */
@@ -70,9 +70,10 @@ export class Secrets {
     this.#check = check;
   }
 
-  /** @throws SecretsMissing while the hand-off is outstanding; TypeError for a name that app.yaml lacks. */
+  /** @throws SecretsMissing while the hand-off is outstanding; ApplicationMistake for a name that app.yaml lacks. */
   get(name: string): string {
-    if (!this.#names.includes(name)) throw new TypeError(`${name} is not among the secrets of app.yaml`);
+    if (!this.#names.includes(name))
+      throw new ApplicationMistake(`${name} is not among the secrets of app.yaml`);
     const value = this.#values?.get(name);
     if (value === undefined) throw new SecretsMissing(this.missing());
     return value;

@@ -1,7 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type Caller, loadApplication, parseManifest } from '../src/app.ts';
-import { ConfigError, Forbidden, TooManyRequests, Unauthenticated } from '../src/errors.ts';
+import {
+  ApplicationMistake,
+  ConfigError,
+  Forbidden,
+  TooManyRequests,
+  Unauthenticated,
+} from '../src/errors.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 
 describe('app.yaml', () => {
@@ -103,10 +109,10 @@ describe('an application that is wrong does not start', () => {
       });
     await expect(
       reach(({ origin }: { origin: (host: string) => string }) => origin('evil.example')),
-    ).rejects.toThrow(/not among the endpoints/);
+    ).rejects.toThrow(new ApplicationMistake('evil.example is not among the endpoints of app.yaml'));
     await expect(
       reach(({ secret }: { secret: (name: string) => string }) => secret('API_KEY')),
-    ).rejects.toThrow(/not among the secrets/);
+    ).rejects.toThrow(new ApplicationMistake('API_KEY is not among the secrets of app.yaml'));
   });
 
   test('has no /process_data without a handler for it', async () => {

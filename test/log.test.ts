@@ -1,6 +1,6 @@
 import { AxiosError } from 'axios';
 import { describe, expect, test } from 'vitest';
-import { InvalidInput } from '../src/errors.ts';
+import { ApplicationMistake, InvalidInput } from '../src/errors.ts';
 import { createLog, describeError } from '../src/log.ts';
 
 function print(object: object): string {
@@ -36,6 +36,13 @@ describe('the log', () => {
       code: 'INVALID_INPUT',
       message: 'payload is missing',
     });
+  });
+
+  test("prints a mistake of the application's with its message and its place", () => {
+    const printed = describeError(new ApplicationMistake('Roll is not among the types'));
+    expect(printed).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
+    expect(printed['message']).toMatch(/^Roll is not/);
+    expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
   });
 
   test('prints of a foreign error where it happened, but nothing that it says or holds', () => {

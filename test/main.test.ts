@@ -151,6 +151,24 @@ describe('npm start', () => {
   });
 });
 
+test("an application's own mistake stops the start with a line that tells it", async () => {
+  const start = fileURLToPath(new URL('../src/start.ts', import.meta.url));
+  const source = `
+    import { start } from ${JSON.stringify(start)};
+    const module = { signs: [], create: ({ origin }) => origin('prices.example') };
+    await start({ version: '1.2.3', load: async () => ({ manifest: { endpoints: [], secrets: [] }, module }) });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  expect(await once(child, 'close')).toEqual([1, null]);
+  expect(said).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
+});
+
 describe('the production entry', () => {
   /** All files that a module imports, directly or not. */
   function reach(file: string, seen = new Set<string>()): Set<string> {

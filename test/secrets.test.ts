@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ConfigError } from '../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../src/errors.ts';
 import { createLog } from '../src/log.ts';
 import { receiveSecrets, Secrets, SecretsMissing, secretsFromEnv } from '../src/secrets.ts';
 
@@ -40,7 +40,7 @@ describe('Secrets', () => {
   });
 
   test('that app.yaml does not name are a mistake of the application', () => {
-    expect(() => new Secrets(['A']).get('B')).toThrow(TypeError);
+    expect(() => new Secrets(['A']).get('B')).toThrow(ApplicationMistake);
   });
 
   test('from the environment: each missing one is named', () => {

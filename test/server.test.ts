@@ -2,12 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { constants, mkdtempSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bcs } from '@mysten/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../scripts/dev/software_nsm.ts';
+import { endpoint } from '../src/app.ts';
 import { WeatherResponse } from '../src/apps/weather/types.ts';
 import type { NsmTransport } from '../src/nsm/transport.ts';
+import { u64 } from '../src/signing/bcs.ts';
+import { signedType } from '../src/signing/intent.ts';
 import { FIXTURE_APPS, startServer, startWeather } from './support.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -377,6 +381,34 @@ describe('errors are JSON with a stable code', () => {
     expect(printed()).toMatch(/dice\/app\.ts/);
     expect(printed()).not.toMatch(/hunter2/);
   });
+});
+
+test('500: what an application signs wrongly is told to its author by the log, and not to the caller', async () => {
+  const Count = signedType(7, bcs.struct('Count', { value: u64 }));
+  const { get, printed } = await startServer({
+    manifest: { endpoints: [], secrets: [] },
+    module: {
+      signs: [Count],
+      create: ({ sign }) => ({
+        endpoints: [
+          endpoint({
+            method: 'GET',
+            path: '/count',
+            handle: async () => sign(Count, 1n, { value: 1 as never }),
+          }),
+        ],
+      }),
+    },
+  });
+  const answer = await get('/count');
+  expect(answer.status).toBe(500);
+  expect(await answer.json()).toEqual({
+    error: 'an internal error; the log has its place',
+    code: 'INTERNAL',
+  });
+  expect(printed()).toMatch(
+    /"code":"APPLICATION","message":"Count can't hold .* u64 as a bigint.*server\.test\.ts/,
+  );
 });
 
 describe('requests', () => {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ConfigError } from '../errors.ts';
+import { ApplicationMistake, ConfigError } from '../errors.ts';
 import type { DeclaredType, SignedType } from './intent.ts';
 import type { EphemeralKey } from './key.ts';
 
@@ -42,25 +42,35 @@ export class Signer {
 
   /**
    * @param timestampMs milliseconds since the Unix epoch, of the data itself rather than of the request.
-   * @throws TypeError when the type was not declared, or when `data` doesn't read back from its BCS bytes
-   *   as it was given: nothing is signed that says something else than the application meant.
+   * @throws ApplicationMistake when the type was not declared, or when `data` doesn't read back from its BCS
+   *   bytes as it was given: nothing is signed that says something else than the application meant.
    */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer {
     if (!this.#types.has(type)) {
-      throw new TypeError(`${type.payload.name} is not among the application's signed types`);
-    }
-    const message = { intent: type.intent, timestamp_ms: timestampMs, payload: data };
-    const bytes = type.message.serialize(message).toBytes();
-    const signed = type.message.parse(bytes);
-    if (!isDeepStrictEqual(signed, message)) {
-      throw new TypeError(
-        `${type.payload.name}: the data is not what its BCS type can hold (members beyond the type, or a type of @mysten/bcs that src/signing/bcs.ts replaces)`,
+      throw new ApplicationMistake(
+        `${type.payload.name} is not among the application's signed types: add it to signs`,
       );
     }
+    const message = { intent: type.intent, timestamp_ms: timestampMs, payload: data };
+    let bytes: Uint8Array;
+    try {
+      bytes = type.message.serialize(message).toBytes();
+    } catch {
+      // The library's own message may repeat a value.
+      throw unfit(type);
+    }
+    const signed = type.message.parse(bytes);
+    if (!isDeepStrictEqual(signed, message)) throw unfit(type);
     const signature = this.#key.sign(bytes).toString('hex');
     const response = { intent: signed.intent, timestamp_ms: signed.timestamp_ms, data: signed.payload };
     return new SignedAnswer(JSON.stringify({ response, signature }, exactIntegers));
   }
+}
+
+function unfit({ payload }: DeclaredType): ApplicationMistake {
+  return new ApplicationMistake(
+    `${payload.name} can't hold the data (or the time) that was to be signed: use u64, u8 and text of src/signing/bcs.ts and give a u64 as a bigint (5n, not 5), a u8 as a whole number, a text without lone surrogates, and exactly the type's members`,
+  );
 }
 
 /**

@@ -2,7 +2,7 @@ import { bcs } from '@mysten/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
-import { ConfigError } from '../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
 import { text, u8, u64 } from '../../src/signing/bcs.ts';
 import { signedType } from '../../src/signing/intent.ts';
 import { EphemeralKey } from '../../src/signing/key.ts';
@@ -67,7 +67,10 @@ describe('Signer', () => {
 
   test('refuses a type that was not declared, even under a free intent code', () => {
     const Other = signedType(9, bcs.struct('Other', { value: u8 }));
-    expect(() => new Signer(key, [WeatherResponse]).sign(Other, 1n, { value: 1 })).toThrow(/not among/);
+    expect(() => new Signer(key, [WeatherResponse]).sign(Other, 1n, { value: 1 })).toThrow(
+      ApplicationMistake,
+    );
+    expect(() => new Signer(key, []).sign(Other, 1n, { value: 1 })).toThrow(/^Other is not among .*: add it/);
   });
 
   test.each([
@@ -82,9 +85,20 @@ describe('Signer', () => {
     ['a lone surrogate in the strict type', bcs.struct('Strict', { a: text }), { a: '\ud800' }],
     ['a negative u64', bcs.struct('Neg', { a: u64 }), { a: -1n }],
     ['a u64 that overflows', bcs.struct('Over', { a: u64 }), { a: 2n ** 64n }],
-  ])('does not sign %s', (_what, type, data) => {
+    ['a u64 that is no bigint', bcs.struct('Loose', { a: u64 }), { a: 1 }],
+    ['a text that the library would repeat', bcs.struct('Echo', { a: bcs.u16() }), { a: 'hunter2' }],
+  ])('does not sign %s, and says what to change', (_what, type, data) => {
     const Signed = signedType(4, type as never);
-    expect(() => new Signer(key, [Signed]).sign(Signed, 1n, data as never)).toThrow(TypeError);
+    const sign = () => new Signer(key, [Signed]).sign(Signed, 1n, data as never);
+    expect(sign).toThrow(ApplicationMistake);
+    expect(sign).toThrow(new RegExp(`^${type.name} can't hold the data .* give a u64 as a bigint`));
+    expect(sign).not.toThrow(/hunter2/);
+  });
+
+  test('does not sign a time that is no bigint', () => {
+    const sign = () =>
+      new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1 as never, { location: '', temperature: 0n });
+    expect(sign).toThrow(ApplicationMistake);
   });
 
   test.each([-1, 256, 1.5])('an intent code of %d is refused', (intent) => {
