@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))
     .map((path) => readFileSync(path, 'utf8'));
-  const environment = makeEnvironment(basename(appDir), serverEnv.join('\n'), existsSync(ca));
+  const environment = makeEnvironment(basename(appDir), manifest, serverEnv.join('\n'), existsSync(ca));
   const application = new Map([
     ['app/app.yaml', { data: Buffer.from(yaml) }],
     ['app/enclave.conf', { data: Buffer.from(makeSettings(manifest, environment)) }],

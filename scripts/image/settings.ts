@@ -26,20 +26,58 @@ export function forwardsOf({ endpoints }: Manifest): Forward[] {
 }
 
 /**
+ * What a server.env says. No shell reads it: everything after the first `=` is the value.
+ *
+ * @param secrets the names of app.yaml's
+ * @throws ConfigError that names the line
+ */
+export function parseServerEnv(text: string, secrets: readonly string[]): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const env: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name = '', value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line) ?? [];
+    if (name === '') throw new ConfigError(`server.env: a line must be NAME=value: ${line.split('=')[0]}`);
+    if (name in env) throw new ConfigError(`server.env: ${name} is set twice`);
+    if (secrets.some((secret) => name === secret || name === `${secret}_FILE`)) {
+      throw new ConfigError(
+        `server.env: ${name} must not be here: what is here gets into the image, which is no secret. The secrets of app.yaml are handed to the server when it runs`,
+      );
+    }
+    if (/^(["'`]).*\1$/.test(value)) {
+      throw new ConfigError(`server.env: ${name}: quotes would be part of the value: leave them out`);
+    }
+    if (/\s#/.test(value) && !isJson(value)) {
+      throw new ConfigError(
+        `server.env: ${name}: a comment would be part of the value: give it a line of its own`,
+      );
+    }
+    env[name] = value;
+  }
+  return env;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
  * The server's environment in the image, but for what init adds to it.
  *
  * @param serverEnv the text of enclave/server.env, then that of the application's own
  * @throws ConfigError when the server would not start with these settings
  */
-export function makeEnvironment(app: string, serverEnv: string, hasOwnCa: boolean): string[] {
-  const lines = serverEnv.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  const env: Record<string, string> = {};
-  for (const line of [`APP=${app}`, ...lines]) {
-    const [, name = '', value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line) ?? [];
-    if (name === '') throw new ConfigError(`server.env: a line must be NAME=value: ${line.split('=')[0]}`);
-    if (name in env) throw new ConfigError(`server.env: ${name} is set twice`);
-    env[name] = value;
-  }
+export function makeEnvironment(
+  app: string,
+  { secrets }: Manifest,
+  serverEnv: string,
+  hasOwnCa: boolean,
+): string[] {
+  const env = parseServerEnv(`APP=${app}\n${serverEnv}`, secrets);
   readConfig(env);
   if (hasOwnCa) env['NODE_EXTRA_CA_CERTS'] = '/app/ca.pem';
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);

@@ -22,7 +22,7 @@ describe.runIf(canRun)('init', () => {
 
   test('understands the settings that the build writes', () => {
     const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
-    const text = makeSettings(manifest, makeEnvironment('weather', SERVER_ENV, true));
+    const text = makeSettings(manifest, makeEnvironment('weather', manifest, SERVER_ENV, true));
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
