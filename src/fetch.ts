@@ -25,13 +25,21 @@ export class NoAnswer extends Error {
   }
 }
 
+/** Whether a timer can be set to it, in milliseconds (WHATWG HTML, "Timers"). */
+export function isTimeout(value: unknown): value is number {
+  return typeof value === 'number' && value > 0 && value <= 2_147_483_647;
+}
+
+/** What isTimeout takes, for messages. */
+export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
+
 /**
  * Follows no redirect, sends no cookie and takes nothing from a cache.
  *
  * @throws NoAnswer
  */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
-  const signal = AbortSignal.timeout(bounds.timeoutMs);
+  const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
   try {
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
     const response = await bounds.fetch(url, { ...init, ...options, signal });

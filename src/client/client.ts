@@ -5,6 +5,7 @@ import {
   verifyAttestation,
 } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
+import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import type { SignedType } from '../signing/intent.ts';
 import { type ReceivedAnswer, readAnswer } from './answer.ts';
 import { fetchAttestation } from './attestation.ts';
@@ -177,9 +178,6 @@ function verified<Data>(answer: ReceivedAnswer<Data>, { publicKey }: Pin): Verif
 }
 
 function duration(name: string, value: unknown): number {
-  // The longest time that a timer can be set to (WHATWG HTML, "Timers").
-  if (typeof value !== 'number' || !(value > 0) || value > 2_147_483_647) {
-    throw new InvalidClientOptionError(`"${name}" must be a number of milliseconds from 1 to 2147483647`);
-  }
+  if (!isTimeout(value)) throw new InvalidClientOptionError(`"${name}" must be ${TIMEOUT_RANGE}`);
   return value;
 }

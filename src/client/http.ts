@@ -1,5 +1,5 @@
 /** Requests to an enclave: answered with JSON or a typed error. */
-import { fetchText, type NoAnswer, serverCode } from '../fetch.ts';
+import { fetchText, NoAnswer, serverCode } from '../fetch.ts';
 import {
   AnswerTooLargeError,
   EnclaveRefusedError,
@@ -33,7 +33,8 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   const url = new URL(path, http.base);
   const bounds = { ...http, maxSize: MAX_ANSWER_SIZE };
   const { ok, status, text } = await fetchText(url, body === undefined ? {} : post, bounds).catch(
-    (error: NoAnswer) => {
+    (error: unknown) => {
+      if (!(error instanceof NoAnswer)) throw error;
       if (error.reason === 'too large') throw new AnswerTooLargeError(name, MAX_ANSWER_SIZE);
       throw new EnclaveUnreachableError(name, { cause: error.cause });
     },

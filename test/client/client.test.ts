@@ -301,6 +301,7 @@ describe('options that can not be used', () => {
       'CLIENT_OPTION',
     ],
     ['a time-out of 0', 'http://a', { policy: { images: [image] }, timeoutMs: 0 }, 'CLIENT_OPTION'],
+    ['an endless time-out', 'http://a', { policy: { images: [image] }, timeoutMs: 1e12 }, 'CLIENT_OPTION'],
   ])('%s', (_, url, options, code) => {
     expect(() => new EnclaveClient(url as string, options as never)).toThrow(
       expect.objectContaining({ code }),

@@ -2,7 +2,7 @@
 import { createLocalJWKSet, type JWK } from 'jose';
 import * as v from 'valibot';
 import type { EnclaveError } from '../../errors.ts';
-import { fetchText, type NoAnswer } from '../../fetch.ts';
+import { fetchText, NoAnswer } from '../../fetch.ts';
 import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKeyUnknown } from './errors.ts';
 
 /** Keys are asked for anew after this; a withdrawn one is taken no longer than that, if the issuer answers. */
@@ -99,7 +99,8 @@ export class IssuerKeys {
 async function fetchKeys(url: URL): Promise<string> {
   const bounds = { fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const headers = { accept: 'application/json' };
-  const { status, text } = await fetchText(url, { headers }, bounds).catch((error: NoAnswer) => {
+  const { status, text } = await fetchText(url, { headers }, bounds).catch((error: unknown) => {
+    if (!(error instanceof NoAnswer)) throw error;
     if (error.reason === 'timeout') {
       throw new IssuerSlow(`the issuer did not give its keys within ${TIMEOUT_MS} ms`);
     }
