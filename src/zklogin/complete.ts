@@ -6,14 +6,14 @@ import {
   RedirectError,
   StateMismatchError,
 } from './errors.ts';
-import { post, type ServiceOptions, serviceUrl } from './http.ts';
+import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
 import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
 import { type BegunLogin, loadLogin, type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
 export interface CompleteOptions extends ServiceOptions {
-  /** For a provider whose token URL demands it; outside browsers only. */
+  /** For a provider whose token URL demands it; outside browsers only. A page has its backend add it. */
   readonly clientSecret?: string;
   /** The session storage of the browser unless told. */
   readonly storage?: SessionStore;
@@ -27,7 +27,7 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
  * Takes what the provider sent the user back with, and checks that it belongs to the login that this session
  * began. Where the provider gives a code, it is exchanged for the token.
  *
- * @param redirect the URL that the user came back to, or the body of a form_post
+ * @param redirect the URL that the user came back to (its query or fragment will do), or the body of a form_post
  * @throws ZkLoginError
  */
 export async function completeLogin(
@@ -43,7 +43,7 @@ export async function completeLogin(
   const state = parameters.get('state');
   if (state !== login.state) throw new StateMismatchError();
   const error = parameters.get('error');
-  if (error !== undefined) throw new ProviderRefusedError(/^[a-z_]{1,64}$/.test(error) ? error : null);
+  if (error !== undefined) throw new ProviderRefusedError(isReason(error) ? error : null);
   // RFC 9207: who answers says so, if it knows how to. Microsoft's tenant is told by the token.
   const iss = parameters.get('iss');
   const { issuer } = login.provider;
@@ -87,22 +87,44 @@ async function exchange(
     body: new URLSearchParams(
       variant === 'grant_type'
         ? { grant_type: 'authorization_code', client_id: clientId, redirect_uri: redirectUri, code }
-        : { code, client_id: clientId, client_secret: requireSecret(clientSecret) },
+        : {
+            code,
+            client_id: clientId,
+            redirect_uri: redirectUri,
+            client_secret: requireSecret(clientSecret),
+          },
     ).toString(),
     timeoutMs,
     repeatable: false,
     ...(headers && { headers }),
     ...(fetch && { fetch }),
   });
-  const token = (answer as { id_token?: unknown } | null)?.id_token;
+  const reason = reasonOf(answer.text);
+  if (reason !== null) throw new ProviderRefusedError(reason);
+  const token = (jsonOf(service, answer) as { id_token?: unknown } | null)?.id_token;
   if (typeof token !== 'string') throw new MalformedAnswerError('the token URL answered with no id_token');
   return token;
+}
+
+/** The `error` of a token URL's answer: RFC 6749, section 5.2, has it with status 400, Slack with 200. */
+function reasonOf(text: string): string | null {
+  try {
+    const error: unknown = JSON.parse(text)?.error;
+    return isReason(error) ? error : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Nothing else of a foreign text is passed on. */
+function isReason(value: unknown): value is string {
+  return typeof value === 'string' && /^[a-z_]{1,64}$/.test(value);
 }
 
 function requireSecret(clientSecret: string | undefined): string {
   if ('document' in globalThis || 'importScripts' in globalThis) {
     throw new InvalidOptionError(
-      'this provider wants a client secret for the code, which no page may have: complete the login on a server',
+      "this provider wants a client secret for the code, which no page may have: give the provider a token URL of your own backend, with the variant grant_type; the backend adds the secret and passes the provider's id_token on",
     );
   }
   if (!clientSecret)
@@ -130,8 +152,8 @@ function entriesOf(
 ): Iterable<[string, FormDataEntryValue]> {
   if (redirect instanceof URLSearchParams || redirect instanceof FormData) return redirect;
   const text = String(redirect);
-  // What is no URL is the body of a form_post.
-  if (!URL.canParse(text)) return new URLSearchParams(text);
+  // What is no URL is the body of a form_post, or a page's location.hash or location.search.
+  if (!URL.canParse(text)) return new URLSearchParams(text.replace(/^[#?]/, ''));
   const url = new URL(text);
   const place = ({ protocol, host, pathname }: URL) => `${protocol}//${host}${pathname}`;
   if (place(url) !== place(expected)) {

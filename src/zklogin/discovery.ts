@@ -1,4 +1,4 @@
-import { fetchText, type NoAnswer } from '../fetch.ts';
+import { fetchText, NoAnswer } from '../fetch.ts';
 import {
   InvalidOptionError,
   MalformedAnswerError,
@@ -6,6 +6,7 @@ import {
   ServiceTimeoutError,
   ServiceUnreachableError,
 } from './errors.ts';
+import { isSecure } from './http.ts';
 import type { Provider } from './providers.ts';
 
 export interface DiscoveryOptions {
@@ -80,7 +81,9 @@ async function fetchDocument(
     timeoutMs: TIMEOUT_MS,
     maxSize: MAX_SIZE,
   };
-  const { ok, status, text } = await fetchText(url, {}, bounds).catch(({ reason }: NoAnswer) => {
+  const { ok, status, text } = await fetchText(url, {}, bounds).catch((error: unknown) => {
+    if (!(error instanceof NoAnswer)) throw error;
+    const { reason } = error;
     if (reason === 'timeout')
       throw new ServiceTimeoutError(`the ${SERVICE} did not come within ${TIMEOUT_MS} ms`);
     if (reason === 'too large')
@@ -97,12 +100,7 @@ async function fetchDocument(
   throw new MalformedAnswerError(`the ${SERVICE} is no JSON object`);
 }
 
-/** https, or http on this machine for development. */
 function requireSecure(value: unknown, what: string, Failure: new (message: string) => Error): string {
-  if (typeof value === 'string' && URL.canParse(value)) {
-    const { protocol, hostname } = new URL(value);
-    const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
-    if (protocol === 'https:' || (protocol === 'http:' && local)) return value;
-  }
+  if (typeof value === 'string' && URL.canParse(value) && isSecure(new URL(value))) return value;
   throw new Failure(`${what} must be an https URL`);
 }

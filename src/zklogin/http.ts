@@ -1,5 +1,5 @@
 /** Requests to the services that a login needs: bounded, and repeated only where that can do no harm. */
-import { fetchText, NoAnswer, serverCode, type TextAnswer } from '../fetch.ts';
+import { fetchText, isTimeout, NoAnswer, serverCode, type TextAnswer, TIMEOUT_RANGE } from '../fetch.ts';
 import {
   InvalidOptionError,
   MalformedAnswerError,
@@ -21,6 +21,9 @@ const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
+/** What a self-run proving service says when its prover was too slow (spec section 7), in text or JSON. */
+const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
+
 export interface ServiceRequest extends ServiceOptions {
   /** For messages: "salt service". */
   readonly service: string;
@@ -32,31 +35,62 @@ export interface ServiceRequest extends ServiceOptions {
   readonly repeatable: boolean;
 }
 
-/** @throws InvalidOptionError */
-export function serviceUrl(service: string, url: string | URL): URL {
+/** https, or http that does not leave this machine. */
+export function isSecure({ protocol, hostname }: URL): boolean {
+  const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
+  return protocol === 'https:' || (protocol === 'http:' && local);
+}
+
+/**
+ * What is sent to a service is secret: a token, a salt, a client secret.
+ *
+ * @param allowHttp undefined where the caller has no such option
+ * @throws InvalidOptionError
+ */
+export function serviceUrl(service: string, url: string | URL, allowHttp?: boolean): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
-    throw new InvalidOptionError(`the URL of the ${service} must be http or https, without a user name`);
+    throw new InvalidOptionError(`the URL of the ${service} must be https, without a user name`);
+  }
+  if (!allowHttp && !isSecure(parsed)) {
+    const hint = allowHttp === undefined ? '' : ', or say allowHttp in a private network of your own';
+    throw new InvalidOptionError(
+      `the URL of the ${service} must be https: over http others can read what is sent; use http on this machine alone${hint}`,
+    );
   }
   return parsed;
 }
 
-/** POSTs and returns the JSON of the answer. @throws the service errors of errors.ts */
-export async function post(request: ServiceRequest): Promise<unknown> {
-  const { service } = request;
+/** POSTs and returns the answer, whatever its status. @throws InvalidOptionError, the service errors for no answer */
+export async function post(request: ServiceRequest): Promise<TextAnswer> {
+  if (!isTimeout(request.timeoutMs)) throw new InvalidOptionError(`timeoutMs must be ${TIMEOUT_RANGE}`);
   for (let attempt = 1; ; attempt++) {
-    const answer = await send(request).catch((error: NoAnswer) => error);
+    const answer = await send(request).catch((error: unknown) => {
+      if (error instanceof NoAnswer) return error;
+      throw error;
+    });
     if (request.repeatable && attempt < ATTEMPTS && didNothing(answer)) {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
       continue;
     }
     if (answer instanceof NoAnswer) throw failureOf(answer, request);
-    if (!answer.ok) throw new ServiceRefusedError(service, answer.status, serverCode(answer.text));
-    try {
-      return JSON.parse(answer.text);
-    } catch {
-      throw new MalformedAnswerError(`the ${service} answered with no JSON`);
-    }
+    return answer;
+  }
+}
+
+/** The JSON of an answer. @throws the service errors of errors.ts */
+export function jsonOf(service: string, { ok, status, text }: TextAnswer): unknown {
+  const seconds = ok ? undefined : TOOK_LONGER.exec(text)?.[1];
+  if (seconds !== undefined) {
+    throw new ServiceTimeoutError(
+      `the ${service} gave up, since its prover took longer than ${seconds} seconds: raise its PROVER_TIMEOUT, or give the prover more cores`,
+    );
+  }
+  if (!ok) throw new ServiceRefusedError(service, status, serverCode(text));
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new MalformedAnswerError(`the ${service} answered with no JSON`);
   }
 }
 
@@ -83,7 +117,9 @@ async function send({
  * may still be at work: to ask again would double its load.
  */
 function didNothing(answer: TextAnswer | NoAnswer): boolean {
-  return answer instanceof NoAnswer ? answer.reason === 'unreachable' : answer.status === 503;
+  return answer instanceof NoAnswer
+    ? answer.reason === 'unreachable'
+    : answer.status === 503 && !TOOK_LONGER.test(answer.text);
 }
 
 function failureOf({ reason }: NoAnswer, { service, timeoutMs }: ServiceRequest) {

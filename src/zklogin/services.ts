@@ -2,7 +2,7 @@
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import { SUI_V1 } from './claims.ts';
 import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
-import { post, type ServiceOptions, serviceUrl } from './http.ts';
+import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
 import {
   type BigNumber,
   isNumber,
@@ -37,6 +37,8 @@ export type Proof = Omit<ZkLoginSignatureInputs, 'addressSeed'>;
 export interface ProofOptions extends ServiceOptions {
   /** How the three big numbers are sent: decimal unless told. */
   readonly encoding?: NumberEncoding;
+  /** Takes a URL of http as well: for a prover of one's own, within a private network. */
+  readonly allowHttp?: boolean;
 }
 
 /**
@@ -48,21 +50,21 @@ export interface ProofOptions extends ServiceOptions {
 export async function getSalt(
   url: string | URL,
   token: string,
-  options: ServiceOptions = {},
+  { timeoutMs = SALT_TIMEOUT_MS, ...options }: ServiceOptions = {},
 ): Promise<string> {
   const service = 'salt service';
   const base = serviceUrl(service, url);
   base.pathname = `${base.pathname.replace(/\/$/, '')}/get_salt`;
   const answer = await post({
-    timeoutMs: SALT_TIMEOUT_MS,
     ...options,
+    timeoutMs,
     service,
     url: base,
     contentType: 'application/json',
     body: JSON.stringify({ token }),
     repeatable: true,
   });
-  const { salt } = members(service, answer);
+  const { salt } = members(service, jsonOf(service, answer));
   if (typeof salt !== 'string') throw new MalformedAnswerError('the salt service answered with no salt');
   try {
     return readNumber('the salt', salt, SALT_SIZE).toString();
@@ -81,18 +83,18 @@ export async function getProof(
   request: ProofRequest,
   options: ProofOptions = {},
 ): Promise<Proof> {
-  const { encoding = 'decimal', ...rest } = options;
+  const { encoding = 'decimal', allowHttp = false, timeoutMs = PROOF_TIMEOUT_MS, ...rest } = options;
   const service = 'proving service';
   const answer = await post({
-    timeoutMs: PROOF_TIMEOUT_MS,
     ...rest,
+    timeoutMs,
     service,
-    url: serviceUrl(service, url),
+    url: serviceUrl(service, url, allowHttp),
     contentType: 'application/json',
     body: JSON.stringify(writeRequest(request, encoding)),
     repeatable: true,
   });
-  return readProof(answer);
+  return readProof(jsonOf(service, answer));
 }
 
 function writeRequest(request: ProofRequest, encoding: NumberEncoding) {

@@ -31,6 +31,14 @@ describe('the answer', () => {
     expect(login.token).toBe(id_token);
   });
 
+  test.each(['#', '?'] as const)('is taken from %s alone, as location has it', async (separator) => {
+    const begun = begin();
+    const id_token = jwtOf(begun.claims);
+    const { hash, search } = new URL(begun.back({ id_token }, separator));
+    const login = await completeLogin(hash + search, { storage: begun.storage, now });
+    expect(login.token).toBe(id_token);
+  });
+
   test.each([
     ['text', (fields: URLSearchParams) => fields.toString()],
     ['parameters', (fields: URLSearchParams) => fields],
@@ -203,13 +211,14 @@ describe('the token', () => {
 
 describe('a code', () => {
   /** A token URL on loopback. */
-  async function tokenUrl(answer: (form: URLSearchParams) => [status: number, body: unknown]) {
+  type Answer = [status: number, body: unknown];
+  async function tokenUrl(answer: (form: URLSearchParams) => Answer | Promise<Answer>) {
     const forms: URLSearchParams[] = [];
     const server = createServer(async (request, response) => {
-      expect(request.headers['content-type']).toBe('application/x-www-form-urlencoded');
+      expect(request.headers['content-type']).toMatch(/^application\/x-www-form-urlencoded\b/);
       const form = new URLSearchParams(await text(request));
       forms.push(form);
-      const [status, body] = answer(form);
+      const [status, body] = await answer(form);
       response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
     });
     await new Promise<void>((resolve) => {
@@ -219,6 +228,14 @@ describe('a code', () => {
       server.close();
     });
     return { forms, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token` };
+  }
+
+  /** What a page has, and Node has not. */
+  function becomePage(): void {
+    Object.assign(globalThis, { document: {} });
+    onTestFinished(() => {
+      Reflect.deleteProperty(globalThis, 'document');
+    });
   }
 
   async function exchange(variant: 'grant_type' | 'client_secret', answer?: [number, unknown], options = {}) {
@@ -245,31 +262,88 @@ describe('a code', () => {
     });
   });
 
-  test('is exchanged with client_secret', async () => {
+  test('is exchanged with client_secret, and the redirect_uri that the login was begun with', async () => {
     const { login, forms } = await exchange('client_secret', undefined, { clientSecret: 'hunter2' });
     await login;
     expect(Object.fromEntries(forms[0] ?? [])).toEqual({
       code: 'one time',
       client_id: CLIENT_ID,
+      redirect_uri: REDIRECT_URI,
       client_secret: 'hunter2',
     });
   });
 
   test('needs the secret where the provider does, and a page may not have it', async () => {
     await expect((await exchange('client_secret')).login).rejects.toThrow(/give clientSecret/);
-    Object.assign(globalThis, { document: {} });
-    onTestFinished(() => {
-      Reflect.deleteProperty(globalThis, 'document');
-    });
+    becomePage();
     const { login, forms } = await exchange('client_secret', undefined, { clientSecret: 'hunter2' });
-    await expect(login).rejects.toThrow(/complete the login on a server/);
+    await expect(login).rejects.toThrow(/a token URL of your own backend, with the variant grant_type/);
     expect(forms).toEqual([]);
   });
 
+  test('reaches such a provider from a page by a backend that adds the secret', async () => {
+    becomePage();
+    let begun: Begun | undefined;
+    const provider = await tokenUrl((form) =>
+      form.get('client_secret') === 'hunter2' && form.get('redirect_uri') === REDIRECT_URI
+        ? [200, { ok: true, id_token: jwtOf({ ...begun?.claims, iss: 'https://slack.com' }) }]
+        : [200, { ok: false, error: 'bad_client_secret' }],
+    );
+    // As the README has it.
+    const backend = await tokenUrl(async (form) => {
+      const answer = await fetch(provider.url, {
+        method: 'POST',
+        body: new URLSearchParams({
+          code: form.get('code') ?? '',
+          client_id: CLIENT_ID,
+          client_secret: 'hunter2',
+          redirect_uri: REDIRECT_URI,
+        }),
+      });
+      const { id_token, error } = (await answer.json()) as Record<string, string>;
+      return [200, { id_token, error }];
+    });
+    const token = { url: backend.url, variant: 'grant_type' } as const;
+    begun = begin({ provider: { ...PROVIDERS.slack, token } });
+    const back = begun.back({ code: 'one time' }, '?');
+    const login = await completeLogin(back, { storage: begun.storage, now });
+    expect(login.claims.issuer).toBe('https://slack.com');
+    expect(provider.forms).toHaveLength(1);
+    expect(String(backend.forms[0])).not.toContain('hunter2');
+  });
+
   test.each([
-    [[400, { error: 'invalid_grant' }], 'ZKLOGIN_REFUSED'],
+    [400, { error: 'invalid_grant', error_description: 'hunter2' }, 'invalid_grant'],
+    [401, { error: 'invalid_client' }, 'invalid_client'],
+    [200, { ok: false, error: 'bad_redirect_uri' }, 'bad_redirect_uri'],
+  ])('that the provider refuses with status %i and %j has the reason', async (status, body, reason) => {
+    const { login, forms } = await exchange('grant_type', [status, body]);
+    await expect(login).rejects.toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED', reason });
+    await expect(login).rejects.not.toThrow(/hunter2/);
+    expect(forms).toHaveLength(1);
+  });
+
+  test('is sent to no token URL in clear', async () => {
+    const token = { url: 'http://wallet.example/token', variant: 'grant_type' } as const;
+    const begun = begin({ provider: { ...PROVIDERS.slack, token } });
+    const asked: unknown[] = [];
+    const fetch = async (...request: unknown[]) => {
+      asked.push(request);
+      return Response.json({});
+    };
+    const options = { storage: begun.storage, now, fetch, allowHttp: true };
+    await expect(completeLogin(begun.back({ code: 'x' }, '?'), options)).rejects.toThrow(
+      /token URL must be https/,
+    );
+    expect(asked).toEqual([]);
+  });
+
+  test.each([
+    [[400, { error: '<script>' }], 'ZKLOGIN_REFUSED'],
+    [[400, { error: { code: 5 } }], 'ZKLOGIN_REFUSED'],
     [[503, 'busy'], 'ZKLOGIN_REFUSED'],
     [[200, { ok: false }], 'ZKLOGIN_MALFORMED_ANSWER'],
+    [[200, { error: 'a'.repeat(65) }], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, 'null'], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, '<html>'], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, { id_token: jwtOf({ iss: 'https://kauth.kakao.com' }) }], 'ZKLOGIN_CLAIM'],

@@ -44,6 +44,16 @@ const status =
 const reset = (response: ServerResponse) => response.destroy();
 const hang = () => {};
 
+/** A fetch that reaches nobody, and answers. */
+function recorder(answer: unknown = {}) {
+  const asked: string[] = [];
+  const fetch = async (url: string | URL | Request) => {
+    asked.push(String(url));
+    return Response.json(answer);
+  };
+  return { asked, fetch };
+}
+
 const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.e30.c2ln';
 const SALT = '206703048842351542647799591018316385612';
 const [{ partialInputs: PROOF }, DEVNET] = vector('proofs');
@@ -95,10 +105,32 @@ describe('getSalt', () => {
     expect(seen[0]?.headers.authorization).toBe('Bearer operator');
   });
 
-  test.each(['ftp://x', 'x', '', 'http://user:hunter2@127.0.0.1'])('refuses the URL %j', async (url) => {
-    await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
-    await expect(getSalt(url, TOKEN)).rejects.not.toThrow(/hunter2/);
+  test.each([
+    'ftp://x',
+    'x',
+    '',
+    'https://user:hunter2@salt.example',
+    'http://salt.example',
+    'http://10.0.0.7',
+    'http://localhost.example',
+    'http://127.0.0.1.example',
+  ])('refuses the URL %j, and sends nothing', async (url) => {
+    const { asked, fetch } = recorder();
+    for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
+      await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+      await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
+    }
+    expect(asked).toEqual([]);
   });
+
+  test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
+    'takes the URL %s',
+    async (url) => {
+      const { asked, fetch } = recorder({ salt: SALT });
+      await getSalt(url, TOKEN, { fetch });
+      expect(asked).toEqual([`${new URL(url).href}get_salt`]);
+    },
+  );
 });
 
 describe('getProof', () => {
@@ -114,6 +146,18 @@ describe('getProof', () => {
       salt: SALT,
       maxEpoch: '10',
     });
+  });
+
+  test('goes over http to other machines only where the caller allows it', async () => {
+    const url = 'http://prover.internal:8080/v1';
+    const { asked, fetch } = recorder(PROOF);
+    for (const options of [{ fetch }, { fetch, allowHttp: false }]) {
+      await expect(getProof(url, REQUEST, options)).rejects.toThrow(/must be https: .* or say allowHttp/);
+    }
+    expect(asked).toEqual([]);
+    expect(await getProof(url, REQUEST, { fetch, allowHttp: true })).toEqual(PROOF);
+    expect(asked).toEqual([url]);
+    await expect(getProof('ftp://x', REQUEST, { fetch, allowHttp: true })).rejects.toThrow(/must be https/);
   });
 
   test('sends the three numbers in base64 where the caller says so, padded to their size', async () => {
@@ -215,6 +259,52 @@ describe('a service that', () => {
       message: 'the proving service did not answer within 200 ms',
     });
     expect(seen).toHaveLength(1);
+  });
+
+  const slow = 'Call to the proving component took longer than 15 seconds';
+  test.each([
+    [500, slow],
+    [504, JSON.stringify({ error: slow })],
+    [503, slow],
+    [400, JSON.stringify({ error: 'Call to rapidsnark service took longer than 15s', jwt: TOKEN })],
+  ])('answers %i with %j ran out of time itself, and is not asked again', async (code, body) => {
+    const { url, seen } = await service((response: ServerResponse) => response.writeHead(code).end(body));
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject({
+      code: 'ZKLOGIN_TIMEOUT',
+      message:
+        'the proving service gave up, since its prover took longer than 15 seconds: raise its PROVER_TIMEOUT, or give the prover more cores',
+    });
+    expect(seen).toHaveLength(1);
+  });
+
+  test.each(['it took longer than usual', 'it took longer than 99999999 seconds', `no: ${TOKEN}`, ''])(
+    'refuses with the text %j keeps it to itself',
+    async (body) => {
+      const { url } = await service((response: ServerResponse) => response.writeHead(500).end(body));
+      await expect(getProof(url, REQUEST)).rejects.toMatchObject({
+        code: 'ZKLOGIN_REFUSED',
+        message: 'the proving service answered with status 500',
+      });
+    },
+  );
+
+  test('is given an impossible time is not asked', async () => {
+    const { url, seen } = await service({ salt: SALT });
+    for (const timeoutMs of [0, -1, Number.NaN, 1e12, '1000', 5n]) {
+      const option = { timeoutMs: timeoutMs as number };
+      const refused = { code: 'ZKLOGIN_OPTION', message: expect.stringMatching(/^timeoutMs must be/) };
+      await expect(getSalt(url, TOKEN, option)).rejects.toMatchObject(refused);
+      await expect(getProof(url, REQUEST, option)).rejects.toMatchObject(refused);
+    }
+    expect(seen).toEqual([]);
+  });
+
+  test('is given its usual time by an undefined one, and any fraction', async () => {
+    const { url } = await service({ salt: SALT });
+    const given = { timeoutMs: undefined } as never;
+    expect(await getSalt(url, TOKEN, given)).toBe(SALT);
+    expect(await getSalt(url, TOKEN, { timeoutMs: 2000.5 })).toBe(SALT);
+    expect(await getProof((await service(PROOF)).url, REQUEST, given)).toEqual(PROOF);
   });
 
   test('begins and never ends is given up', async () => {
