@@ -15,6 +15,8 @@ import type { SignedAnswer } from './signing/signer.ts';
 export interface ApplicationModule {
   /** Every type that the application signs, each with an intent code of its own. */
   readonly signs: readonly DeclaredType[];
+  /** Names of secrets that are refused in the environment, where process lists show them: a file may have them. */
+  readonly secretsNotInEnvironment?: readonly string[];
   /** Called once at the start; a mistake in the application's own configuration is a ConfigError. */
   create(context: AppContext): Application;
 }

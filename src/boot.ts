@@ -12,7 +12,7 @@ import { NsmDevice } from './nsm/device.ts';
 import { NsmUnavailable } from './nsm/errors.ts';
 import { Nsm } from './nsm/nsm.ts';
 import type { NsmTransport } from './nsm/transport.ts';
-import { receiveSecrets, Secrets, secretsFromEnv } from './secrets.ts';
+import { receiveSecrets, requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 import { createHttpServer } from './server.ts';
 import { EphemeralKey } from './signing/key.ts';
 import { Signer } from './signing/signer.ts';
@@ -55,8 +55,11 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     return origins[host] ?? `https://${host}`;
   };
   const { secretsFd } = config;
+  requireNotInEnv(module.secretsNotInEnvironment ?? [], env);
   const secrets =
-    secretsFd === undefined ? secretsFromEnv(manifest.secrets, env) : new Secrets(manifest.secrets);
+    secretsFd === undefined
+      ? secretsFromEnv(manifest.secrets, env, module.secretsNotInEnvironment)
+      : new Secrets(manifest.secrets);
   const handOff = secretsFd === undefined ? undefined : openPipe(secretsFd);
   if (config.reportFd !== undefined) requirePipe(config.reportFd, 'REPORT_FD');
 

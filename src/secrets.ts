@@ -80,17 +80,38 @@ export class Secrets {
   }
 }
 
+/** @throws ConfigError that names the first of these variables that is set. */
+export function requireNotInEnv(names: readonly string[], env: Env): void {
+  const name = names.find((each) => env[each] !== undefined);
+  if (name === undefined) return;
+  throw new ConfigError(
+    `${name} must not be in the environment, where shells and process lists show it: use ${name}_FILE or SECRETS_FD`,
+  );
+}
+
 /**
  * Each secret from the variable of its name, or from the file that `<name>_FILE` names.
  *
+ * @param notInEnv those that a file must have
  * @throws ConfigError that names each missing variable.
  */
-export function secretsFromEnv(names: readonly string[], env: Env): Secrets {
+export function secretsFromEnv(
+  names: readonly string[],
+  env: Env,
+  notInEnv: readonly string[] = [],
+): Secrets {
   const missing = names.filter((name) => !env[name] && env[`${name}_FILE`] === undefined);
   if (missing.length > 0) {
-    throw new ConfigError(
-      `${missing.join(', ')} must be set in the environment, or ${missing.map((name) => `${name}_FILE`).join(', ')} name a file with it: the application can't answer without it`,
-    );
+    const list = (wanted: readonly string[], ending = '') => wanted.map((name) => name + ending).join(', ');
+    const either = missing.filter((name) => !notInEnv.includes(name));
+    const byFile = missing.filter((name) => notInEnv.includes(name));
+    const ways = [
+      ...(either.length > 0
+        ? [`${list(either)} must be set in the environment, or ${list(either, '_FILE')} name a file with it`]
+        : []),
+      ...(byFile.length > 0 ? [`${list(byFile, '_FILE')} must name a file with ${list(byFile)}`] : []),
+    ];
+    throw new ConfigError(`${ways.join('; ')}: the application can't answer without it`);
   }
   const secrets = new Secrets(names);
   if (names.length > 0) secrets.provide(Object.fromEntries(names.map((name) => [name, fromEnv(name, env)])));

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../src/errors.ts';
 import { createLog } from '../src/log.ts';
-import { receiveSecrets, Secrets, SecretsMissing, secretsFromEnv } from '../src/secrets.ts';
+import { receiveSecrets, requireNotInEnv, Secrets, SecretsMissing, secretsFromEnv } from '../src/secrets.ts';
 
 describe('Secrets', () => {
   test('are missing, by name, until they are provided', () => {
@@ -47,6 +47,20 @@ describe('Secrets', () => {
     expect(() => secretsFromEnv(['A', 'B', 'C'], { B: 'x', C: '' })).toThrow(/^A, C must be set/);
     expect(secretsFromEnv(['B'], { B: 'x', A: 'y' }).get('B')).toBe('x');
     expect(secretsFromEnv([], {}).missing()).toEqual([]);
+  });
+
+  test('from the environment: one that must not be there is asked for as a file', () => {
+    expect(() => secretsFromEnv(['A'], {}, ['A'])).toThrow(
+      "A_FILE must name a file with A: the application can't answer without it",
+    );
+    expect(() => secretsFromEnv(['A', 'B'], {}, ['B'])).toThrow(
+      /^A must be set in the environment, or A_FILE name a file with it; B_FILE must name a file with B:/,
+    );
+    expect(() => requireNotInEnv(['A'], { A: 'hunter2' })).toThrow(
+      /^A must not be in the environment, ((?!hunter2).)*: use A_FILE or SECRETS_FD$/,
+    );
+    expect(() => requireNotInEnv(['A'], { A: '' })).toThrow(ConfigError);
+    requireNotInEnv(['A'], { A_FILE: '/a', B: 'x' });
   });
 });
 
