@@ -23,6 +23,8 @@ const SaltRequest = v.strictObject({
 /** The salt is no statement that a contract would check: nothing is signed. */
 export const signs = [];
 
+export const secretsNotInEnvironment = ['SALT_SEED'];
+
 /** `POST /get_salt`: the salt of whoever a genuine token is about. */
 export function create({ env, log, origin }: AppContext): Application {
   requireSafeSettings(env);
@@ -75,11 +77,6 @@ export function create({ env, log, origin }: AppContext): Application {
 }
 
 function requireSafeSettings(env: Env): void {
-  if (env['SALT_SEED'] !== undefined) {
-    throw new ConfigError(
-      'SALT_SEED must not be in the environment, where shells and process lists show it: use SALT_SEED_FILE or SECRETS_FD',
-    );
-  }
   if ((env['CORS_ORIGINS'] ?? '*') === '*') {
     throw new ConfigError(
       "CORS_ORIGINS must name your wallets' origins, or be none: salts are not for every page",

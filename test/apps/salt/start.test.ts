@@ -64,7 +64,7 @@ describe('the service does not start', () => {
 
   test('without a seed', async () => {
     await expect(startServer({ env: { APP: 'salt', CORS_ORIGINS: 'none' } })).rejects.toThrow(
-      /SALT_SEED_FILE/,
+      /^SALT_SEED_FILE must name a file with SALT_SEED: /,
     );
   });
 });
