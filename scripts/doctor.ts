@@ -1,23 +1,21 @@
-/**
- * On the parent: `npm run doctor -- [--eif out/nitro.eif] [--cpus 2] [--port 3000]` tells what may keep an
- * enclave from running; `npm run doctor -- E36` explains a code of nitro-cli. Exit code 1 where something
- * is wrong.
- */
-import { parseArgs } from 'node:util';
-import { runMain } from './command.ts';
+/** On the parent: what may keep an enclave from running. Exit code 1 where something is wrong. */
+import { readArguments, runMain, Usage } from './command.ts';
 import { examine } from './parent/doctor.ts';
-import { Usage } from './parent/errors.ts';
 import { NITRO_CODES } from './parent/nitro_codes.ts';
 
+const USAGE = `usage: npm run doctor -- [--eif out/nitro.eif] [--cpus 2] [--port 3000]
+       npm run doctor -- CODE...
+
+Tells what may keep an enclave from running on this machine, each with what to do; or explains codes of
+nitro-cli, such as E36.`;
+
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      eif: { type: 'string', default: 'out/nitro.eif' },
-      cpus: { type: 'string', default: '2' },
-      port: { type: 'string', default: '3000' },
-    },
-  });
+  const options = {
+    eif: { type: 'string', default: 'out/nitro.eif' },
+    cpus: { type: 'string', default: '2' },
+    port: { type: 'string', default: '3000' },
+  } as const;
+  const { values, positionals } = readArguments(USAGE, options, true);
   if (positionals.length > 0) {
     for (const code of positionals) {
       const text = NITRO_CODES[code.toUpperCase()];

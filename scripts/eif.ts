@@ -1,34 +1,30 @@
-/**
- * Enclave images:
- *
- *   npm run eif -- build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
- *     --version VERSION --kernel-version VERSION --out FILE
- *   npm run eif -- describe FILE
- *   npm run eif -- pcrs FILE
- */
+/** Enclave images: writes one, tells what is in one, measures one. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../src/errors.ts';
-import { runMain } from './command.ts';
+import { runMain, Usage } from './command.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { type Eif, readEif } from './eif/read.ts';
 import { writeEif } from './eif/write.ts';
 
-const USAGE =
-  'usage: eif.ts build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME --version VERSION --kernel-version VERSION --out FILE | describe FILE | pcrs FILE';
+const USAGE = `usage: npm run eif -- build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
+         --version VERSION --kernel-version VERSION --out FILE
+       npm run eif -- describe FILE
+       npm run eif -- pcrs FILE`;
 
 function main(): void {
   const [command, ...rest] = process.argv.slice(2);
   if (command === 'build') build(rest);
   else if (command === 'describe') console.log(JSON.stringify(describe(readEif(only(rest))), null, 2));
   else if (command === 'pcrs') process.stdout.write(formatPcrs(measureImage(readEif(only(rest)))));
-  else throw new ConfigError(USAGE);
+  else if (command === '--help') console.log(USAGE);
+  else throw new Usage(USAGE);
 }
 
 function only(args: readonly string[]): Buffer {
   const [file, ...more] = args;
-  if (file === undefined || more.length > 0) throw new ConfigError(USAGE);
+  if (file === undefined || more.length > 0) throw new Usage(USAGE);
   return read(file);
 }
 
@@ -56,7 +52,7 @@ function build(args: readonly string[]): void {
   });
   const need = (name: 'kernel' | 'cmdline' | 'name' | 'version' | 'kernel-version' | 'out'): string => {
     const value = values[name];
-    if (!value) throw new ConfigError(`--${name} is missing\n${USAGE}`);
+    if (!value) throw new Usage(`--${name} is missing\n${USAGE}`);
     return value;
   };
   const parts = {

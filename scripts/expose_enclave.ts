@@ -1,14 +1,9 @@
-/**
- * On the parent: `npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--app weather]
- * [--name sui-enclave] [--address 0.0.0.0] [--port 3000]`. May be run again: what runs as it should is left alone.
- */
+/** On the parent: leads the way in to the server and out to its endpoints, and hands the secrets over. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { type Manifest, parseManifest } from '../src/app.ts';
-import { runMain } from './command.ts';
-import { ProgramFailed, Usage, WrongState } from './parent/errors.ts';
+import { isIPv4 } from 'node:net';
+import type { Manifest } from '../src/app.ts';
+import { readArguments, runMain, Usage } from './command.ts';
+import { ProgramFailed, WrongState } from './parent/errors.ts';
 import {
   checkSecrets,
   handOver,
@@ -17,28 +12,35 @@ import {
   proxyConfigPath,
   servicesOf,
 } from './parent/expose.ts';
+import { loadImage, manifestOf } from './parent/image.ts';
 import { enclavesNamed } from './parent/nitro_cli.ts';
 import { run } from './parent/programs.ts';
 import { lastEnd, reportsPath } from './parent/reports.ts';
 import { ensureRunning, stateFolder } from './parent/services.ts';
 
-const APPS = fileURLToPath(new URL('../src/apps', import.meta.url));
+const USAGE = `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
+         [--name sui-enclave] [--address 0.0.0.0] [--port 3000]
+
+Leads the parent's port to the server in the enclave, and the endpoints that its image names to their hosts;
+then hands the secrets over, from a file, standard input or AWS' Secrets Manager. May be run again at any time:
+what runs as it should is left alone.`;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      secrets: { type: 'string' },
-      'secret-id': { type: 'string' },
-      app: { type: 'string', default: 'weather' },
-      name: { type: 'string', default: 'sui-enclave' },
-      address: { type: 'string', default: '0.0.0.0' },
-      port: { type: 'string', default: '3000' },
-    },
+  const { values } = readArguments(USAGE, {
+    secrets: { type: 'string' },
+    'secret-id': { type: 'string' },
+    eif: { type: 'string', default: 'out/nitro.eif' },
+    name: { type: 'string', default: 'sui-enclave' },
+    address: { type: 'string', default: '0.0.0.0' },
+    port: { type: 'string', default: '3000' },
   });
   if (!/^[1-9]\d{0,4}$/.test(values.port)) throw new Usage('--port must be a port');
-  if (!/^[\d.]{7,15}$/.test(values.address)) throw new Usage('--address must be an IPv4 address');
+  if (!isIPv4(values.address)) throw new Usage('--address must be an IPv4 address');
   const port = Number(values.port);
-  const manifest = readManifest(values.app);
+  if (port > 65_535) throw new Usage('--port must be a port');
+  const listen = { address: values.address, port };
+  const image = loadImage(values.eif);
+  const manifest = manifestOf(image.eif);
   // Before anything is started: a mistake in the file should not leave half of it.
   const secrets = manifest.secrets.length === 0 ? undefined : readSecrets(values, manifest);
   const enclave = enclavesNamed(values.name)[0];
@@ -48,11 +50,15 @@ async function main(): Promise<void> {
     const last = end === undefined ? '' : `; the last one said: ${end}`;
     throw new WrongState(`no enclave named ${values.name} runs: run run_enclave first${last}`);
   }
+  const pcr0 = enclave.Measurements?.PCR0;
+  if (pcr0 !== undefined && pcr0 !== image.pcr0) {
+    throw new WrongState(`another image than ${values.eif} runs: its PCR0 is ${pcr0}`);
+  }
   writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
-  for (const service of servicesOf(enclave.EnclaveCID, manifest, { address: values.address, port }, dir)) {
+  for (const service of servicesOf(enclave.EnclaveCID, manifest, listen, dir)) {
     console.log(`${service.name}: ${await ensureRunning(dir, service)}`);
   }
-  if (await isReady(port)) {
+  if (await isReady(listen)) {
     console.log('The enclave has its secrets.');
   } else if (secrets === undefined) {
     console.log(
@@ -63,18 +69,6 @@ async function main(): Promise<void> {
     console.log('The enclave has taken its secrets.');
   }
   console.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
-}
-
-function readManifest(app: string): Manifest {
-  if (!/^[a-z][a-z0-9_-]{0,63}$/.test(app)) throw new Usage('--app must be a folder of src/apps');
-  try {
-    return parseManifest(readFileSync(join(APPS, app, 'app.yaml'), 'utf8'));
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      throw new Usage(`there is no application ${app} in src/apps`);
-    }
-    throw error;
-  }
 }
 
 /** From a file, standard input or AWS' Secrets Manager: never from an argument, which every process can read. */

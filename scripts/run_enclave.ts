@@ -1,32 +1,28 @@
-/**
- * On the parent: `npm run run_enclave -- [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2]
- * [--memory MIB]`.
- */
+/** On the parent: runs the image in an enclave. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { runMain } from './command.ts';
-import { measureImage } from './eif/measure.ts';
-import { readEif } from './eif/read.ts';
-import { NitroFailed, Usage, WrongState } from './parent/errors.ts';
+import { readArguments, runMain, Usage } from './command.ts';
+import { NitroFailed, WrongState } from './parent/errors.ts';
+import { loadImage } from './parent/image.ts';
 import { type Enclave, enclavesNamed, memoryFor, runEnclave, terminateEnclave } from './parent/nitro_cli.ts';
 import { lastEnd, reportsService, reportsSize } from './parent/reports.ts';
 import { ensureRunning, stateFolder } from './parent/services.ts';
 
+const USAGE = `usage: npm run run_enclave -- [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2] [--memory MIB]
+
+Runs the image in an enclave of that name, with four times its size of memory unless told, and listens for
+what it reports. --debug shows its console; its registers are zero then, and it must not be registered.`;
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      debug: { type: 'boolean', default: false },
-      eif: { type: 'string', default: 'out/nitro.eif' },
-      name: { type: 'string', default: 'sui-enclave' },
-      cpus: { type: 'string', default: '2' },
-      memory: { type: 'string' },
-    },
+  const { values } = readArguments(USAGE, {
+    debug: { type: 'boolean', default: false },
+    eif: { type: 'string', default: 'out/nitro.eif' },
+    name: { type: 'string', default: 'sui-enclave' },
+    cpus: { type: 'string', default: '2' },
+    memory: { type: 'string' },
   });
   const { name, eif, debug } = values;
-  const bytes = readImage(eif);
-  const { pcr0 } = measureImage(readEif(bytes));
-  const needed = memoryFor(bytes.length);
+  const { bytes, pcr0 } = loadImage(eif);
+  const needed = memoryFor(bytes);
   const memoryMib = values.memory === undefined ? needed : whole('--memory', values.memory);
   if (memoryMib < needed) throw new Usage(`--memory must be at least ${needed}: four times the image`);
   if (enclavesNamed(name).length > 0) {
@@ -57,14 +53,6 @@ async function main(): Promise<void> {
     spawnSync('nitro-cli', ['console', '--enclave-id', enclave.EnclaveID], { stdio: 'inherit' });
   } else {
     console.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
-  }
-}
-
-function readImage(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new Usage(`${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by make`);
   }
 }
 

@@ -1,11 +1,14 @@
-/** On the parent: `npm run stop_enclave -- [--name sui-enclave]`: ends what run_enclave and expose_enclave started. */
-import { parseArgs } from 'node:util';
-import { runMain } from './command.ts';
+/** On the parent: ends what run_enclave and expose_enclave started. */
+import { readArguments, runMain } from './command.ts';
 import { enclavesNamed, terminateEnclave } from './parent/nitro_cli.ts';
 import { stateFolder, stopServices } from './parent/services.ts';
 
+const USAGE = `usage: npm run stop_enclave -- [--name sui-enclave]
+
+Ends the enclaves of that name and what was started for them, and nothing else.`;
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { name: { type: 'string', default: 'sui-enclave' } } });
+  const { values } = readArguments(USAGE, { name: { type: 'string', default: 'sui-enclave' } });
   for (const name of await stopServices(stateFolder(process.env))) console.log(`${name}: stopped`);
   const enclaves = enclavesNamed(values.name);
   for (const { EnclaveID } of enclaves) {

@@ -5,8 +5,10 @@ export interface AwsOptions {
   readonly region: string;
   readonly keyName: string;
   readonly instanceType: string;
-  /** Addresses that may reach the server, in CIDR notation. */
-  readonly cidr: string;
+  /** Addresses that may log in and reach the server, in CIDR notation. */
+  readonly adminCidr: string;
+  /** Addresses that may reach the server. */
+  readonly publicCidr: string | undefined;
   /** A file with the secrets as one JSON object; without it there is no secret. */
   readonly secretsFile: string | undefined;
   /** A script that the instance runs at its first boot. */
@@ -24,16 +26,34 @@ export interface Step {
 }
 
 const AMI = '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64';
+const DISK_GIB = 30;
 const ASSUME_ROLE = {
   Version: '2012-10-17',
   Statement: [{ Effect: 'Allow', Principal: { Service: 'ec2.amazonaws.com' }, Action: 'sts:AssumeRole' }],
 };
 
 export function planInstance(options: AwsOptions): Step[] {
-  const { name, region, keyName, instanceType, cidr, secretsFile, userData } = options;
+  const { name, region, keyName, instanceType, adminCidr, publicCidr, secretsFile, userData } = options;
   const text = (query: string) => ['--query', query, '--output', 'text'];
   const aws = (...args: string[]) => ['aws', '--region', region, ...args];
   const filter = (key: string, value: string) => `Name=${key},Values=${value}`;
+  const wayIn = (port: number, cidr: string): Step => ({
+    what: `the way in on port ${port} from ${cidr}`,
+    find: aws(
+      ...['ec2', 'describe-security-group-rules', '--filters', filter('group-id', '$SECURITY_GROUP')],
+      ...text(`SecurityGroupRules[?FromPort==\`${port}\` && CidrIpv4=='${cidr}'].SecurityGroupRuleId`),
+    ),
+    make: [
+      aws(
+        ...['ec2', 'authorize-security-group-ingress', '--group-id', '$SECURITY_GROUP'],
+        ...['--protocol', 'tcp', '--port', String(port), '--cidr', cidr],
+      ),
+    ],
+  });
+  const address = aws(
+    ...['ec2', 'describe-instances', '--instance-ids', '$INSTANCE'],
+    ...text('Reservations[0].Instances[0].PublicIpAddress'),
+  );
   const secret: Step[] = secretsFile
     ? [
         {
@@ -106,30 +126,9 @@ export function planInstance(options: AwsOptions): Step[] {
         ),
       ],
     },
-    {
-      what: `the way in on port 3000 from ${cidr}`,
-      find: aws(
-        'ec2',
-        'describe-security-group-rules',
-        '--filters',
-        filter('group-id', '$SECURITY_GROUP'),
-        ...text(`SecurityGroupRules[?FromPort==\`3000\` && CidrIpv4=='${cidr}'].SecurityGroupRuleId`),
-      ),
-      make: [
-        aws(
-          'ec2',
-          'authorize-security-group-ingress',
-          '--group-id',
-          '$SECURITY_GROUP',
-          '--protocol',
-          'tcp',
-          '--port',
-          '3000',
-          '--cidr',
-          cidr,
-        ),
-      ],
-    },
+    wayIn(22, adminCidr),
+    wayIn(3000, adminCidr),
+    ...(publicCidr === undefined || publicCidr === adminCidr ? [] : [wayIn(3000, publicCidr)]),
     {
       what: 'the role',
       find: aws('iam', 'get-role', '--role-name', name, ...text('Role.RoleName')),
@@ -191,10 +190,21 @@ export function planInstance(options: AwsOptions): Step[] {
           ...['--security-group-ids', '$SECURITY_GROUP', '--iam-instance-profile', `Name=${name}`],
           ...['--enclave-options', 'Enabled=true', '--metadata-options', 'HttpTokens=required'],
           ...['--user-data', `file://${userData}`],
+          // The system's own disk, with room for a clone, its packages and images.
+          ...[
+            '--block-device-mappings',
+            `DeviceName=/dev/xvda,Ebs={VolumeSize=${DISK_GIB},VolumeType=gp3,Encrypted=true}`,
+          ],
           ...['--tag-specifications', `ResourceType=instance,Tags=[{Key=Name,Value=${name}}]`],
           ...text('Instances[0].InstanceId'),
         ),
       ],
+    },
+    {
+      what: 'its public address',
+      sets: 'ADDRESS',
+      find: address,
+      make: [aws('ec2', 'wait', 'instance-running', '--instance-ids', '$INSTANCE'), address],
     },
   ];
 }
@@ -210,7 +220,7 @@ export function formatPlan(steps: readonly Step[]): string {
     });
     return `# ${what}\nif ! ${found} || [ "$${sets}" = None ] || [ -z "$${sets}" ]; then\n${made.join('\n')}\nfi\n`;
   });
-  return `set -eu\n${blocks.join('')}`;
+  return `set -eu\n${blocks.join('')}echo "Log in: ssh ec2-user@$ADDRESS"\n`;
 }
 
 function quote(command: readonly string[]): string {

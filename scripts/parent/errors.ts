@@ -1,11 +1,6 @@
 /** What can go wrong on the parent instance. No message holds a secret. */
 import { EnclaveError } from '../../src/errors.ts';
 
-/** The command was called in a way that can't be meant. */
-export class Usage extends EnclaveError {
-  readonly code = 'USAGE';
-}
-
 /** A program that the command needs is missing or failed. */
 export class ProgramFailed extends EnclaveError {
   readonly code = 'PROGRAM_FAILED';

@@ -104,17 +104,21 @@ export function handOver(cid: number, secrets: string): void {
 }
 
 /** Whether the server has its secrets, once it answers. @throws ProgramFailed when it does not answer in time */
-export async function isReady(port: number, waitMs = READY_MS): Promise<boolean> {
+export async function isReady(
+  { address, port }: { address: string; port: number },
+  waitMs = READY_MS,
+): Promise<boolean> {
+  const url = `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${port}`;
   const until = performance.now() + waitMs;
   for (;;) {
     try {
-      const response = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(5000) });
+      const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) });
       if (response.status === 200 || response.status === 503) return response.status === 200;
     } catch {
       // Not yet.
     }
     if (performance.now() > until)
-      throw new ProgramFailed(`the server does not answer on port ${port} of the parent`);
+      throw new ProgramFailed(`the server does not answer at ${url}, where socat leads to it`);
     await new Promise((done) => setTimeout(done, 500));
   }
 }

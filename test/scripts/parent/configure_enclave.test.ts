@@ -33,10 +33,13 @@ describe('configure_enclave', () => {
         cwd: parent.dir,
         env: { PATH: parent.path, STAND_INS: parent.dir },
       });
-    expect(inShell().status).toBe(0);
+    expect(inShell()).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^Log in: ssh ec2-user@203.0.113.5$/m),
+    });
     const calls = parent.calls('aws');
     expect(calls.find((call) => call.includes('authorize'))).toMatch(
-      /--group-id sg-1 --protocol tcp --port 3000 --cidr 203.0.113.0\/24$/,
+      /--group-id sg-1 --protocol tcp --port 22 --cidr 203.0.113.0\/24$/,
     );
     expect(calls.find((call) => call.includes('put-role-policy'))).toMatch(/"Resource":"arn:secret"\}\]\}$/);
     const isChange = (call: string) => / (create|put|authorize|add|run)-/.test(call);
@@ -53,6 +56,7 @@ describe('configure_enclave', () => {
     const first = parent.run('configure_enclave.ts', args);
     expect(first).toMatchObject({ status: 0, stderr: '' });
     expect(first.stdout).toBe(`the security group: made (sg-1)
+the way in on port 22 from 203.0.113.0/24: made
 the way in on port 3000 from 203.0.113.0/24: made
 the role: made
 the secret: made (arn:secret)
@@ -60,6 +64,8 @@ the role's right to read the secret: made
 the instance profile: made
 the system image of Amazon Linux: there (ami-1)
 the instance: made (i-1)
+its public address: made (203.0.113.5)
+Log in: ssh ec2-user@203.0.113.5
 `);
     const before = parent.calls().length;
     const second = parent.run('configure_enclave.ts', args);
@@ -86,15 +92,58 @@ the instance: made (i-1)
     );
   });
 
+  test('opens the log-in to the admin alone, and the server to whom it is told', () => {
+    const open = (...args: string[]) => {
+      const { stdout } = new Parent().run('configure_enclave.ts', [...ARGS, ...args]);
+      return [...stdout.matchAll(/--port (\d+) --cidr (\S+)/g)].map(([, port, cidr]) => `${port} ${cidr}`);
+    };
+    expect(open()).toEqual(['22 203.0.113.0/24', '3000 203.0.113.0/24']);
+    expect(open('--public-cidr', '0.0.0.0/0')).toEqual([
+      '22 203.0.113.0/24',
+      '3000 203.0.113.0/24',
+      '3000 0.0.0.0/0',
+    ]);
+  });
+
   test.each([
-    [[], /--region is missing or wrong/],
+    [[], /--region is missing or wrong\nusage: npm run configure_enclave/],
     [['--region', 'eu-west-1; rm -rf /', '--key-name', 'me', '--cidr', '0.0.0.0/0'], /--region/],
-    [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', 'all'], /--cidr/],
+    [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', 'all'], /--cidr must be IPv4/],
+    [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.400/24'], /--cidr must be IPv4/],
+    [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.4/33'], /--cidr must be IPv4/],
+    [[...ARGS, '--public-cidr', '0.0.0.0'], /--public-cidr must be IPv4/],
     [[...ARGS, '--name', 'A B'], /--name/],
-    [[...ARGS, '--secrets', 'nowhere.json'], /there is no nowhere.json/],
+    [[...ARGS, '--instance-type', 'big'], /--instance-type/],
+    [[...ARGS, '--secrets', 'nowhere.json'], /nowhere.json can't be read/],
+    [[...ARGS, 'more'], /Unexpected argument 'more'/],
   ])('refuses %j', (args, message) => {
     const { status, stderr } = new Parent().run('configure_enclave.ts', args as string[]);
-    expect(status).toBe(1);
+    expect(status).toBe(2);
     expect(stderr).toMatch(message);
   });
+
+  test.each([
+    ['hunter2', /secrets.json is not JSON/],
+    ['["hunter2"]', /must be a JSON object/],
+    ['{"API_KEY":""}', /must be a JSON object/],
+    ['{"API_KEY":{"hunter2":1}}', /must be a JSON object/],
+  ])('refuses the secrets %s before anything is made, without repeating them', (text, message) => {
+    const parent = new Parent();
+    const args = withSecrets(parent);
+    writeFileSync(join(parent.dir, 'secrets.json'), text);
+    const { status, stderr } = parent.run('configure_enclave.ts', [...args, '--apply']);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/hunter2/);
+    expect(parent.calls()).toEqual([]);
+  });
 });
+
+test.each(['configure_enclave', 'doctor', 'run_enclave', 'expose_enclave', 'stop_enclave', 'eif'])(
+  '%s --help tells how it is used',
+  (name) => {
+    const { status, stdout, stderr } = new Parent().run(`${name}.ts`, ['--help']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`^usage: npm run ${name} -- `));
+  },
+);

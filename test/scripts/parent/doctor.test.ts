@@ -104,7 +104,7 @@ describe('the doctor', () => {
       stdout: expect.stringMatching(/^E36: The enclave did not report in/),
     });
     expect(parent.run('doctor.ts', ['E99'])).toMatchObject({
-      status: 1,
+      status: 2,
       stderr: expect.stringMatching(/E99 is not a code/),
     });
   });

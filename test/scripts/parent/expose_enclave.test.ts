@@ -2,29 +2,36 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { writeEif } from '../../../scripts/eif/write.ts';
+import { writeCpio } from '../../../scripts/image/cpio.ts';
 import { reportsPath } from '../../../scripts/parent/reports.ts';
+import { METADATA } from '../../image/metadata.ts';
 import { Parent } from './stand_ins.ts';
 
 /** A parent with a running enclave, whose server is a process of its own: the scripts are waited for here. */
 async function start({
   ready = false,
   missing = [],
+  address = '127.0.0.1',
 }: {
   ready?: boolean;
+  address?: string;
   missing?: ('vsock-proxy' | 'socat')[];
 } = {}) {
   const parent = new Parent(missing);
-  parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
+  const eif = parent.makeImage();
+  parent.run('run_enclave.ts', ['--eif', eif]);
   const source = `require('node:http').createServer((request, response) => response.writeHead(${ready ? 200 : 503}).end())
-    .listen(0, '127.0.0.1', function () { console.log(this.address().port); });`;
+    .listen(0, '${address}', function () { console.log(this.address().port); });`;
   const server = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => {
     server.kill();
   });
   const [port] = await once(server.stdout, 'data');
   const expose = (args: string[] = [], input = '') =>
-    parent.run('expose_enclave.ts', ['--port', String(port).trim(), ...args], {}, input);
+    parent.run('expose_enclave.ts', ['--eif', eif, '--port', String(port).trim(), ...args], {}, input);
   const pids = () =>
     readdirSync(parent.state)
       .filter((file) => file.endsWith('.json'))
@@ -165,18 +172,56 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     );
   });
 
+  test('looks for the server where it is exposed', async () => {
+    const { parent, expose } = await start({ address: '127.0.0.5' });
+    expect(expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS).status).toBe(0);
+    expect(parent.read('handed')).toBe(SECRETS);
+  });
+
+  test('takes the endpoints and the secrets from the image', async () => {
+    const { parent, expose, calls } = await start();
+    const eif = parent.makeImage(0, 'endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
+    expect(expose(['--eif', eif]).stdout).toMatch(/waits for its secrets: COIN_KEY/);
+    expect(calls().filter((call) => call.startsWith('vsock-proxy'))).toEqual([
+      `vsock-proxy 8101 a.example.com 443 --config ${parent.state}/vsock-proxy.yaml`,
+      `vsock-proxy 8102 b.example.com 443 --config ${parent.state}/vsock-proxy.yaml`,
+    ]);
+  });
+
+  test('refuses an image that is not the one that runs', async () => {
+    const { parent, expose } = await start();
+    const running = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16 };
+    parent.set('enclaves', [{ ...running, Measurements: { PCR0: 'ab' } }]);
+    const { status, stderr } = expose();
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: another image than .*x.eif runs: its PCR0 is ab$/m);
+  });
+
+  test('refuses an image of another project', async () => {
+    const { parent, expose } = await start();
+    for (const ramdisk of [Buffer.from('no archive'), gzipSync(writeCpio(new Map()))]) {
+      const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
+      writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
+      expect(expose(['--eif', join(parent.dir, 'other.eif')]).stderr).toMatch(
+        /^USAGE: this image is not of this project: it has no \/app\/app.yaml$/m,
+      );
+    }
+  });
+
   test.each([
-    [['--name', 'other'], /no enclave named other runs/],
-    [['--app', '../x'], /--app must be a folder/],
-    [['--app', 'nothing'], /there is no application nothing/],
-    [['--port', '0'], /--port must be a port/],
-    [['--address', 'everywhere'], /--address must be an IPv4 address/],
-    [['--secrets', '/nonexistent'], /\/nonexistent can't be read/],
-    [['--secrets', '-', '--secret-id', 'x'], /either --secrets or --secret-id/],
-  ])('refuses %j', async (args, message) => {
+    [['--name', 'other'], 1, /no enclave named other runs/],
+    [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
+    [['--app', 'weather'], 2, /Unknown option '--app'\nusage: npm run expose_enclave/],
+    [['--port', '0'], 2, /--port must be a port/],
+    [['--port', '65536'], 2, /--port must be a port/],
+    [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
+    [['--address', '1.2.3.400'], 2, /--address must be an IPv4 address/],
+    [['--secrets', '/nonexistent'], 2, /\/nonexistent can't be read/],
+    [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
+  ])('refuses %j', async (args, code, message) => {
     const { expose } = await start({ ready: true });
     const { status, stderr } = expose(args);
-    expect(status).toBe(1);
+    expect(status).toBe(code);
     expect(stderr).toMatch(message);
   });
 });

@@ -91,7 +91,7 @@ describe('run_enclave', () => {
     const parent = new Parent();
     const eif = message.source.includes('ENOENT') ? [] : ['--eif', parent.makeImage()];
     const { status, stderr } = parent.run('run_enclave.ts', [...eif, ...args], env as Record<string, string>);
-    expect(status).toBe(1);
+    expect(status).toBe(stderr.startsWith('USAGE') ? 2 : 1);
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/^\s+at /m);
   });

@@ -7,8 +7,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { writeEif } from '../../../scripts/eif/write.ts';
+import { writeCpio } from '../../../scripts/image/cpio.ts';
 import { METADATA } from '../../image/metadata.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
@@ -66,21 +68,25 @@ const made = read('made', {});
 // What a command makes, and the command that finds it.
 const makes = {
   'create-security-group': ['describe-security-groups', 'sg-1'],
-  'authorize-security-group-ingress': ['describe-security-group-rules', 'sgr-1'],
+  'authorize-security-group-ingress': ['rule ' + after('--port') + ' ' + after('--cidr'), 'sgr-1'],
   'create-role': ['get-role', after('--role-name')],
   'put-role-policy': ['get-role-policy', 'read-secret'],
   'add-role-to-instance-profile': ['get-instance-profile', after('--role-name')],
   'create-secret': ['describe-secret', 'arn:secret'],
   'run-instances': ['describe-instances', 'i-1'],
 };
-if (makes[action]) {
+const [, port, cidr] = /FromPort==.(\\d+). && CidrIpv4=='(.+?)'/.exec(args.join(' ')) || [];
+const asked = port ? 'rule ' + port + ' ' + cidr : action;
+if (args.join(' ').includes('PublicIpAddress')) console.log(read('running', false) ? '203.0.113.5' : 'None');
+else if (action === 'wait') write('running', true);
+else if (makes[action]) {
   const [finder, id] = makes[action];
   write('made', { ...made, [finder]: id });
   console.log(id);
 } else if (action === 'get-parameter') console.log('ami-1');
 else if (action === 'get-secret-value') console.log(read('secret', ''));
 else if (action === 'create-instance-profile') console.log('');
-else if (made[action]) console.log(made[action]);
+else if (made[asked]) console.log(made[asked]);
 else if (service === 'iam') fail('An error occurred (NoSuchEntity)');
 else if (service === 'secretsmanager') fail('An error occurred (ResourceNotFoundException)');
 else console.log('None');`,
@@ -142,12 +148,13 @@ export class Parent {
     return readFileSync(join(this.dir, file), 'utf8');
   }
 
-  /** An image of the given size or a little more. */
-  makeImage(bytes = 0): string {
+  /** An image of the given size or a little more, whose application has the manifest. */
+  makeImage(bytes = 0, manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n'): string {
+    const application = writeCpio(new Map([['app/app.yaml', { data: Buffer.from(manifest) }]]));
     const parts = {
       kernel: Buffer.alloc(bytes + 1),
       cmdline: 'a',
-      ramdisks: [Buffer.from('b'), Buffer.from('c')],
+      ramdisks: [Buffer.from('b'), gzipSync(application)],
     };
     const path = join(this.dir, 'x.eif');
     writeFileSync(path, writeEif(parts, METADATA));

@@ -1,0 +1,47 @@
+/** The image that is run here, and what it says of itself. */
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { type Manifest, parseManifest } from '../../src/app.ts';
+import { Usage } from '../command.ts';
+import { measureImage } from '../eif/measure.ts';
+import { type Eif, readEif } from '../eif/read.ts';
+import { readCpio } from '../image/cpio.ts';
+
+const MANIFEST = 'app/app.yaml';
+/** Far more than any application has. */
+const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
+
+export interface EnclaveImage {
+  readonly bytes: number;
+  readonly eif: Eif;
+  /** Hex, as the registers of an enclave that runs it. */
+  readonly pcr0: string;
+}
+
+/** @throws Usage where there is no such file; EifInvalid */
+export function loadImage(path: string): EnclaveImage {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new Usage(
+      `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by make, or copy it here`,
+    );
+  }
+  const eif = readEif(bytes);
+  return { bytes: bytes.length, eif, pcr0: measureImage(eif).pcr0 };
+}
+
+/** The application's endpoints and secrets, as they are measured: the app.yaml in its ramdisk. */
+export function manifestOf({ ramdisks }: Eif): Manifest {
+  let text: string | undefined;
+  try {
+    const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });
+    const file = readCpio(archive).find(({ path }) => path === MANIFEST);
+    if (file) text = Buffer.from(file.data).toString('utf8');
+  } catch {
+    // Another program's image: told below.
+  }
+  if (text === undefined) throw new Usage(`this image is not of this project: it has no /${MANIFEST}`);
+  return parseManifest(text);
+}
