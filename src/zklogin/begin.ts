@@ -13,9 +13,9 @@ export interface BeginOptions {
   readonly redirectUri: string;
   readonly currentEpoch: number | bigint | string;
   /** The last epoch in which the key pair can sign; or say `validEpochs`. */
-  readonly maxEpoch?: number;
+  readonly maxEpoch?: number | bigint | string;
   /** How many epochs after the current one: 2 unless told. */
-  readonly validEpochs?: number;
+  readonly validEpochs?: number | bigint | string;
   /** Where the wallet sends transactions: refused where its validators don't take the provider's tokens. */
   readonly network?: Network;
   /** The session storage of the browser unless told. */
@@ -109,8 +109,10 @@ function readMaxEpoch({ currentEpoch, maxEpoch, validEpochs }: BeginOptions): nu
   if (maxEpoch !== undefined && validEpochs !== undefined) {
     throw new InvalidOptionError('say maxEpoch or validEpochs, not both');
   }
-  const last = maxEpoch ?? current + epochNumber('validEpochs', validEpochs ?? DEFAULT_VALID_EPOCHS);
-  epochNumber('maxEpoch', last);
+  const last =
+    maxEpoch === undefined
+      ? current + epochNumber('validEpochs', validEpochs ?? DEFAULT_VALID_EPOCHS)
+      : epochNumber('maxEpoch', maxEpoch);
   if (last < current || last > current + MAX_VALID_EPOCHS) {
     throw new InvalidOptionError(`the last epoch must be from the current one to ${MAX_VALID_EPOCHS} ahead`);
   }

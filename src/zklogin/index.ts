@@ -7,7 +7,7 @@ export { type DiscoveryOptions, discoverProvider } from './discovery.ts';
 export * from './errors.ts';
 export type { ServiceOptions } from './http.ts';
 export { decodeJwtPayload, type JwtPayload, type LoginClaims } from './jwt.ts';
-export { Login, type OpenOptions, resumeLogin } from './login.ts';
+export { cancelLogin, Login, type OpenOptions, resumeLogin } from './login.ts';
 export type { BigNumber, NumberEncoding } from './numbers.ts';
 export { type Network, PROVIDERS, type Provider } from './providers.ts';
 export { getProof, getSalt, type Proof, type ProofOptions, type ProofRequest } from './services.ts';

@@ -10,6 +10,7 @@ import {
   type CompleteLogin,
   loadLogin,
   type OpenSession,
+  removeLogin,
   type SessionStore,
   saveSession,
   sessionStore,
@@ -122,4 +123,14 @@ function loadComplete(store: SessionStore): CompleteLogin {
 /** The login that completeLogin finished before the page was loaded again. @throws NoLoginError, StorageError */
 export function resumeLogin({ storage }: { readonly storage?: SessionStore } = {}): Login {
   return new Login(sessionStore(storage));
+}
+
+/**
+ * Gives up the login that was begun, complete or not: its key, randomness and token are removed. An open
+ * session is kept.
+ *
+ * @throws StorageError
+ */
+export function cancelLogin({ storage }: { readonly storage?: SessionStore } = {}): void {
+  removeLogin(sessionStore(storage));
 }

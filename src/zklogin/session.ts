@@ -114,7 +114,7 @@ export class ZkLoginSession {
     return digest;
   }
 
-  /** Removes key and proof: the user logs out. */
+  /** The user logs out: removes key and proof, and a login that was begun since. */
   end(): void {
     removeSession(this.#store);
   }

@@ -50,8 +50,8 @@ const SESSION = 'sui-enclave/zklogin/session';
 
 /** The browser's session storage: it survives a reload, and ends with the tab. @throws StorageError outside browsers */
 export function browserSession(): SessionStore {
-  const storage = globalThis.sessionStorage;
-  if (storage === undefined) {
+  const storage = sessionStorageHere();
+  if (!storage) {
     throw new StorageError('there is no session storage here: pass one, such as memorySession()');
   }
   return {
@@ -60,6 +60,18 @@ export function browserSession(): SessionStore {
     set: (key, value) => storage.setItem(key, value),
     remove: (key) => storage.removeItem(key),
   };
+}
+
+/** A page that may not have one gets an error by asking. */
+function sessionStorageHere(): Storage | null | undefined {
+  try {
+    return globalThis.sessionStorage;
+  } catch (cause) {
+    throw new StorageError(
+      'the browser blocks the session storage of this page: allow its site data, or pass a storage such as memorySession()',
+      { cause },
+    );
+  }
 }
 
 /** Ends with the process or page. */
@@ -112,8 +124,14 @@ export function loadSession(store: SessionStore): OpenSession {
   return session;
 }
 
+export function removeLogin(store: SessionStore): void {
+  store.remove(LOGIN);
+}
+
+/** With the login that may have been begun to renew it: nothing of the user's is left. */
 export function removeSession(store: SessionStore): void {
   store.remove(SESSION);
+  store.remove(LOGIN);
 }
 
 function load<T extends { stage: string }>(store: SessionStore, key: string): T | null {

@@ -1,5 +1,5 @@
 import { generateNonce } from '@mysten/sui/zklogin';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { beginLogin, memorySession, PROVIDERS, type Provider } from '../../src/zklogin/index.ts';
 import { begin, CLIENT_ID, kept, publicKeyOf, REDIRECT_URI } from './support.ts';
 
@@ -61,6 +61,9 @@ describe('the last epoch', () => {
     [{ currentEpoch: 100n, validEpochs: 0 }, 100],
     [{ currentEpoch: 100, validEpochs: 30 }, 130],
     [{ currentEpoch: 100, maxEpoch: 107 }, 107],
+    [{ currentEpoch: 100n, maxEpoch: 102n }, 102],
+    [{ currentEpoch: '100', maxEpoch: '102' }, 102],
+    [{ currentEpoch: 100n, validEpochs: 3n }, 103],
   ])('of %o', (options, expected) => {
     expect(kept(begin(options).storage).maxEpoch).toBe(expected);
   });
@@ -69,6 +72,10 @@ describe('the last epoch', () => {
     [{ validEpochs: 31 }, /30 ahead/],
     [{ maxEpoch: 131 }, /30 ahead/],
     [{ maxEpoch: 99 }, /from the current one/],
+    [{ maxEpoch: 131n }, /30 ahead/],
+    [{ maxEpoch: -1n }, /maxEpoch must be/],
+    [{ maxEpoch: null }, /maxEpoch must be/],
+    [{ maxEpoch: 2n ** 64n }, /maxEpoch must be/],
     [{ validEpochs: -1 }, /validEpochs must be/],
     [{ validEpochs: 1.5 }, /validEpochs must be/],
     [{ maxEpoch: 102, validEpochs: 2 }, /not both/],
@@ -105,6 +112,21 @@ describe('the session alone keeps the key', () => {
   });
 
   test('there is no default outside browsers', () => {
+    expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
+  });
+
+  test('a browser that blocks the storage, or has none, is told of', () => {
+    const get = vi.fn<() => unknown>(() => {
+      throw new DOMException('The operation is insecure.', 'SecurityError');
+    });
+    Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, get });
+    onTestFinished(() => {
+      Reflect.deleteProperty(globalThis, 'sessionStorage');
+    });
+    expect(() => beginLogin(options)).toThrow(
+      expect.objectContaining({ code: 'ZKLOGIN_STORAGE', message: expect.stringMatching(/browser blocks/) }),
+    );
+    get.mockReturnValue(null);
     expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
   });
 });

@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { completeLogin, PROVIDERS, resumeLogin, type ZkLoginError } from '../../src/zklogin/index.ts';
+import {
+  cancelLogin,
+  completeLogin,
+  PROVIDERS,
+  resumeLogin,
+  type ZkLoginError,
+} from '../../src/zklogin/index.ts';
 import { type Begun, begin, CLIENT_ID, jwtOf, kept, NOW, REDIRECT_URI, SUBJECT } from './support.ts';
 
 const now = () => NOW;
@@ -376,6 +382,20 @@ describe('a login that is complete', () => {
       for (const secret of [secretKey, jwt, randomness]) expect(shown).not.toContain(secret);
     }
     expect(resumeLogin({ storage: begun.storage }).token).toBe(jwt);
+  });
+
+  test('is over when it is given up, and so is one that was only begun', async () => {
+    const first = begin();
+    const login = await complete(first);
+    cancelLogin({ storage: first.storage });
+    expect(kept(first.storage)).toBeNull();
+    expect(() => login.token).toThrow(failure('ZKLOGIN_NO_LOGIN'));
+    expect(() => resumeLogin({ storage: first.storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));
+    const begun = begin();
+    cancelLogin({ storage: begun.storage });
+    expect(kept(begun.storage)).toBeNull();
+    await expect(complete(begun)).rejects.toThrow(failure('ZKLOGIN_NO_LOGIN'));
+    expect(() => cancelLogin({ storage: begun.storage })).not.toThrow();
   });
 
   test('is over when another is begun', async () => {

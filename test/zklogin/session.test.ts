@@ -13,6 +13,7 @@ import {
 } from '@mysten/sui/zklogin';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
+  cancelLogin,
   epochOf,
   memorySession,
   resumeLogin,
@@ -20,7 +21,7 @@ import {
   type ZkLoginSession,
 } from '../../src/zklogin/index.ts';
 import { LoopbackNode } from '../sui/node.ts';
-import { base64url, kept, vector } from './support.ts';
+import { base64url, begin, kept, vector } from './support.ts';
 
 const [production, devnet] = vector('proofs');
 const { common } = vector('jwts');
@@ -219,6 +220,22 @@ describe('a session', () => {
     await expect(session.signTransaction(await transaction())).rejects.toMatchObject(gone);
     await expect(session.state()).rejects.toMatchObject(gone);
     expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(expect.objectContaining(gone));
+  });
+
+  test('ends with all that was kept, a login to renew it included', () => {
+    const { storage, session } = open();
+    begin({ storage });
+    expect(kept(storage, 'login')).not.toBeNull();
+    session.end();
+    expect([kept(storage, 'login'), kept(storage, 'session')]).toEqual([null, null]);
+  });
+
+  test('goes on when the login to renew it is given up', async () => {
+    const { storage, session } = open();
+    begin({ storage });
+    cancelLogin({ storage });
+    expect(kept(storage, 'login')).toBeNull();
+    await session.signTransaction(await transaction());
   });
 
   test('does not sign with the key of a login that took its place', async () => {
