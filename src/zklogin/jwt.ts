@@ -115,7 +115,10 @@ function checkProfile(
   checkClaim(text, 'nonce', claims.nonce, profile.extendedNonce, profile.extendedNonce, profile);
 }
 
-/** The circuit reads the payload's bytes: the claim must stand there as it is, once, without an escape. */
+/**
+ * The circuit reads the payload's bytes and knows no nesting: the claim must stand there as it is, without an
+ * escape, and its name once, or a proof could be of another value than the one that was parsed.
+ */
 function checkClaim(
   payload: string,
   name: string,
@@ -126,6 +129,13 @@ function checkClaim(
 ): void {
   const fault = valueFault(value, maxQuoted);
   if (fault !== null) throw new ClaimError(name, `${fault}: no proof can be made for it`);
+  const names = payload.match(new RegExp(`"${name}"\\s*:`, 'g')) ?? [];
+  if (names.length > 1) {
+    throw new ClaimError(
+      name,
+      'is there more than once, perhaps within another claim: no proof is sure of it',
+    );
+  }
   const quoted = value.replace(/[.*+?^${}()|[\]/-]/g, '\\$&');
   const claim = new RegExp(`"${name}"(\\s*):(\\s*)"${quoted}"(\\s*)[,}]`).exec(payload);
   if (!claim) throw new ClaimError(name, 'is written with escapes: no proof can be made for it');

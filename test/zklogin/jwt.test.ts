@@ -46,6 +46,38 @@ describe('the payload of a JWT', () => {
   });
 });
 
+describe('a claim stands in the payload once', () => {
+  const issuer = 'https://id.example';
+  const expected = { issuer, clientId: 'c', nonce: 'n' };
+  const good = { iss: issuer, aud: 'c', nonce: 'n', sub: 's', exp: NOW / 1000 + 60 };
+  const text = JSON.stringify(good);
+  const check = (payload: string) => () => checkToken(jwtOf(payload), expected, NOW);
+  const refusal = (claim: string) => expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim });
+
+  test('and is taken then, whatever has its name as a value', () => {
+    expect(check(text)).not.toThrow();
+    expect(check(text.replace('{', '{"x":["sub","iss"],"y":"sub","z":"\\"sub\\"",'))).not.toThrow();
+  });
+
+  test.each(['iss', 'aud', 'nonce', 'sub'])('%s is refused twice, in any order', (name) => {
+    for (const other of [
+      `"${name}":"other"`,
+      `"${name}" \t: "other"`,
+      `"${name}":5`,
+      `"in":{"${name}":"other"}`,
+    ]) {
+      expect(check(text.replace('{', `{${other},`))).toThrow(refusal(name));
+      expect(check(text.replace('}', `,${other}}`))).toThrow();
+    }
+  });
+
+  test('and is not taken from within another where it is written with an escape itself', () => {
+    const nested = `${text.replace('"sub":"s"', '"sub":"\\u0073"').slice(0, -1)},"in":{"sub":"s"}}`;
+    expect(JSON.parse(nested).sub).toBe('s');
+    expect(check(nested)).toThrow(refusal('sub'));
+  });
+});
+
 test('a subject is taken if and only if it is 1 to 113 characters of printable ASCII without " and \\', () => {
   const character = fc.oneof(
     { weight: 60, arbitrary: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) },
