@@ -29,6 +29,8 @@ export interface BootOptions {
   readonly nsmAddon?: string;
   /** In code only, for development and tests: what stands in for `https://<host>`. */
   readonly origins?: Readonly<Record<string, string>>;
+  /** In code only, for development and tests: the secrets, in place of those of the environment. */
+  readonly secrets?: Readonly<Record<string, string>>;
   /** In code only, for development and tests: what stands in for the NSM's device. */
   readonly nsm?: NsmTransport;
 }
@@ -55,11 +57,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     return origins[host] ?? `https://${host}`;
   };
   const { secretsFd } = config;
-  requireNotInEnv(module.secretsNotInEnvironment ?? [], env);
-  const secrets =
-    secretsFd === undefined
-      ? secretsFromEnv(manifest.secrets, env, module.secretsNotInEnvironment)
-      : new Secrets(manifest.secrets);
+  const secrets = startSecrets(options);
   const handOff = secretsFd === undefined ? undefined : openPipe(secretsFd);
   if (config.reportFd !== undefined) requirePipe(config.reportFd, 'REPORT_FD');
 
@@ -127,6 +125,18 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   };
 }
 
+/** Complete, but where a hand-off is to bring them. */
+function startSecrets({ config, env, manifest, module, secrets: given }: BootOptions): Secrets {
+  const { secretsNotInEnvironment = [] } = module;
+  requireNotInEnv(secretsNotInEnvironment, env);
+  if (config.secretsFd === undefined && !given) {
+    return secretsFromEnv(manifest.secrets, env, secretsNotInEnvironment);
+  }
+  const secrets = new Secrets(manifest.secrets);
+  if (config.secretsFd === undefined && secrets.missing().length > 0) secrets.provide(given);
+  return secrets;
+}
+
 function openPipe(fd: number): Socket {
   requirePipe(fd, 'SECRETS_FD');
   return new Socket({ fd, readable: true, writable: false });
@@ -154,8 +164,12 @@ function sendReport(fd: number, report: BootReport, log: Logger): void {
 function listen(server: Server, { host, port }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
+      const remedy =
+        error.code === 'EADDRINUSE' ? ', another process listens there: set PORT to another' : '';
       reject(
-        new ConfigError(`can't listen on HOST ${host} and PORT ${port}: ${error.code ?? 'unknown error'}`),
+        new ConfigError(
+          `can't listen on HOST ${host} and PORT ${port}: ${error.code ?? 'unknown error'}${remedy}`,
+        ),
       );
     });
     server.listen({ host, port }, () => {

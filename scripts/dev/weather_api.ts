@@ -3,8 +3,8 @@
  * documented shape, with weather that depends on the place alone. For development and tests.
  */
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Loopback, listenOnLoopback } from './stand_ins.ts';
 
 /** The one API key that the stand-in takes. */
 export const DEV_API_KEY = 'key-of-the-weather-stand-in';
@@ -82,36 +82,18 @@ function refuse(response: ServerResponse, status: number, code: number, message:
   json(response, status, { error: { code, message } });
 }
 
-export interface WeatherStandIn {
-  readonly origin: string;
+export interface WeatherStandIn extends Loopback {
   /** The places asked for so far, in order. */
   readonly asked: readonly string[];
-  /** Connections accepted so far. */
-  connections(): number;
-  close(): Promise<void>;
 }
 
 /** Listens on a free port of 127.0.0.1. @param delayMs before each answer. */
 export async function startWeatherStandIn({ delayMs = 0 } = {}): Promise<WeatherStandIn> {
   const asked: string[] = [];
-  let connections = 0;
-  const server: Server = createServer((request, response) => {
+  const loopback = await listenOnLoopback((request, response) => {
     setTimeout(() => answer(request, response, asked), delayMs);
   });
-  server.on('connection', () => {
-    connections += 1;
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    connections: () => connections,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { ...loopback, asked };
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, asked: string[]): void {

@@ -78,6 +78,22 @@ test('ATTEST=emulated attests under a root of its own, and says that this proves
   expect(verify(files)).toMatchObject({ status: 1, stdout: expect.stringMatching(/CHAIN_ROOT/) });
 });
 
+test('a second one on the same port says so, and leaves the files of the first as they are', async () => {
+  const first = dev({ ATTEST: 'emulated' });
+  const { url } = await tryIt(first);
+  const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
+  const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
+  expect(await second.ended).toEqual([1, null]);
+  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another\n$/);
+  expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
+});
+
+test('APP=salt gives the salt of a token that a stand-in of Google signed', async () => {
+  const { answer } = await tryIt(dev({ APP: 'salt' }));
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
+});
+
 test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
   for (const [env, message] of [
     [{ ATTEST: 'true' }, 'make dev: ATTEST must be emulated, or not set\n'],

@@ -1,0 +1,42 @@
+/** What an application has in place of the world while it is developed: see src/apps/README.md. */
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What `start()` of `scripts/dev/apps/<name>.ts` gives. */
+export interface StandIns {
+  /** The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones. */
+  readonly origins: Readonly<Record<string, string>>;
+  /** All secrets of app.yaml. Those of the environment are not read: they are none of the stand-ins' business. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Settings that only fit the stand-ins. The environment wins over them, and they win over server.env. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A request to try, with a body for POST. */
+  readonly example: { readonly path: string; readonly body?: object };
+  close(): Promise<void>;
+}
+
+export interface Loopback {
+  readonly origin: string;
+  /** Connections accepted so far. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+/** An HTTP server on a free port of 127.0.0.1. */
+export async function listenOnLoopback(listener: RequestListener): Promise<Loopback> {
+  let connections = 0;
+  const server = createServer(listener);
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
