@@ -9,7 +9,7 @@ import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKey
 const FRESH_MS = 10 * 60_000;
 /** Through an outage of the issuer, keys that are known serve on; but no longer than this. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
-/** However many unknown keys tokens name, the issuer is asked at most this often. */
+/** However many unknown keys tokens name, the issuer is asked at most this often; sooner again while it fails. */
 const PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5000;
 
@@ -28,11 +28,18 @@ const RsaKey = v.looseObject({
   e: v.string(),
 });
 
-export type GetKey = ReturnType<typeof createLocalJWKSet>;
+/** A key as a set has it; `issuer` is no member that RFC 7517 knows. */
+type Key = JWK & { readonly issuer?: unknown };
+
+/** What a set has under one key id. */
+export interface KeysOfId {
+  readonly getKey: ReturnType<typeof createLocalJWKSet>;
+  /** Whose tokens alone they sign, where the set says it, as Microsoft's does: `{tenantid}` stands for any tenant. */
+  readonly issuers: readonly string[];
+}
 
 interface Kept {
-  readonly kids: ReadonlySet<string>;
-  readonly getKey: GetKey;
+  readonly byId: ReadonlyMap<string, KeysOfId>;
   readonly at: number;
 }
 
@@ -51,12 +58,12 @@ export class IssuerKeys {
   }
 
   /**
-   * The set that has a key of this id. The issuer is asked only when none is known or the known ones are
+   * The keys of this id. The issuer is asked only when none is known or the known ones are
    * old, and all callers share one question.
    *
    * @throws TokenKeyUnknown, or why the issuer gave no keys
    */
-  async with(kid: string): Promise<GetKey> {
+  async with(kid: string): Promise<KeysOfId> {
     const known = this.#known(kid, FRESH_MS);
     if (known) return known;
     const asking = this.#ask();
@@ -68,9 +75,9 @@ export class IssuerKeys {
     throw new TokenKeyUnknown('the issuer has no key of the id that the token names');
   }
 
-  #known(kid: string, maxAgeMs: number): GetKey | undefined {
+  #known(kid: string, maxAgeMs: number): KeysOfId | undefined {
     const kept = this.#kept;
-    return kept?.kids.has(kid) && this.#now() - kept.at < maxAgeMs ? kept.getKey : undefined;
+    return kept && this.#now() - kept.at < maxAgeMs ? kept.byId.get(kid) : undefined;
   }
 
   async #ask(): Promise<void> {
@@ -85,15 +92,22 @@ export class IssuerKeys {
 
   async #fetch(): Promise<void> {
     try {
-      const keys = parseKeys(await fetchKeys(this.#url));
-      const kids = new Set(keys.map(({ kid }) => kid as string));
-      this.#kept = { kids, getKey: createLocalJWKSet({ keys }), at: this.#now() };
+      const byId = Map.groupBy(parseKeys(await fetchKeys(this.#url)), ({ kid }) => kid as string);
+      this.#kept = {
+        byId: new Map([...byId].map(([kid, keys]) => [kid, keysOfId(keys)])),
+        at: this.#now(),
+      };
       this.#failure = undefined;
     } catch (error) {
       this.#failure = error as EnclaveError;
     }
     this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
   }
+}
+
+function keysOfId(keys: Key[]): KeysOfId {
+  const issuers = keys.map(({ issuer }) => issuer).filter((issuer) => typeof issuer === 'string');
+  return { getKey: createLocalJWKSet({ keys }), issuers };
 }
 
 async function fetchKeys(url: URL): Promise<string> {
@@ -115,7 +129,7 @@ async function fetchKeys(url: URL): Promise<string> {
 }
 
 /** What can sign RS256, of a JWK Set (RFC 7517, section 5); other keys of the set are passed over. */
-function parseKeys(text: string): JWK[] {
+function parseKeys(text: string): Key[] {
   let data: unknown;
   try {
     data = JSON.parse(text);
@@ -126,5 +140,5 @@ function parseKeys(text: string): JWK[] {
   const keys = set.success ? set.output.keys.filter((key) => v.is(RsaKey, key)) : [];
   // No keys at all is no withdrawal of all: no issuer of ours works without one.
   if (keys.length === 0) throw new IssuerMalformed('the issuer answered with no usable RSA key');
-  return keys as JWK[];
+  return keys as Key[];
 }

@@ -52,7 +52,10 @@ export class TokenVerifier {
     const { kid, claims } = decode(token);
     const client = this.#clientOf(claims);
     // Only now, so that what is not on the list costs neither a request nor a signature check.
-    const getKey = await this.#keysOf(client).with(kid);
+    const { getKey, issuers } = await this.#keysOf(client).with(kid);
+    if (!issuers.every((issuer) => isKeyFor(issuer, claims))) {
+      throw new TokenKeyUnknown('the key that the token names is for the tokens of another issuer');
+    }
     const payload = await this.#slots.run(() =>
       jwtVerify(token, getKey, {
         algorithms: ['RS256'],
@@ -85,6 +88,14 @@ export class TokenVerifier {
       throw new SubjectUnusable(`the token's "sub" ${fault}: no zkLogin proof can be made for it`);
     return sub;
   }
+}
+
+/** @param issuer as a key names it: with `{tenantid}` for every tenant's */
+function isKeyFor(issuer: string, claims: { iss: string; tid: unknown }): boolean {
+  return isIssuedBy(
+    issuer.replaceAll('{tenantid}', () => String(claims.tid)),
+    claims,
+  );
 }
 
 function decode(token: string) {

@@ -145,9 +145,10 @@ describe('the issuer', () => {
   });
 
   describe('Microsoft', () => {
-    async function microsoft(issuerOnList = MICROSOFT) {
+    async function microsoft(issuerOnList = MICROSOFT, ofKey: Record<string, unknown> = {}) {
       const issuer = await Issuer.start(`https://login.microsoftonline.com/${TENANT}/v2.0`);
       const clients = [{ issuer: issuerOnList, client_id: CLIENT_ID, seed: 1 }];
+      issuer.keys = issuer.keys.map((key) => ({ ...key, ...ofKey }));
       const server = await startSalt(issuer, { clients });
       return async (claims: Record<string, unknown>) => {
         const { status, body } = await server.ask(await issuer.token(claims));
@@ -180,6 +181,38 @@ describe('the issuer', () => {
       expect(await (await microsoft())(claims)).toEqual(refused);
     });
 
+    const tenant = (id: string) => `https://login.microsoftonline.com/${id}/v2.0`;
+    const unknown = [401, 'SALT_TOKEN_KEY_UNKNOWN'];
+
+    test('signs for every tenant with the keys that say so', async () => {
+      const ask = await microsoft(MICROSOFT, { issuer: MICROSOFT });
+      expect(await ask({ tid: TENANT })).toEqual([200, null]);
+      expect(await ask({ iss: tenant(other), tid: other })).toEqual([200, null]);
+    });
+
+    test('signs for no other tenant with a key that is one tenant’s', async () => {
+      const ask = await microsoft(MICROSOFT, { issuer: tenant(TENANT) });
+      expect(await ask({ tid: TENANT })).toEqual([200, null]);
+      expect(await ask({ iss: tenant(other), tid: other })).toEqual(unknown);
+    });
+
+    test.each([
+      'https://login.microsoftonline.com/{tenantid}/v1.0',
+      'https://login.microsoftonline.com/{tenantid}{tenantid}/v2.0',
+      'https://login.microsoftonline.us/{tenantid}/v2.0',
+      '{tenantid}',
+      '$&',
+      '',
+    ])('signs nothing here with a key of the issuer %j', async (issuer) => {
+      expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual(unknown);
+    });
+
+    test('may name the issuer of a key by something that is no text: then it says nothing', async () => {
+      for (const issuer of [null, 5, [tenant(other)]]) {
+        expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual([200, null]);
+      }
+    });
+
     test('matches one tenant alone where the list names it', async () => {
       const ask = await microsoft(`https://login.microsoftonline.com/${TENANT}/v2.0`);
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
@@ -189,6 +222,27 @@ describe('the issuer', () => {
       );
     });
   });
+});
+
+test('a key that names another issuer than the token signs nothing, and one that names this one does', async () => {
+  const { issuer, server, refusal } = await setUp();
+  const [key] = issuer.keys;
+  const keys = [
+    { ...key, kid: 'ours', issuer: GOOGLE },
+    { ...key, kid: 'theirs', issuer: 'https://id.twitch.tv/oauth2' },
+    { ...key, kid: 'template', issuer: 'https://accounts.google.com/{tenantid}' },
+    { ...key, kid: 'both', issuer: GOOGLE },
+    { ...key, kid: 'both', issuer: 'https://id.twitch.tv/oauth2', use: 'enc' },
+  ];
+  issuer.keys = keys as typeof issuer.keys;
+  for (const iss of [GOOGLE, 'accounts.google.com']) {
+    const token = await issuer.token({ iss }, { header: { kid: 'ours' } });
+    expect((await server.ask(token)).status).toBe(200);
+  }
+  for (const kid of ['theirs', 'template', 'both']) {
+    const token = await issuer.token({}, { header: { kid } });
+    expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_KEY_UNKNOWN']);
+  }
 });
 
 describe('the client id', () => {
