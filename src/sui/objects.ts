@@ -12,7 +12,7 @@ import type { Image } from '../attestation/image.ts';
 import { type U64Input, u64 } from '../signing/bcs.ts';
 import { NodeAnswerError, ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
-import { addressOf, bytesOf, structTypeOf } from './values.ts';
+import { addressOf, bytesOf, structTypeOf, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
 type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap';
@@ -104,7 +104,8 @@ export function enclaveAddress(
   publicKey: Uint8Array,
 ): string {
   const pk = bytesOf('the public key', publicKey, { min: 32, max: 32 });
-  const key = EnclaveKey.serialize({ config_version: configVersion, pk }).toBytes();
+  const version = u64.parse(u64Of('the version of the config', configVersion));
+  const key = EnclaveKey.serialize({ config_version: version, pk }).toBytes();
   const enclavePackage = addressOf('the package of the enclave', config.enclavePackage);
   return deriveObjectID(
     addressOf('the id of the config', config.id),

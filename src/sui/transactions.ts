@@ -6,9 +6,8 @@
  */
 import type { Transaction } from '@mysten/sui/transactions';
 import type { Image } from '../attestation/image.ts';
-import { text } from '../signing/bcs.ts';
 import { InvalidValueError } from './errors.ts';
-import { addressOf, bytesOf, registersOf, structTypeOf } from './values.ts';
+import { addressOf, bytesOf, registersOf, structTypeOf, textOf } from './values.ts';
 
 /** A call into the module `enclave` for one application. */
 interface EnclaveCall {
@@ -36,7 +35,7 @@ function nameOf(tx: Transaction, name: string) {
   if (typeof name !== 'string' || name.trim() === '') {
     throw new InvalidValueError('a config has a name that people recognise');
   }
-  return tx.pure(text.serialize(name));
+  return tx.pure(textOf('the name of the config', name));
 }
 
 /** Makes and shares a config at version 0, which allows this image. */

@@ -7,6 +7,7 @@ import {
   parseStructTag,
 } from '@mysten/sui/utils';
 import { checkImage, type Image } from '../attestation/image.ts';
+import { text, type U64Input, u64 } from '../signing/bcs.ts';
 import { InvalidValueError } from './errors.ts';
 
 /** An address or id, in full: a short one is more often a bad copy than `0x2`. */
@@ -65,6 +66,26 @@ export function bytesOf(
     throw new InvalidValueError(`${name} must be a Uint8Array of ${length} bytes`);
   }
   return value;
+}
+
+/** A u64 as its 8 bytes in BCS. @throws InvalidValueError */
+export function u64Of(name: string, value: U64Input): Uint8Array {
+  return serialized(name, () => u64.serialize(value).toBytes());
+}
+
+/** A text as its bytes in BCS. @throws InvalidValueError when it has a lone surrogate */
+export function textOf(name: string, value: string): Uint8Array {
+  return serialized(name, () => text.serialize(value).toBytes());
+}
+
+/** The types of `src/signing/bcs.ts` refuse what they can't hold by a TypeError. */
+function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
+  try {
+    return serialize();
+  } catch (cause) {
+    const { message } = cause as TypeError;
+    throw new InvalidValueError(`${name} can't be used: ${message}`, { cause });
+  }
 }
 
 /** PCR0 to PCR2 as bytes. @throws InvalidPolicyError, ZeroImageError */

@@ -1,12 +1,11 @@
 /** The call of `move/weather`: the pattern for the calls of an application's own contract. Browser-safe. */
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
-import { text, type U64Input, u64 } from '../signing/bcs.ts';
-import { addressOf, bytesOf, identifierOf } from './values.ts';
+import type { U64Input } from '../signing/bcs.ts';
+import { addressOf, bytesOf, identifierOf, textOf, u64Of } from './values.ts';
 
 /** A signed answer of the weather application, as `EnclaveClient.processData` gives it. */
 export interface WeatherReading {
-  readonly location: string;
-  readonly temperature: U64Input;
+  readonly data: { readonly location: string; readonly temperature: U64Input };
   readonly timestampMs: U64Input;
   /** 64 bytes. */
   readonly signature: Uint8Array;
@@ -16,6 +15,7 @@ export interface WeatherReading {
  * Mints a signed reading. The result is the WeatherNFT: transfer it, or use it in the same transaction.
  *
  * @example
+ * const reading = await enclaveClient.processData({ location: 'San Francisco' }, WeatherResponse);
  * const nft = updateWeather(tx, { appPackage, enclaveId, configId, reading });
  * tx.transferObjects([nft], sender);
  */
@@ -31,14 +31,14 @@ export function updateWeather(
     readonly reading: WeatherReading;
   },
 ): TransactionResult {
-  const { location, temperature, timestampMs, signature } = call.reading;
+  const { data, timestampMs, signature } = call.reading;
   const module = identifierOf('the module', call.moduleName ?? 'weather');
   return tx.moveCall({
     target: `${addressOf('the package of the application', call.appPackage)}::${module}::update_weather`,
     arguments: [
-      tx.pure(text.serialize(location)),
-      tx.pure(u64.serialize(temperature)),
-      tx.pure(u64.serialize(timestampMs)),
+      tx.pure(textOf('the location', data.location)),
+      tx.pure(u64Of('the temperature', data.temperature)),
+      tx.pure(u64Of('the timestamp', timestampMs)),
       tx.pure.vector('u8', bytesOf('the signature', signature, { min: 64, max: 64 })),
       tx.object(addressOf('the id of the enclave', call.enclaveId)),
       tx.object(addressOf('the id of the config', call.configId)),

@@ -97,6 +97,7 @@ describe('enclaves', () => {
     expect(id).toBe(address);
     expect(sui.enclaveAddress(config, 1n, publicKey)).not.toBe(address);
     expect(() => sui.enclaveAddress(config, 0n, publicKey.subarray(1))).toThrow('32 bytes');
+    expect(() => sui.enclaveAddress(config, 2n ** 64n, publicKey)).toThrow(sui.InvalidValueError);
   });
 
   test('are listed over all pages, with those destroyed; one of each state is found', async () => {

@@ -3,6 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EnclaveError } from '../../src/errors.ts';
 import { u64 } from '../../src/signing/bcs.ts';
 import * as sui from '../../src/sui/index.ts';
 import { startWeather } from '../support.ts';
@@ -108,7 +109,7 @@ describe('the builders for move/enclave', () => {
     };
     const { timestamp_ms: timestampMs, data } = answer.response;
     const signature = new Uint8Array(Buffer.from(answer.signature, 'hex'));
-    const reading = { ...data, timestampMs, signature };
+    const reading = { data, timestampMs, signature };
     const mint = await callsOf((tx) => {
       const nft = sui.updateWeather(tx, { appPackage: PACKAGE, enclaveId, configId, reading });
       tx.transferObjects([nft], setting.address);
@@ -153,7 +154,8 @@ describe('what the builders refuse before anything is sent', () => {
   const zero = '0'.repeat(96);
   const given = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
   const call = { ...common, capId: ID, configId: ID, enclaveId: ID, name: 'x', image: given };
-  const reading = { location: 'Zürich', temperature: 1, timestampMs: 1, signature: new Uint8Array(64) };
+  const data = { location: 'Zürich', temperature: 1 };
+  const reading = { data, timestampMs: 1, signature: new Uint8Array(64) };
   const weather = { appPackage: PACKAGE, enclaveId: ID, configId: ID, reading };
   type Make = (tx: Transaction) => unknown;
 
@@ -205,7 +207,8 @@ describe('what the builders refuse before anything is sent', () => {
     [
       'half a degree',
       'a u64 is',
-      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, temperature: 1.5 } }),
+      (tx) =>
+        sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, temperature: 1.5 } } }),
     ],
     [
       'a timestamp below zero',
@@ -215,7 +218,22 @@ describe('what the builders refuse before anything is sent', () => {
     [
       'a place with a lone surrogate',
       'well-formed',
-      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, location: '\udc00' } }),
+      (tx) =>
+        sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, location: '\udc00' } } }),
+    ],
+    [
+      'a temperature of 2^64',
+      "the temperature can't be used: a u64 is",
+      (tx) =>
+        sui.updateWeather(tx, {
+          ...weather,
+          reading: { ...reading, data: { ...data, temperature: 2n ** 64n } },
+        }),
+    ],
+    [
+      'a timestamp of 20 nines',
+      "the timestamp can't be used: a u64 is",
+      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: '9'.repeat(20) } }),
     ],
     [
       'a module that is no name',
@@ -229,7 +247,8 @@ describe('what the builders refuse before anything is sent', () => {
     ],
   ])('%s', (_, message, make) => {
     const tx = new Transaction();
-    expect(() => make(tx)).toThrow(message);
+    expect(() => make(tx)).toThrow(expect.objectContaining({ message: expect.stringContaining(message) }));
+    expect(() => make(tx)).toThrow(EnclaveError);
     expect(tx.getData().commands.filter(({ Publish: made }) => made === undefined)).toEqual([]);
   });
 
