@@ -48,7 +48,7 @@ export interface Application {
 export interface ProcessData<Payload = never> {
   /** The schema of the request's `payload`; a member that it doesn't name should be refused. */
   readonly payload: v.GenericSchema<unknown, Payload>;
-  handle(payload: Payload): Promise<SignedAnswer>;
+  handle(payload: Payload, caller: Caller): Promise<SignedAnswer>;
 }
 
 /** An endpoint that an application adds; its answer is sent as JSON with status 200. */

@@ -125,7 +125,7 @@ const AttestationQuery = v.strictObject({
 function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
   if (!processData) return endpoints;
   const body = v.strictObject({ payload: processData.payload });
-  const handle = ({ payload }: { payload: never }) => processData.handle(payload);
+  const handle = ({ payload }: { payload: never }, caller: Caller) => processData.handle(payload, caller);
   return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
 }
 

@@ -1,6 +1,8 @@
 import { readdirSync } from 'node:fs';
+import { bcs } from '@mysten/bcs';
+import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { type Caller, loadApplication, parseManifest } from '../src/app.ts';
+import { type AppContext, type Caller, loadApplication, parseManifest, processData } from '../src/app.ts';
 import {
   ApplicationMistake,
   ConfigError,
@@ -8,6 +10,8 @@ import {
   TooManyRequests,
   Unauthenticated,
 } from '../src/errors.ts';
+import { text } from '../src/signing/bcs.ts';
+import { signedType } from '../src/signing/intent.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 
 describe('app.yaml', () => {
@@ -122,6 +126,24 @@ describe('an application that is wrong does not start', () => {
 });
 
 describe('the address of a caller', () => {
+  test('is known to /process_data as to any endpoint', async () => {
+    const Seen = signedType(3, bcs.struct('Seen', { address: text }));
+    const create = ({ sign }: AppContext) => ({
+      processData: processData({
+        payload: v.strictObject({}),
+        handle: async (_, { address = 'unknown' }) => sign(Seen, 1n, { address }),
+      }),
+    });
+    const { post } = await startServer({
+      env: { TRUSTED_PROXIES: '1' },
+      module: { signs: [Seen], create },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '198.51.100.7' };
+    const answer = await post('/process_data', { payload: {} }, { headers });
+    expect(await answer.json()).toMatchObject({ response: { data: { address: '198.51.100.7' } } });
+  });
+
   async function seenBy(trustedProxies: number, forwarded?: string) {
     const create = () => ({
       endpoints: [

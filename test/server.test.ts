@@ -43,9 +43,9 @@ describe('POST /process_data', () => {
   test.each([
     [{}, 'payload is missing'],
     [[], 'payload is missing'],
-    [{ payload: null }, 'payload must be Object'],
+    [{ payload: null }, 'payload must be an object'],
     [{ payload: {} }, 'payload.location is missing'],
-    [{ payload: { location: 5 } }, 'payload.location must be string'],
+    [{ payload: { location: 5 } }, 'payload.location must be a text'],
     [{ payload: { location: '' } }, 'payload.location must name a place'],
     [{ payload: { location: ' \n' } }, 'payload.location must name a place'],
     [{ payload: { location: 'x'.repeat(257) } }, 'payload.location must be at most 256 bytes of UTF-8'],

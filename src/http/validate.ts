@@ -14,5 +14,16 @@ function explain(issue: v.BaseIssue<unknown>): string {
   if (issue.received === 'undefined') return 'is missing';
   // valibot's own messages end with what was received; those that a schema brings along don't.
   const isOwn = !issue.message.endsWith(`received ${issue.received}`);
-  return isOwn ? issue.message : `must be ${issue.expected ?? 'of another shape'}`;
+  if (isOwn) return issue.message;
+  if (issue.type === 'regex') return `must match ${issue.expected}`;
+  return `must be ${KINDS[issue.expected ?? ''] ?? issue.expected ?? 'of another shape'}`;
 }
+
+/** valibot's names of what a schema expects, for people. */
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  Object: 'an object',
+  Array: 'a list',
+};
