@@ -3,6 +3,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
 import { WeatherResponse } from '../src/apps/weather/types.ts';
 import { EnclaveClient } from '../src/client/index.ts';
+import { EnclaveError } from '../src/errors.ts';
 import { type Enclave, type EnclaveConfig, readConfig, readEnclave } from '../src/sui/objects.ts';
 import { applicationType } from '../src/sui/values.ts';
 import { updateWeather, type WeatherReading } from '../src/sui/weather.ts';
@@ -44,14 +45,20 @@ function givenReading({
   timestamp_ms = '',
   location = '',
   temperature = '',
-}: Input['args']) {
-  const integer = /^(0|[1-9][0-9]{0,19})$/;
+}: Input['args']): WeatherReading {
+  const isU64 = (value: string) => /^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n;
   if (!/^[0-9a-f]{128}$/i.test(hex)) throw usage(command, '<signature_hex> must be 128 hexadecimal digits');
-  if (!integer.test(timestamp_ms))
-    throw usage(command, '<timestamp_ms> must be a whole number of milliseconds');
-  if (!integer.test(temperature)) throw usage(command, '<temperature> must be a whole number from 0');
+  if (!isU64(timestamp_ms)) {
+    throw usage(command, '<timestamp_ms> must be a whole number of milliseconds, below 2^64');
+  }
+  if (!isU64(temperature)) throw usage(command, '<temperature> must be a whole number from 0, below 2^64');
   if (location === '') throw usage(command, '<location> must be the text that the enclave was asked for');
-  return { signature: fromHex(hex), timestampMs: timestamp_ms, location, temperature };
+  return { signature: fromHex(hex), timestampMs: timestamp_ms, data: { location, temperature } };
+}
+
+/** The enclave signed a reading of another place than the one asked for. */
+class OtherPlaceError extends EnclaveError {
+  readonly code = 'OTHER_PLACE';
 }
 
 /** A reading from the enclave itself, believed only under the key that is registered. */
@@ -62,8 +69,14 @@ async function askForReading(
   roots: Uint8Array[] | undefined,
 ): Promise<WeatherReading> {
   const client = new EnclaveClient(url, { policy: { images: [image], publicKey }, ...(roots && { roots }) });
-  const { data, timestampMs, signature } = await client.processData({ location }, WeatherResponse);
-  return { ...data, timestampMs, signature };
+  const reading = await client.processData({ location }, WeatherResponse);
+  // The signature is genuine, but whoever stands between may have asked for another place.
+  if (reading.data.location !== location) {
+    throw new OtherPlaceError(
+      `asked for ${JSON.stringify(location)}, got a signed reading of ${JSON.stringify(reading.data.location)}: something on the way to ${url} exchanges answers. Nothing was sent`,
+    );
+  }
+  return reading;
 }
 
 const command: Command = {
@@ -103,12 +116,12 @@ const command: Command = {
     const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId: config.id, reading });
     tx.transferObjects([nft], chain.sender);
     return await chain.submit(tx, {
-      title: `mint the weather in ${JSON.stringify(reading.location)}`,
+      title: `mint the weather in ${JSON.stringify(reading.data.location)}`,
       fields: {
         enclave: enclave.id,
         config: config.id,
-        location: reading.location,
-        temperature: reading.temperature,
+        location: reading.data.location,
+        temperature: reading.data.temperature,
         timestampMs: reading.timestampMs,
       },
       report: ({ created }) => ({ nft: created.find(({ type }) => type.endsWith('::WeatherNFT'))?.id }),

@@ -1,9 +1,11 @@
 /** What every script that talks to Sui answers without a network, and before it does anything. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
 import { script } from '../sui/script.ts';
 import { Setting } from '../sui/setting.ts';
@@ -220,6 +222,29 @@ describe('with a node', () => {
       code: 'POLICY_PUBLIC_KEY',
     });
     expect((await ask(server.url)).json()).toMatchObject({ status: 'done', location: 'Oslo' });
+
+    // On the way to the enclave, someone asks it for another place: genuine, and not what was asked for.
+    const between = createServer(async (request, response) => {
+      const init = request.method === 'POST' && {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ payload: { location: 'Bergen' } }),
+      };
+      response.end(await (await fetch(`${server.url}${request.url}`, init || {})).text());
+    });
+    await new Promise<void>((resolve) => {
+      between.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => void between.close());
+    const sent = setting.node.ledger.executed.length;
+    const otherPlace = await ask(`http://127.0.0.1:${(between.address() as AddressInfo).port}`);
+    expect(otherPlace.json()).toMatchObject({
+      status: 'failed',
+      code: 'OTHER_PLACE',
+      error: expect.stringContaining('asked for "Oslo", got a signed reading of "Bergen"'),
+    });
+    expect(otherPlace.exit).toBe(1);
+    expect(setting.node.ledger.executed).toHaveLength(sent);
   });
 });
 
@@ -228,14 +253,19 @@ describe.concurrent('the reading of update_weather', () => {
   test.each([
     ['a short signature', [...base, 'abcd', '1', 'Oslo', '1'], '128 hexadecimal'],
     ['a timestamp in words', [...base, READING[0] ?? '', 'now', 'Oslo', '1'], 'whole number of milliseconds'],
+    ['a timestamp of 2^64', [...base, READING[0] ?? '', String(2n ** 64n), 'Oslo', '1'], 'below 2^64'],
+    ['20 nines of degrees', [...base, READING[0] ?? '', '1', 'Oslo', '9'.repeat(20)], 'below 2^64'],
     ['half a degree', [...base, READING[0] ?? '', '1', 'Oslo', '1.5'], 'whole number from 0'],
     ['a part of it', [...base, READING[0] ?? ''], '--from-url and --location'],
     ['none', base, '--from-url and --location'],
     ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
     ['both', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],
   ])('%s', async (_, args, message) => {
-    const { exit, err } = await script('update_weather', [...args, ...NO_NODE]);
-    expect(err).toContain(message);
-    expect(exit).toBe(2);
+    const [run, dry] = await Promise.all([
+      script('update_weather', [...args, ...NO_NODE]),
+      script('update_weather', [...args, '--dry-run']),
+    ]);
+    expect(run.err).toContain(message);
+    expect([run.exit, dry.exit]).toEqual([2, 2]);
   });
 });
