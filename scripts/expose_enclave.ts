@@ -65,7 +65,7 @@ async function main(): Promise<void> {
       `The enclave waits for its secrets: ${manifest.secrets.join(', ')}. Give --secrets or --secret-id.`,
     );
   } else {
-    handOver(enclave.EnclaveCID, secrets);
+    await handOver(enclave.EnclaveCID, secrets, listen);
     console.log('The enclave has taken its secrets.');
   }
   console.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);

@@ -36,6 +36,11 @@ export interface Config {
 
 /** @throws ConfigError that names the variable and what it wants. Values are not repeated. */
 export function readConfig(env: Env): Config {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    throw new ConfigError(
+      'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anybody could answer for an endpoint. For an authority of your own set NODE_EXTRA_CA_CERTS',
+    );
+  }
   return {
     app: readApp(env),
     host: text(env, 'HOST') ?? '127.0.0.1',
@@ -128,8 +133,8 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
 /**
  * `LOG_LEVEL` is a level. `RUST_LOG` is a list of directives as Rust's env_logger takes them: a bare level,
- * or `module=level`. The directive of this server's own module wins over the bare level; those of other
- * modules concern nothing here.
+ * `module=level`, or a bare module for everything of it. The directive of this server's own module wins over the
+ * bare level; those of other modules, and a filter after a slash, concern nothing here.
  */
 function readLogLevel(env: Env): string {
   const level = text(env, 'LOG_LEVEL');
@@ -137,18 +142,30 @@ function readLogLevel(env: Env): string {
     if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
     return level;
   }
+  const [directives = ''] = (text(env, 'RUST_LOG') ?? 'info').split('/');
   let bare: string | undefined;
   let own: string | undefined;
-  for (const directive of (text(env, 'RUST_LOG') ?? 'info').split(',')) {
-    const [, module, name = ''] = /^\s*(?:([A-Za-z_][\w:]*)=)?([a-z]+)\s*$/i.exec(directive) ?? [];
-    const level = name.toLowerCase() === 'off' ? 'silent' : name.toLowerCase();
-    if (!LEVELS.includes(level)) {
-      throw new ConfigError(
-        'RUST_LOG must be a level (error, warn, info, debug, trace, off) or a list such as nautilus_server=debug,info',
-      );
+  let understood = false;
+  for (const directive of directives.split(',')) {
+    const [name = '', value] = directive.split('=').map((part) => part.trim());
+    const isOwn = OWN_MODULES.includes(name.replace(/(::|\[).*/, ''));
+    const level = rustLevel(value ?? name);
+    if (isOwn) own = value === undefined ? 'trace' : level;
+    else if (value === undefined) bare = level ?? bare;
+    if (isOwn && own === undefined) {
+      throw new ConfigError(`RUST_LOG must give ${name} a level: error, warn, info, debug, trace or off`);
     }
-    if (module === undefined) bare = level;
-    else if (OWN_MODULES.includes(module)) own = level;
+    understood ||= isOwn || level !== undefined;
+  }
+  if (!understood) {
+    throw new ConfigError(
+      'RUST_LOG must be a level (error, warn, info, debug, trace, off) or a list such as nautilus_server=debug,info',
+    );
   }
   return own ?? bare ?? 'info';
+}
+
+function rustLevel(name: string): string | undefined {
+  const level = name.toLowerCase() === 'off' ? 'silent' : name.toLowerCase();
+  return LEVELS.includes(level) ? level : undefined;
 }

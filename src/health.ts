@@ -43,5 +43,7 @@ function isReachable(origin: string): Promise<boolean> {
       resolve(true);
     });
     request.once('error', () => resolve(false));
+    // A protocol switch is neither.
+    request.once('close', () => resolve(false));
   });
 }

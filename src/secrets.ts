@@ -13,10 +13,13 @@ const MAX_HANDOFF_BYTES = 64 * 1024;
 export class SecretsMissing extends Unavailable {
   readonly code = 'SECRETS_MISSING';
   readonly missing: readonly string[];
+  /** Why the last hand-off was not taken. */
+  readonly refused: string | undefined;
 
-  constructor(missing: readonly string[]) {
+  constructor(missing: readonly string[], refused?: string) {
     super(`secrets have not been handed to the server yet: ${missing.join(', ')}`);
     this.missing = missing;
+    this.refused = refused;
   }
 }
 
@@ -35,6 +38,8 @@ export class Secrets {
   readonly #names: readonly string[];
   #values: ReadonlyMap<string, string> | undefined;
   #check: SecretsCheck = () => {};
+  /** Why the last hand-off was not taken: what a ConfigError says, which is never a value. */
+  refused: string | undefined;
 
   constructor(names: readonly string[]) {
     this.#names = names;
@@ -75,7 +80,7 @@ export class Secrets {
     if (!this.#names.includes(name))
       throw new ApplicationMistake(`${name} is not among the secrets of app.yaml`);
     const value = this.#values?.get(name);
-    if (value === undefined) throw new SecretsMissing(this.missing());
+    if (value === undefined) throw new SecretsMissing(this.missing(), this.refused);
     return value;
   }
 }
@@ -169,6 +174,7 @@ function accept(secrets: Secrets, line: readonly Buffer[], bytes: number, log: L
     if (bytes > MAX_HANDOFF_BYTES) throw new ConfigError(`a hand-off is at most ${MAX_HANDOFF_BYTES} bytes`);
     secrets.provide(parseJson(Buffer.concat(line)));
   } catch (error) {
+    if (error instanceof ConfigError) secrets.refused = error.message;
     log.warn({ err: error }, 'a hand-off of secrets was refused; waiting for the next');
     return false;
   }

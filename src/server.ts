@@ -1,5 +1,5 @@
-import { createServer, type Server } from 'node:http';
-import express, { type Express, type Request, type RequestHandler } from 'express';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
@@ -8,7 +8,7 @@ import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
 import { cors } from './http/cors.ts';
-import { errorHandler, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
+import { answerError, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
 import { InFlight } from './http/in_flight.ts';
 import { readJson } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
@@ -49,10 +49,14 @@ export function createHttpServer(parts: ServerParts): Server {
   // A peer that neither reads nor writes for longer than any request may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('clientError', onClientError);
-  const routes = createRoutes(parts);
-  server.on('request', routes);
+  const routes: RequestHandler = createRoutes(parts);
+  const answer = (request: Request, response: Response) =>
+    // In place of Express' own last step, which prints an error whole, and ends the connection of one that
+    // was answered at its deadline.
+    routes(request, response, (error: unknown) => answerError(error, request, response));
+  server.on('request', answer as RequestListener);
   // An expectation other than 100-continue may be passed over (RFC 9110, section 10.1.1).
-  server.on('checkExpectation', routes);
+  server.on('checkExpectation', answer as RequestListener);
   return server;
 }
 
@@ -108,7 +112,6 @@ function createRoutes(parts: ServerParts): Express {
   });
 
   routes.use(notFound);
-  routes.use(errorHandler);
   return routes;
 }
 
@@ -167,5 +170,5 @@ const requireHost: RequestHandler = (request, _response, next) => {
 
 function requireSecrets(secrets: Secrets): void {
   const missing = secrets.missing();
-  if (missing.length > 0) throw new SecretsMissing(missing);
+  if (missing.length > 0) throw new SecretsMissing(missing, secrets.refused);
 }

@@ -43,7 +43,9 @@ describe('readConfig', () => {
     ['LOG_LEVEL', 'verbose'],
     ['RUST_LOG', 'verbose'],
     ['RUST_LOG', 'nautilus_server='],
-    ['RUST_LOG', 'info,,debug'],
+    ['RUST_LOG', 'info,nautilus_server=loud'],
+    ['RUST_LOG', ','],
+    ['RUST_LOG', 'hyper=loud'],
     ['CORS_ORIGINS', 'app.example.com'],
     ['CORS_ORIGINS', 'https://app.example.com/'],
     ['CORS_ORIGINS', 'https://app.example.com,*'],
@@ -59,6 +61,7 @@ describe('readConfig', () => {
     ['NSM_DEVICE', 'nsm'],
     ['SECRETS_FD', '0'],
     ['SECRETS_FD', 'stdin'],
+    ['NODE_TLS_REJECT_UNAUTHORIZED', '0'],
   ])('a mistake names its variable: %s=%o', (name, value) => {
     expect(() => read({ [name]: value })).toThrow(ConfigError);
     expect(() => read({ [name]: value })).toThrow(new RegExp(`^${name} `));
@@ -87,6 +90,14 @@ describe('the log level', () => {
     [{ RUST_LOG: 'warn,hyper=trace' }, 'warn'],
     [{ RUST_LOG: 'sui_enclave=trace' }, 'trace'],
     [{ RUST_LOG: 'tower_http::trace=debug' }, 'info'],
+    // As a shell may have them for other programs.
+    [{ RUST_LOG: 'warn,' }, 'warn'],
+    [{ RUST_LOG: 'sui-node=off,debug' }, 'debug'],
+    [{ RUST_LOG: 'hyper[span]=debug,warn' }, 'warn'],
+    [{ RUST_LOG: 'hyper=loud,warn' }, 'warn'],
+    [{ RUST_LOG: 'warn/a filter' }, 'warn'],
+    [{ RUST_LOG: 'nautilus_server' }, 'trace'],
+    [{ RUST_LOG: 'nautilus_server::app=debug,warn' }, 'debug'],
   ])('of %o is %s', (env, level) => {
     expect(read(env as unknown as Record<string, string>).logLevel).toBe(level);
   });

@@ -119,6 +119,21 @@ describe('what an application demands of its secrets', () => {
     expect(secrets.get('A')).toBe('right');
     expect(printed).toMatch(/A is not the right one/);
   });
+
+  test('is told to whoever asks why a hand-off was refused', async () => {
+    const secrets = new Secrets(['A']);
+    secrets.checkWith(check);
+    const refused = async (line: string) => {
+      await receiveSecrets(secrets, Readable.from([Buffer.from(line)]), createLog('silent'));
+      return secrets.refused;
+    };
+    expect(secrets.refused).toBeUndefined();
+    expect(await refused('hunter2\n')).toBe('a hand-off is one JSON object in UTF-8 on one line');
+    expect(await refused('{"A":"hunter2"}\n')).toBe('A is not the right one');
+    expect(() => secrets.get('A')).toThrow(
+      expect.objectContaining({ code: 'SECRETS_MISSING', missing: ['A'], refused: 'A is not the right one' }),
+    );
+  });
 });
 
 describe('a hand-off', () => {

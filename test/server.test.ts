@@ -355,6 +355,15 @@ describe('errors are JSON with a stable code', () => {
     expect(await answer.json()).toMatchObject({ code: 'UNSUPPORTED_MEDIA_TYPE' });
   });
 
+  test.each([
+    [{ 'content-type': 'application/json;' }],
+    [{ 'content-type': 'application/json; charset=UTF-8' }],
+    [{ 'content-type': 'application/json', 'content-encoding': 'identity' }],
+  ])('takes %o', async (headers) => {
+    const { post } = await dice();
+    expect((await post('/process_data', '{"payload":{"sides":6}}', { headers })).status).toBe(200);
+  });
+
   test('413: a byte over the limit, and not a byte earlier', async () => {
     const { post } = await startServer({
       apps: FIXTURE_APPS,
@@ -435,12 +444,12 @@ describe('requests', () => {
       headers: {
         origin: 'https://dapp.example',
         'access-control-request-method': 'POST',
-        'access-control-request-headers': 'content-type',
+        'access-control-request-headers': 'content-type,traceparent',
       },
     });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
-    expect(preflight.headers.get('access-control-allow-headers')).toBe('content-type');
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('content-type,traceparent');
     expect(preflight.headers.get('access-control-allow-credentials')).toBeNull();
     const failed = await server.get('/nothing', { headers: { origin: 'https://dapp.example' } });
     expect(failed.headers.get('access-control-allow-origin')).toBe('*');

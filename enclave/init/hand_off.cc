@@ -50,9 +50,9 @@ bool receive_line(int from, Buffer& buffer) {
     pollfd waiting{from, POLLIN, 0};
     if (left <= 0 || (poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR)) return false;
   }
-  // A line break of a JSON text is white space: inside a string it is written as an escape.
+  // A line break of a JSON text is white space; inside a string it is no JSON, and neither is a tab.
   for (size_t at = 0; at < buffer.size; ++at) {
-    if (buffer.bytes[at] == '\n' || buffer.bytes[at] == '\r') buffer.bytes[at] = ' ';
+    if (buffer.bytes[at] == '\n' || buffer.bytes[at] == '\r') buffer.bytes[at] = '\t';
   }
   buffer.bytes[buffer.size] = '\n';
   return buffer.size++ > 0;

@@ -1,5 +1,6 @@
 /** What an enclave needs of its parent: ways out for its endpoints, a way in, its reports, its secrets. */
 import { join } from 'node:path';
+import * as v from 'valibot';
 import type { Manifest } from '../../src/app.ts';
 import { type Forward, forwardsOf } from '../image/settings.ts';
 import { ProgramFailed, SecretsRefused } from './errors.ts';
@@ -14,13 +15,13 @@ const HALF_CLOSED_SECONDS = '600';
 const BACKLOG = 'backlog=128';
 const READY_MS = 60_000;
 
-/** @param listen the parent's address and port that lead to the server */
-export function servicesOf(
-  cid: number,
-  manifest: Manifest,
-  listen: { address: string; port: number },
-  dir: string,
-): Service[] {
+/** The parent's address and port that lead to the server. */
+export interface Listen {
+  readonly address: string;
+  readonly port: number;
+}
+
+export function servicesOf(cid: number, manifest: Manifest, listen: Listen, dir: string): Service[] {
   const socat = ['socat', '-t', HALF_CLOSED_SECONDS] as const;
   return [
     ...forwardsOf(manifest).map((forward) => endpointService(forward, dir)),
@@ -91,34 +92,46 @@ export function checkSecrets(text: string, { secrets }: Manifest): string {
   return JSON.stringify(data);
 }
 
-/** @throws SecretsRefused when the enclave does not take them */
-export function handOver(cid: number, secrets: string): void {
+/** @throws SecretsRefused, with the server's reason, when the enclave does not take them */
+export async function handOver(cid: number, secrets: string, listen: Listen): Promise<void> {
   const { stdout, status } = run('socat', ['-t', '20', '-', `VSOCK-CONNECT:${cid}:${SECRETS_PORT}`], secrets);
   const verdict = stdout.trim();
   if (verdict === 'accepted') return;
+  if (status !== 0 || verdict === '') {
+    throw new SecretsRefused(
+      'the enclave does not listen for secrets: it is still booting, or has had its own already',
+    );
+  }
+  const { body } = await readiness(listen);
+  const reason = v.safeParse(v.object({ refused: v.string() }), body);
   throw new SecretsRefused(
-    status === 0 && verdict !== ''
-      ? `the enclave did not take the secrets: ${verdict}`
-      : 'the enclave does not listen for secrets: it is still booting, or has had its own already',
+    `the enclave did not take the secrets: ${reason.success ? reason.output.refused : verdict}`,
   );
 }
 
 /** Whether the server has its secrets, once it answers. @throws ProgramFailed when it does not answer in time */
-export async function isReady(
-  { address, port }: { address: string; port: number },
-  waitMs = READY_MS,
-): Promise<boolean> {
-  const url = `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${port}`;
+export async function isReady(listen: Listen, waitMs = READY_MS): Promise<boolean> {
   const until = performance.now() + waitMs;
   for (;;) {
-    try {
-      const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) });
-      if (response.status === 200 || response.status === 503) return response.status === 200;
-    } catch {
-      // Not yet.
+    const { status } = await readiness(listen);
+    if (status === 200 || status === 503) return status === 200;
+    if (performance.now() > until) {
+      throw new ProgramFailed(`the server does not answer at ${urlOf(listen)}, where socat leads to it`);
     }
-    if (performance.now() > until)
-      throw new ProgramFailed(`the server does not answer at ${url}, where socat leads to it`);
     await new Promise((done) => setTimeout(done, 500));
   }
+}
+
+/** What /readyz answers; nothing while it does not. */
+async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
+  try {
+    const response = await fetch(`${urlOf(listen)}/readyz`, { signal: AbortSignal.timeout(5000) });
+    return { status: response.status, body: await response.json() };
+  } catch {
+    return {};
+  }
+}
+
+function urlOf({ address, port }: Listen): string {
+  return `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${port}`;
 }

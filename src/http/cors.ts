@@ -1,7 +1,6 @@
 import type { RequestHandler } from 'express';
 
 const METHODS = 'GET, HEAD, POST';
-const REQUEST_HEADERS = 'content-type';
 const EXPOSED_HEADERS = 'x-request-id, retry-after';
 /** How long a browser may keep the answer to a preflight. */
 const MAX_AGE_SECONDS = '600';
@@ -27,7 +26,9 @@ export function cors(origins: '*' | readonly string[]): RequestHandler {
     }
     if (allowed) {
       response.setHeader('access-control-allow-methods', METHODS);
-      response.setHeader('access-control-allow-headers', REQUEST_HEADERS);
+      // Any header: none of them means anything here, and a front end may add its own (tracing, for one).
+      const asked = request.headers['access-control-request-headers'];
+      if (asked !== undefined) response.setHeader('access-control-allow-headers', asked);
       response.setHeader('access-control-max-age', MAX_AGE_SECONDS);
     }
     response.writeHead(204).end();

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import {
   EnclaveError,
   Forbidden,
@@ -87,14 +87,19 @@ export function methodNotAllowed(allow: string): RequestHandler {
   };
 }
 
-/** The one place where an error becomes an answer: `{"error": text, "code": text}`. */
-export const errorHandler: ErrorRequestHandler = (thrown, request, response, _next) => {
+/**
+ * The one place where an error becomes an answer: `{"error": text, "code": text}`. Express calls it last, and
+ * once more when a handler fails after its deadline.
+ */
+export function answerError(thrown: unknown, request: Request, response: Response): void {
   const status = STATUS_OF.find(([cause]) => thrown instanceof cause)?.[1] ?? 500;
   if (status >= 500) logOf(response).warn({ err: thrown }, 'request failed');
   // Answered already, at its deadline.
   if (response.headersSent) return;
-  const error: EnclaveError =
-    status === 500 ? new Internal('an internal error; the log has its place') : thrown;
+  const error =
+    status === 500
+      ? new Internal('an internal error; the log has its place')
+      : (thrown as EnclaveError & { retryAfterSeconds?: number });
   const mayRetry = error instanceof Unavailable || error instanceof TooManyRequests;
   if (mayRetry && error.retryAfterSeconds !== undefined) {
     response.setHeader('retry-after', error.retryAfterSeconds);
@@ -103,9 +108,9 @@ export const errorHandler: ErrorRequestHandler = (thrown, request, response, _ne
   if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
   // What of a body was not read would be taken for the next request.
   if (hasBody(request) && !request.complete) response.setHeader('connection', 'close');
-  const missing = error instanceof SecretsMissing ? { missing: error.missing } : {};
+  const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
   sendJson(response, status, { error: error.message, code: error.code, ...missing });
-};
+}
 
 /** RFC 9112, section 6.3. */
 function hasBody({ headers }: Request): boolean {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { BodyTooLarge, MalformedJson, UnsupportedMediaType } from './errors.ts';
 
 /** RFC 8259, section 8.1: JSON is UTF-8, whether a charset says so or not. */
-const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
+const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$/i;
 
 /**
  * Reads a JSON body of at most `limitBytes`. Bytes that are not UTF-8 are refused rather than replaced:
@@ -17,7 +17,7 @@ export async function readJson(request: IncomingMessage, limitBytes: number): Pr
   if (!JSON_TYPE.test(type ?? '')) {
     throw new UnsupportedMediaType('send the body as Content-Type: application/json, in UTF-8');
   }
-  if (encoding !== undefined) {
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new UnsupportedMediaType('the body is compressed: send it without Content-Encoding');
   }
   if (Number(length) > limitBytes) throw tooLarge(limitBytes);

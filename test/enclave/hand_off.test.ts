@@ -38,7 +38,7 @@ describe.runIf(canRun)('the hand-off', () => {
   test('passes an object on as one line, and closes when it is taken', async () => {
     const { port, role, reader, send, lines } = await start();
     const verdict = send('{\n  "API_KEY": "hunter2"\r\n}\n');
-    await expect.poll(lines).toEqual(['{   "API_KEY": "hunter2"  } ']);
+    await expect.poll(lines).toEqual(['{\t  "API_KEY": "hunter2"\t\t}\t']);
     reader.destroy();
     expect(await verdict).toBe('accepted');
     expect(await role.ended).toBe(0);
@@ -116,8 +116,15 @@ describe.runIf(canRun)('the hand-off', () => {
       return (await readAll(socket)).trim();
     };
     expect(await send('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}')).toBe('refused');
-    expect((await fetch(`${url}/readyz`)).status).toBe(503);
-    expect(await send('{"API_KEY":"hunter2"}')).toBe('accepted');
+    expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({
+      missing: ['API_KEY'],
+      refused: expect.stringMatching(/^secrets must be one JSON object with exactly these members/),
+    });
+    // A line break inside a string is no JSON, and must not become some other character of a secret.
+    for (const lineEnd of ['\n', '\r', '\r\n']) {
+      expect(await send(`{"API_KEY":"hunter${lineEnd}2"}`)).toBe('refused');
+    }
+    expect(await send('{\r\n  "API_KEY": "hunter2"\n}\n')).toBe('accepted');
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     expect(await role.ended).toBe(0);
     expect(printed).not.toMatch(/hunter2/);

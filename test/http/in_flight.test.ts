@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { endpoint } from '../../src/app.ts';
 import { FIXTURE_APPS, sleep, startServer, startWeather } from '../support.ts';
 
 const dice = (env: Record<string, string> = {}) =>
@@ -49,6 +50,38 @@ describe('time', () => {
     expect(answer.status).toBe(504);
     expect(await answer.json()).toMatchObject({ code: 'ANSWER_TIMEOUT' });
     expect((await get('/rules')).status).toBe(200);
+  });
+
+  test('a handler that fails after its deadline is logged like any other, and costs no later request its connection', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const late = endpoint({
+      method: 'GET',
+      path: '/late',
+      async handle() {
+        await sleep(1600);
+        throw Object.assign(new Error('hunter2'), { config: { url: 'hunter2' } });
+      },
+    });
+    const { url, printed: log } = await startServer({
+      env: { REQUEST_TIMEOUT_MS: '1000' },
+      manifest: { endpoints: [], secrets: [] },
+      module: { signs: [], create: () => ({ endpoints: [late] }) },
+    });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += chunk;
+    });
+    const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    ask('/late');
+    await expect.poll(() => received, { timeout: 3000 }).toMatch(/504 .*"code":"ANSWER_TIMEOUT"/s);
+    await expect.poll(log, { timeout: 3000 }).toMatch(/request failed.*request failed/s);
+    received = '';
+    ask('/livez');
+    await expect.poll(() => received, { timeout: 3000 }).toMatch(/^HTTP\/1.1 200 .*"live":true/s);
+    expect(printed).not.toHaveBeenCalled();
+    expect(log()).not.toMatch(/hunter2/);
   });
 
   test('a body that does not arrive is 408, and the connection ends', async () => {

@@ -15,15 +15,17 @@ async function start({
   ready = false,
   missing = [],
   address = '127.0.0.1',
+  body = '{}',
 }: {
   ready?: boolean;
   address?: string;
+  body?: string;
   missing?: ('vsock-proxy' | 'socat')[];
 } = {}) {
   const parent = new Parent(missing);
   const eif = parent.makeImage();
   parent.run('run_enclave.ts', ['--eif', eif]);
-  const source = `require('node:http').createServer((request, response) => response.writeHead(${ready ? 200 : 503}).end())
+  const source = `require('node:http').createServer((request, response) => response.writeHead(${ready ? 200 : 503}).end('${body}'))
     .listen(0, '${address}', function () { console.log(this.address().port); });`;
   const server = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => {
@@ -150,6 +152,16 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const { status, stderr } = expose(['--secrets', '-'], SECRETS);
     expect(status).toBe(1);
     expect(stderr).toMatch(message);
+  });
+
+  test('tells why the enclave did not take the secrets, where its server says so', async () => {
+    const { parent, expose } = await start({
+      body: '{"refused":"SALT_SEED, line 1, must be 64 hex characters"}',
+    });
+    parent.set('verdict', 'refused\n');
+    expect(expose(['--secrets', '-'], SECRETS).stderr).toMatch(
+      /^SECRETS_REFUSED: the enclave did not take the secrets: SALT_SEED, line 1, must be 64 hex characters$/m,
+    );
   });
 
   test('tells when a port is taken', async () => {

@@ -1,0 +1,27 @@
+import { createServer, type Server } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { EndpointHealth } from '../src/health.ts';
+
+/** A server that answers whatever it is sent with these bytes. */
+async function answering(bytes: string): Promise<string> {
+  const server: Server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end(bytes));
+  });
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+}
+
+test.each([
+  ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', true],
+  ['HTTP/1.1 503 x\r\nContent-Length: 100\r\n\r\ncut', true],
+  ['HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n', false],
+  ['HTTP/1.1 100 Continue\r\n\r\n', false],
+  ['SSH-2.0-x\r\n', false],
+  ['', false],
+])('an endpoint that answers %j: reachable %s', async (bytes, reachable) => {
+  const origin = await answering(bytes);
+  const health = new EndpointHealth(['x.example'], () => origin);
+  expect(await health.status()).toEqual({ 'x.example': reachable });
+});
