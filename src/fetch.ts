@@ -17,7 +17,8 @@ export interface TextAnswer {
 
 /** Never leaves this project's own clients: each makes an error of its own of it, with its own code. */
 export class NoAnswer extends Error {
-  readonly reason: 'unreachable' | 'timeout' | 'too large';
+  /** `broken`: an answer began, and its rest did not come. */
+  readonly reason: 'unreachable' | 'timeout' | 'too large' | 'broken';
 
   constructor(reason: NoAnswer['reason'], options?: ErrorOptions) {
     super(`no answer: ${reason}`, options);
@@ -40,14 +41,16 @@ export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
  */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
   const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
+  let began = false;
   try {
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
     const response = await bounds.fetch(url, { ...init, ...options, signal });
+    began = true;
     const text = await readText(response, bounds.maxSize);
     return { status: response.status, ok: response.ok, text };
   } catch (cause) {
     if (cause instanceof NoAnswer) throw cause;
-    throw new NoAnswer(signal.aborted ? 'timeout' : 'unreachable', { cause });
+    throw new NoAnswer(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
   }
 }
 

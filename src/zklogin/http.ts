@@ -113,8 +113,8 @@ async function send({
 }
 
 /**
- * Whether the request found no connection, or a service that says it is too busy. After a time-out a prover
- * may still be at work: to ask again would double its load.
+ * Whether no answer began, or the service says that it is too busy. After a time-out a prover may still be at
+ * work: to ask again would double its load.
  */
 function didNothing(answer: TextAnswer | NoAnswer): boolean {
   return answer instanceof NoAnswer
@@ -128,6 +128,9 @@ function failureOf({ reason }: NoAnswer, { service, timeoutMs }: ServiceRequest)
     return new ServiceTimeoutError(`the ${service} did not answer within ${timeoutMs} ms`);
   if (reason === 'too large') {
     return new MalformedAnswerError(`the ${service} answered with more than ${MAX_ANSWER_SIZE} bytes`);
+  }
+  if (reason === 'broken') {
+    return new ServiceUnreachableError(`the connection to the ${service} broke in the middle of its answer`);
   }
   return new ServiceUnreachableError(
     `the ${service} can't be reached; in a browser it must also allow this page's origin (CORS)`,

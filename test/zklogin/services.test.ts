@@ -43,6 +43,10 @@ const status =
     response.writeHead(code).end(JSON.stringify(body));
 const reset = (response: ServerResponse) => response.destroy();
 const hang = () => {};
+const breakOff = (response: ServerResponse) => {
+  response.writeHead(200, { 'content-length': '100' }).write('{"proofPoints":');
+  setTimeout(() => response.destroy(), 100);
+};
 
 /** A fetch that reaches nobody, and answers. */
 function recorder(answer: unknown = {}) {
@@ -243,6 +247,15 @@ describe('a service that', () => {
       serverCode: 'PROVER_BUSY',
     });
     expect(busy.seen).toHaveLength(3);
+  });
+
+  test('breaks off in the middle of its answer is not asked again', async () => {
+    const { url, seen } = await service(breakOff);
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject({
+      code: 'ZKLOGIN_UNREACHABLE',
+      message: 'the connection to the proving service broke in the middle of its answer',
+    });
+    expect(seen).toHaveLength(1);
   });
 
   test.each([400, 401, 403, 422, 429, 500, 504])('answers %i is not asked again', async (code) => {
