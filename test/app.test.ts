@@ -43,7 +43,9 @@ describe('app.yaml', () => {
 });
 
 describe('loadApplication', () => {
-  test.each(readdirSync(APPS))('%s of src/apps is one', async (name) => {
+  const folders = readdirSync(APPS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+
+  test.each(folders.map(({ name }) => name))('%s of src/apps is one', async (name) => {
     const { module } = await loadApplication(APPS, name);
     expect(module.create).toBeTypeOf('function');
   });

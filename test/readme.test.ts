@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { FAILURES } from '../scripts/dev/weather_api.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(root + path, 'utf8');
@@ -9,6 +10,9 @@ const readme = read('README.md');
 const matches = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
 ];
+
+/** The applications that the README documents; others have a page of their own. */
+const APPS = 'src/apps/{salt,weather}';
 
 /** The first column of the table below a heading, split into its `names`. */
 function names(heading: string): string[] {
@@ -30,18 +34,18 @@ function names(heading: string): string[] {
 describe('the README lists', () => {
   test('every environment variable', () => {
     const all = (pattern: string) => globSync(pattern, { cwd: root }).map(read).join('\n');
-    const secrets = matches(all('src/apps/*/app.yaml'), /- ([A-Z_]+)$/gm).flatMap((name) => [
+    const secrets = matches(all(`${APPS}/app.yaml`), /- ([A-Z_]+)$/gm).flatMap((name) => [
       name,
       `${name}_FILE`,
     ]);
-    const code = read('src/config.ts') + all('src/apps/**/*.ts');
+    const code = read('src/config.ts') + all(`${APPS}/**/*.ts`);
     const variables = matches(code, /(?:text|integer|boolean|absolutePath)\(\s*env,\s*'([A-Z_]+)'/g);
     expect(variables).toContain('PORT');
     expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());
   });
 
   test('every error that the server answers with', () => {
-    const files = globSync('src/{*.ts,{http,nsm,apps}/**/*.ts}', { cwd: root });
+    const files = globSync(['src/{*.ts,{http,nsm}/**/*.ts}', `${APPS}/**/*.ts`], { cwd: root });
     const code = files.map(read).join('\n');
     const codes = [
       ...matches(code, /code(?:: string)? = '([A-Z_]+)'/g),
@@ -50,6 +54,10 @@ describe('the README lists', () => {
     expect(codes).toContain('WEATHER_STALE');
     expect(codes).toContain('HEADERS_TOO_LARGE');
     expect(names('Errors').sort()).toEqual([...new Set(codes)].sort());
+  });
+
+  test('every failure of the weather stand-in', () => {
+    expect(matches(readme, /`(!\w+)`/g).sort()).toEqual(Object.keys(FAILURES).sort());
   });
 
   test('every dependency', () => {
