@@ -3,7 +3,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { EnclaveError } from '../src/errors.ts';
 import { listCapabilities } from '../src/sui/objects.ts';
 import { createEnclaveConfig } from '../src/sui/transactions.ts';
-import { applicationType } from '../src/sui/values.ts';
+import { addressOf, applicationType } from '../src/sui/values.ts';
 import { type Input, runCommand } from './sui/command.ts';
 import { PCRS_OPTION, pcrsPath, readImage } from './sui/contract.ts';
 
@@ -20,12 +20,9 @@ function read({ args, options }: Input) {
     otw_name: witness = '',
     name = '',
   } = args;
-  return {
-    enclavePackage,
-    application: applicationType(appPackage, moduleName, witness),
-    name,
-    capId: options['cap'],
-  };
+  // A package's types keep the id that it was first published as.
+  const applicationOf = (packageId: string) => applicationType(packageId, moduleName, witness);
+  return { enclavePackage, appPackage, applicationOf, name, capId: options['cap'] };
 }
 
 await runCommand({
@@ -34,7 +31,8 @@ await runCommand({
   positionals: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name', 'name'],
   options: { ...PCRS_OPTION, cap: ['<id>', 'the capability, where the sender owns several'] },
   plan(input) {
-    const { enclavePackage, application, name, capId } = read(input);
+    const { enclavePackage, appPackage, applicationOf, name, capId } = read(input);
+    const application = applicationOf(appPackage);
     return [
       `read the registers in ${pcrsPath(input.options)}`,
       `use the capability ${capId ?? `for ${application} that the sender owns`}`,
@@ -42,8 +40,9 @@ await runCommand({
     ];
   },
   async run(input, chain) {
-    const { enclavePackage, application, name, capId: named } = read(input);
+    const { enclavePackage, appPackage, applicationOf, name, capId: named } = read(input);
     const image = await readImage(input.options);
+    const application = applicationOf(await chain.originalPackage(addressOf('<app_package_id>', appPackage)));
     const capId = named ?? (await ownCapability());
     const tx = new Transaction();
     createEnclaveConfig(tx, { enclavePackage, application, capId, name, image });

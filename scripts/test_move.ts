@@ -1,35 +1,31 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
-import { EnclaveError } from '../src/errors.ts';
+import { readArguments, runMain, Usage } from './command.ts';
 import { frameworkOf, packageNames, testPackage } from './move/packages.ts';
 
-async function main(): Promise<boolean> {
+const USAGE = `usage: npm run test:move -- [<package>…]
+
+Compiles the packages of move/, or those that are named, and runs their unit tests, on a stand-in of Sui's framework.
+FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.
+
+exit codes: 0 passed; 1 failed; 2 the command line can't be used`;
+
+async function main(): Promise<void> {
+  const { positionals } = readArguments(USAGE, {}, true);
+  const known = packageNames();
+  const unknown = positionals.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new Usage(`there is no package ${unknown} in move/; there are ${known.join(', ')}\n\n${USAGE}`);
+  }
   const framework = frameworkOf(process.env);
   console.log(`Move packages, on ${framework.description}`);
-  const known = packageNames();
-  const names = process.argv.length > 2 ? process.argv.slice(2) : known;
-  let passed = true;
-  for (const name of names) {
-    if (!known.includes(name)) {
-      console.error(`npm run test:move: there is no package ${name}; there are ${known.join(', ')}`);
-      return false;
-    }
+  for (const name of positionals.length > 0 ? positionals : known) {
     const run = await testPackage(name, framework);
     console.log(`\nmove/${name}\n${run.output.trimEnd()}`);
     for (const path of run.leftOut) {
       console.log(`Not run: ${path} needs the Sui CLI (cd move/${name} && sui move test)`);
     }
-    passed &&= run.passed;
+    if (!run.passed) process.exitCode = 1;
   }
-  return passed;
 }
 
-main().then(
-  (passed) => {
-    process.exitCode = passed ? 0 : 1;
-  },
-  (error: unknown) => {
-    if (!(error instanceof EnclaveError)) throw error;
-    console.error(`npm run test:move: ${error.message}`);
-    process.exitCode = 1;
-  },
-);
+await runMain(main);

@@ -36,8 +36,9 @@ const USAGE = `usage: npm run verify -- <url> --pcrs out/nitro.pcrs [options]
   --at <time>     judge by this time in place of now: ISO 8601 or milliseconds since 1970
   --pk <hex>      the public key that the document must bind
   --root <file>   trust the certificates of this PEM file in place of AWS's root (development)
-  --json          print the report as JSON
+  --json          print the report as JSON (after npm run --silent, to keep npm's own lines out of it)
   --print-root    print the pinned AWS root as PEM, and do nothing else
+  --help          print this
 
 exit codes: 0 trusted; 1 any other verdict; 2 no verdict (network, unreadable file, usage)`;
 
@@ -67,6 +68,7 @@ function readArguments() {
         root: { type: 'string' },
         json: { type: 'boolean', default: false },
         'print-root': { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
       },
     });
   } catch (error) {
@@ -80,6 +82,10 @@ async function main(): Promise<number> {
   const asJson = process.argv.includes('--json');
   try {
     const { values, positionals } = readArguments();
+    if (values.help) {
+      console.log(USAGE);
+      return TRUSTED;
+    }
     if (values['print-root']) {
       console.log(toPem(awsNitroRoot()));
       return TRUSTED;

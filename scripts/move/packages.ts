@@ -154,6 +154,13 @@ function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
 
+/** What the compiler says, and what to do where it only lacks a part of the framework. */
+export function explainCompiler(output: string, { isStandIn }: Framework): string {
+  const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
+  if (!isStandIn || !lacksFramework) return output;
+  return `${output.trimEnd()}\n\nNot in the stand-in of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
+}
+
 export interface Build {
   /** Bytecode of the modules in base64. */
   readonly modules: readonly string[];
@@ -179,7 +186,9 @@ export async function buildPackage(name: string, framework: Framework): Promise<
     ansiColor: false,
     withUnpublishedDependencies: true,
   });
-  if ('error' in result) throw new MoveError(`move/${name} does not compile:\n${result.error}`);
+  if ('error' in result) {
+    throw new MoveError(`move/${name} does not compile:\n${explainCompiler(result.error, framework)}`);
+  }
   const { modules, dependencies, warnings = '' } = result;
   return { modules, dependencies, warnings };
 }
@@ -218,6 +227,6 @@ export async function testPackage(
     lintFlag: 'all',
     ansiColor: false,
   });
-  if ('error' in result) return { passed: false, output: result.error, leftOut };
-  return { ...result, leftOut };
+  const { passed, output } = 'error' in result ? { passed: false, output: result.error } : result;
+  return { passed, output: passed ? output : explainCompiler(output, framework), leftOut };
 }

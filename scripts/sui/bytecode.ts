@@ -1,7 +1,7 @@
 /** Compiles a package of `move/` for publishing, with the local packages that it needs and that are not published. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { EnclaveError } from '../../src/errors.ts';
-import { type Framework, MoveError, packageNames } from '../move/packages.ts';
+import { explainCompiler, type Framework, MoveError, packageNames } from '../move/packages.ts';
 
 /** The networks that Move packages are built for: each has addresses and a framework of its own. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
@@ -65,7 +65,9 @@ export async function compileForPublishing(
       ansiColor: false,
       withUnpublishedDependencies: true,
     });
-    if ('error' in result) throw new MoveError(`move/${member} does not compile:\n${result.error}`);
+    if ('error' in result) {
+      throw new MoveError(`move/${member} does not compile:\n${explainCompiler(result.error, framework)}`);
+    }
     if (result.warnings) throw new MoveError(`move/${member} compiles with warnings:\n${result.warnings}`);
     compiled.set(member, result.modules);
     for (const id of result.dependencies) dependencies.add(id);

@@ -51,6 +51,11 @@ export class Chain {
     return this.#connected.client;
   }
 
+  /** Whether the command line names a node. */
+  get isNamed(): boolean {
+    return this.network !== undefined || this.#text('rpc-url') !== undefined;
+  }
+
   /** The name of the network, where one is given. */
   get network(): string | undefined {
     return this.#text('network');

@@ -68,7 +68,7 @@ const COMMON = {
 const FLAGS = {
   unsigned: 'print the transaction in base64, for a wallet or a multisig to sign',
   'dry-run': 'say what would be done, have the node simulate it, and send nothing',
-  json: 'print JSON',
+  json: "print JSON (after npm run --silent, to keep npm's own lines out of it)",
   help: 'print this',
 } as const;
 
@@ -77,21 +77,23 @@ export function helpOf({ name, purpose, positionals, optional = 0, options }: Co
   const usage = positionals.map((word, index) =>
     index < positionals.length - optional ? `<${word}>` : `[<${word}>]`,
   );
-  const line = (left: string, right: string) => `  ${left.padEnd(24)}${right}`;
-  const valued = (all: Command['options']) =>
-    Object.entries(all).map(([option, [value, help]]) => line(`--${option} ${value}`, help));
+  const rows = [
+    ...Object.entries({ ...options, ...COMMON }).map(([name, [value, help]]) => [`--${name} ${value}`, help]),
+    ...Object.entries(FLAGS).map(([flag, help]) => [`--${flag}`, help]),
+  ] as [left: string, right: string][];
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
     `usage: npm run ${name} -- ${[...usage, '[options]'].join(' ')}`,
     '',
     purpose,
     '',
-    ...valued(options),
-    ...valued(COMMON),
-    ...Object.entries(FLAGS).map(([flag, help]) => line(`--${flag}`, help)),
+    ...rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`),
     '',
     'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.',
     '',
     'exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)',
+    'With --dry-run: 0 nothing stands against it, as far as the node simulated it, or as far as can be told where no',
+    'node is named; 1 it would fail; 2 the node that is named could not be asked.',
   ].join('\n');
 }
 
@@ -128,7 +130,8 @@ async function execute(command: Command, argv: string[]): Promise<number> {
     const fields = unchecked ? { notChecked: message } : { code, error: message };
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
     print({ status: 'dry-run', title, fields }, chain?.notes ?? [], dryRun);
-    if (unchecked) return DONE;
+    // Without a node, the plan is all that was asked for.
+    if (unchecked && !chain?.isNamed) return DONE;
     return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
   }
 }

@@ -45,6 +45,19 @@ describe.each(packageNames())('move/%s', (name) => {
   });
 });
 
+test('code that uses a module which the stand-in lacks is told where to get it', async () => {
+  const extra = { 'sources/reader.move': 'module app::reader;\n\nuse sui::bcs;\n' };
+  const run = await testPackage('weather', frameworkOf({}), { extra });
+  expect(run.passed).toBe(false);
+  expect(run.output).toContain("Unbound module: 'sui::bcs'");
+  expect(run.output).toMatch(/stand-in of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
+  // What is wrong with the code itself is not blamed on the framework.
+  const own = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
+  const { output } = await testPackage('weather', frameworkOf({}), { extra: own });
+  expect(output).toContain('app::nothing');
+  expect(output).not.toContain('FRAMEWORK=fetch');
+});
+
 describe.each(['enclave/sources/enclave.move', 'enclave/sources/pcrs.move', 'weather/sources/weather.move'])(
   'move/%s',
   (path) => {

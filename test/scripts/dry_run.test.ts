@@ -49,7 +49,7 @@ describe.concurrent.each(Object.entries(SCRIPTS))('%s', (name, { args, says }) =
     expect(out).toContain(says);
     expect(out).toContain('Not checked on the chain');
     expect(out).toContain('no answer from the Sui node');
-    expect(exit).toBe(0);
+    expect(exit).toBe(2);
   });
 
   test('--dry-run --json, with no node named at all', async () => {
@@ -79,7 +79,7 @@ describe('register_enclave', () => {
     expect(out).toContain(`call ${ENCLAVE}::enclave::register_enclave<${APP}::weather::WEATHER>`);
     expect(err).toContain('The chain can be expected to verify the document until ');
     expect(out).toContain('Not checked on the chain');
-    expect(exit).toBe(0);
+    expect(exit).toBe(2);
   });
 
   test('--dry-run says that the document would be refused', async () => {
@@ -119,7 +119,8 @@ describe('publish', () => {
     setting.close();
     expect(err).toMatch(/Compiled move\/enclave and move\/weather: 3 modules, \d+ bytes/);
     expect(out).toContain('publish the modules');
-    expect(exit).toBe(0);
+    expect(out).toContain('Not checked on the chain');
+    expect(exit).toBe(2);
   });
 
   test('a package that is not there is named as such', async () => {
@@ -139,6 +140,9 @@ describe.concurrent.each(ALL)('%s', (name) => {
       expect(out).toContain(option);
     }
     expect(out).toContain('exit codes:');
+    // Every option is followed by a gap, however long its value's name is.
+    const options = out.split('\n').filter((line) => line.startsWith('  --'));
+    for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[\w ]+>)? {2,}\S/);
     expect(exit).toBe(0);
   });
 });
@@ -173,6 +177,31 @@ describe('with a node', () => {
     const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
     expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
     expect(setting.node.ledger.executed).toHaveLength(sent);
+  });
+
+  test('--dry-run with a node, and no sender for it to simulate with, is not tried', async () => {
+    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const node = ['--rpc-url', setting.node.url];
+    setting.publish();
+    const { exit, json } = await script('create_config', [...args, ...node, '--dry-run', '--json']);
+    expect(json()).toMatchObject({
+      status: 'dry-run',
+      notChecked: expect.stringContaining('SUI_PRIVATE_KEY'),
+    });
+    expect(exit).toBe(2);
+  });
+
+  test('create_config finds the capability by the type that was first published, after an upgrade too', async () => {
+    const own = await Setting.start();
+    onTestFinished(() => own.close());
+    const capId = own.publish();
+    own.node.ledger.packages.set(APP, ENCLAVE);
+    const args = [APP, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    expect(await own.done('create_config', ...args)).toMatchObject({
+      status: 'done',
+      capability: capId,
+      application: `${ENCLAVE}::weather::WEATHER`,
+    });
   });
 
   test('several capabilities: the one to use must be named; none: said so', async () => {

@@ -108,6 +108,13 @@ describe('0: trusted', () => {
   });
 });
 
+test('--help is what was asked for, and no mistake', async () => {
+  const { exit, out, err } = await verify('--help');
+  expect(out).toMatch(/^usage: npm run verify -- <url>/);
+  expect(err).toBe('');
+  expect(exit).toBe(0);
+});
+
 describe('1: any other verdict', () => {
   test('a running enclave under a root that was not named', async () => {
     const { exit, out } = await verify(enclave.url, '--pcrs', file('dev.pcrs'));

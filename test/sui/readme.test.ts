@@ -110,6 +110,7 @@ test("the contract author's path tests the package, and says what publishing it 
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
   const tested = await script('test_move', tests.args);
   expect(tested).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
+  expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
   const env = { SUI_FRAMEWORK_DIR: setting.framework() };
   const dry = await script(
     'publish',
@@ -120,6 +121,12 @@ test("the contract author's path tests the package, and says what publishing it 
     exit: 0,
     out: expect.stringContaining('The node simulates it without a failure'),
   });
+});
+
+test('says how long the pattern is', () => {
+  const [, lines] = /`move\/weather` is the pattern: (\d+) lines/.exec(README) ?? [];
+  const source = readFileSync(new URL('../../move/weather/sources/weather.move', import.meta.url), 'utf8');
+  expect(Number(lines)).toBe(source.trimEnd().split('\n').length);
 });
 
 test('names every function and every error code of the library', () => {
