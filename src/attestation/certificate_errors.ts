@@ -26,7 +26,7 @@ export class UntrustedRootError extends AttestationError {
 
   constructor(foundSha256: string, pinnedSha256: readonly string[]) {
     super(
-      `the chain starts with the certificate ${foundSha256} (SHA-256), which is not a pinned root: ${pinnedSha256.join(', ')}`,
+      `the chain starts with the certificate ${foundSha256} (SHA-256), which is not a pinned root: ${pinnedSha256.join(', ')}. An emulated enclave (make dev ATTEST=emulated) has a root of its own, which proves nothing: only in development, name it by "roots", or --root`,
     );
   }
 }

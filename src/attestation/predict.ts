@@ -240,13 +240,17 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
     );
     // The last certificate of the bundle has the pinned root for its issuer, whether or not it is the root.
     const issuer = chain[index + 1] ?? root;
+    const hint =
+      issuer === root
+        ? ": the certificates do not lead to AWS's root, which Sui pins. An emulated enclave can't be registered on any network"
+        : '';
     verifyRule(
       equalBytes(certificate.issuer, issuer.subject),
-      `certificate ${index} from the leaf names another issuer`,
+      `certificate ${index} from the leaf names another issuer${hint}`,
     );
     verifyRule(
       await isSignedBy(certificate, issuer),
-      `certificate ${index} from the leaf has another signer`,
+      `certificate ${index} from the leaf has another signer${hint}`,
     );
   }
 }

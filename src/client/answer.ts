@@ -3,7 +3,7 @@ import { hexToBytes } from '@noble/curves/utils.js';
 import type { SignedType } from '../signing/intent.ts';
 import { IntentMismatchError, MalformedAnswerError } from './errors.ts';
 
-/** An answer of `/process_data`, and the bytes whose signature it claims to bring. Not verified yet. */
+/** A signed answer, and the bytes whose signature it claims to bring. Not verified yet. */
 export interface ReceivedAnswer<Data> {
   readonly data: Data;
   readonly intent: number;
@@ -15,26 +15,27 @@ export interface ReceivedAnswer<Data> {
 }
 
 const SIGNATURE_SIZE = 64;
-const ENDPOINT = 'process_data';
 
 /**
  * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`; a u64 may come as decimal text.
  *
+ * @param endpoint whose answer it is, for messages
  * @throws MalformedAnswerError, IntentMismatchError
  */
 export function readAnswer<Data, Input>(
+  endpoint: string,
   answer: unknown,
   schema: SignedType<Data, Input>,
 ): ReceivedAnswer<Data> {
-  const { response, signature } = members(ENDPOINT, answer, 'response', 'signature');
-  const { intent, timestamp_ms, data } = members(ENDPOINT, response, 'intent', 'timestamp_ms', 'data');
-  if (typeof intent !== 'number') throw new MalformedAnswerError(ENDPOINT, '"intent" is no number');
+  const { response, signature } = members(endpoint, answer, 'response', 'signature');
+  const { intent, timestamp_ms, data } = members(endpoint, response, 'intent', 'timestamp_ms', 'data');
+  if (typeof intent !== 'number') throw new MalformedAnswerError(endpoint, '"intent" is no number');
   if (intent !== schema.intent) throw new IntentMismatchError(intent, schema.intent);
-  const signatureBytes = hex(ENDPOINT, 'signature', signature);
+  const signatureBytes = hex(endpoint, 'signature', signature);
   if (signatureBytes.length !== SIGNATURE_SIZE) {
-    throw new MalformedAnswerError(ENDPOINT, `"signature" has ${signatureBytes.length} bytes, not 64`);
+    throw new MalformedAnswerError(endpoint, `"signature" has ${signatureBytes.length} bytes, not 64`);
   }
-  const signedBytes = serialize(schema, { intent, timestamp_ms, payload: data });
+  const signedBytes = serialize(endpoint, schema, { intent, timestamp_ms, payload: data });
   // Read back: members of the answer that the schema does not know are not signed, and do not come through.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
   return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes };
@@ -46,12 +47,16 @@ export function readAttestation(answer: unknown): Uint8Array {
   return hex(endpoint, 'attestation', members(endpoint, answer, 'attestation')['attestation']);
 }
 
-function serialize<Data, Input>(schema: SignedType<Data, Input>, message: unknown): Uint8Array {
+function serialize<Data, Input>(
+  endpoint: string,
+  schema: SignedType<Data, Input>,
+  message: unknown,
+): Uint8Array {
   try {
     // The schema itself refuses what is not of its types.
     return schema.message.serialize(message as Parameters<typeof schema.message.serialize>[0]).toBytes();
   } catch (cause) {
-    throw new MalformedAnswerError(ENDPOINT, `its data is no ${schema.payload.name}`, { cause });
+    throw new MalformedAnswerError(endpoint, `its data is no ${schema.payload.name}`, { cause });
   }
 }
 

@@ -11,7 +11,7 @@ import { type ReceivedAnswer, readAnswer } from './answer.ts';
 import { fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
 import { AnswerSignatureError, AttestedKeyError, InvalidClientOptionError } from './errors.ts';
-import { baseUrl, type Http, requestJson } from './http.ts';
+import { baseUrl, endpointPath, type Http, requestJson } from './http.ts';
 
 export interface EnclaveClientOptions {
   /**
@@ -112,7 +112,7 @@ export class EnclaveClient {
   }
 
   /**
-   * Sends `payload` to the enclave and returns what it signed.
+   * Sends `payload` to `/process_data` and returns what the enclave signed.
    *
    * A key that was attested too long ago, or that did not sign the answer because the enclave was started
    * anew, is attested again first; the answer stands only under the key of that attestation.
@@ -125,8 +125,25 @@ export class EnclaveClient {
     payload: unknown,
     schema: SignedType<Data, Input>,
   ): Promise<VerifiedAnswer<Data>> {
+    return await this.call('process_data', { payload }, schema);
+  }
+
+  /**
+   * Asks an endpoint of the application's own, whose answers are signed, as `processData` asks `/process_data`.
+   *
+   * @param path such as `/draw`
+   * @param body sent as JSON by POST; undefined for an endpoint that is asked by GET
+   * @throws ClientError, AttestationError
+   */
+  async call<Data, Input>(
+    path: string,
+    body: unknown,
+    schema: SignedType<Data, Input>,
+  ): Promise<VerifiedAnswer<Data>> {
+    const endpoint = endpointPath(this.#http, path);
     const pin = await this.#validPin();
-    const answer = readAnswer(await requestJson(this.#http, 'process_data', { payload }), schema);
+    const [name = endpoint] = endpoint.split('?');
+    const answer = readAnswer(name, await requestJson(this.#http, endpoint, body), schema);
     if (await isSignedBy(pin, answer)) return verified(answer, pin);
     // Another call may have attested the enclave since.
     if (this.#pin === pin) this.#pin = undefined;

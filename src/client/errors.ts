@@ -7,7 +7,7 @@ import { EnclaveError } from '../errors.ts';
  */
 export abstract class ClientError extends EnclaveError {}
 
-/** A constructor's option can't be used. */
+/** An option of the constructor, or the path of a call, can't be used. */
 export class InvalidClientOptionError extends ClientError {
   readonly code = 'CLIENT_OPTION';
 }
@@ -30,9 +30,12 @@ export class EnclaveRefusedError extends ClientError {
   readonly serverCode: string | null;
 
   constructor(path: string, status: number, serverCode: string | null) {
-    super(
-      `the enclave answered ${path} with status ${status}${serverCode === null ? '' : ` (${serverCode})`}`,
-    );
+    const code = serverCode === null ? '' : ` (${serverCode})`;
+    const hint =
+      serverCode === 'NSM_UNAVAILABLE'
+        ? ': it runs outside an enclave. For development, start it by make dev ATTEST=emulated'
+        : '';
+    super(`the enclave answered ${path} with status ${status}${code}${hint}`);
     this.status = status;
     this.serverCode = serverCode;
   }

@@ -48,6 +48,20 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
 }
 
 /**
+ * The path of an application's own endpoint, relative to where the enclave's endpoints are, and there only.
+ *
+ * @throws InvalidClientOptionError
+ */
+export function endpointPath({ base }: Http, path: string): string {
+  const relative = typeof path === 'string' ? path.replace(/^\//, '') : '';
+  const url = URL.canParse(relative, base) ? new URL(relative, base) : null;
+  if (url === null || url.href === base.href || !url.href.startsWith(base.href) || url.hash !== '') {
+    throw new InvalidClientOptionError("the path must be one of the enclave's endpoints, such as /draw");
+  }
+  return url.href.slice(base.href.length);
+}
+
+/**
  * The URL under which an enclave's endpoints are: a path is kept, a query is not.
  *
  * @throws InvalidClientOptionError

@@ -1,7 +1,15 @@
 import { bcs } from '@mysten/bcs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
-import { EnclaveClient, type EnclaveClientOptions, signedType, text, u64 } from '../../src/client/index.ts';
+import {
+  EnclaveClient,
+  type EnclaveClientOptions,
+  signedType,
+  text,
+  u8,
+  u64,
+} from '../../src/client/index.ts';
+import { FIXTURE_APPS, startServer } from '../support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 
 let enclave: FakeEnclave;
@@ -88,6 +96,69 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   });
 });
 
+describe("an application's own endpoint", () => {
+  // As test/fixtures/apps/dice signs them.
+  const Roll = signedType(1, bcs.struct('Roll', { sides: u8, value: u8 }));
+  const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
+
+  async function diceClient(): Promise<EnclaveClient> {
+    const server = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
+    return new EnclaveClient(server.url, { policy: { images: [enclave.image] }, roots: enclave.roots });
+  }
+
+  test('is called by its path, and its answer verified as any other', async () => {
+    const client = await diceClient();
+    const big = 2n ** 64n - 1n;
+    const { data, intent, timestampMs } = await client.call('/draw', { picked: String(big) }, Draw);
+    expect(data).toEqual({ note: '🎲', picked: big, all: Uint8Array.of(1, 255) });
+    expect([intent, timestampMs]).toEqual([2, 5n]);
+    const roll = await client.call('process_data', { payload: { sides: 6 } }, Roll);
+    expect(roll.data.sides).toBe(6);
+  });
+
+  test('whose answer is not of the schema, or not signed, is refused by its name', async () => {
+    const client = await diceClient();
+    await expect(client.call('/draw', { picked: '1' }, Roll)).rejects.toMatchObject({
+      code: 'CLIENT_INTENT',
+    });
+    await expect(client.call('/rules', undefined, Roll)).rejects.toMatchObject({
+      code: 'CLIENT_MALFORMED_ANSWER',
+      message: expect.stringContaining('the answer to rules '),
+    });
+    await expect(client.call('/draw', {}, Draw)).rejects.toMatchObject({
+      code: 'CLIENT_REFUSED',
+      status: 400,
+      serverCode: 'INVALID_INPUT',
+    });
+  });
+
+  test('whose answer was changed on its way is refused', async () => {
+    lieAbout('/draw', (answer) => {
+      answer.response.data['temperature'] = 14;
+    });
+    const asked = clientOf().call('/draw?a=b', { payload: ASKED }, WeatherResponse);
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
+    expect(enclave.requests.at(-1)).toMatch(/get_attestation/);
+    expect(enclave.requests).toContain('/draw?a=b');
+  });
+
+  test.each([
+    '',
+    '/',
+    '..',
+    '../draw',
+    '/%2e%2e/draw',
+    'https://other.example/draw',
+    '/https://a',
+    '/draw#x',
+    1,
+  ])('is nowhere else: %j', async (path) => {
+    const client = new EnclaveClient('https://host/enclave', { policy: { images: [enclave.image] } });
+    const asked = client.call(path as string, {}, WeatherResponse);
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+  });
+});
+
 describe('the attestation', () => {
   test('answers a fresh nonce of 32 bytes each time', async () => {
     const client = clientOf();
@@ -159,7 +230,10 @@ describe('the attestation', () => {
 
   test('under a root that is not AWS’s is refused unless the root is named', async () => {
     const client = new EnclaveClient(enclave.url, { policy: { images: [enclave.image] } });
-    await expect(client.attest()).rejects.toMatchObject({ code: 'CHAIN_ROOT' });
+    await expect(client.attest()).rejects.toMatchObject({
+      code: 'CHAIN_ROOT',
+      message: expect.stringMatching(/only in development, name it by "roots"/),
+    });
   });
 
   test('of a key that is not ed25519 is refused', async () => {
@@ -230,6 +304,16 @@ describe('an answer is refused', () => {
       .catch((e) => e);
     expect(error).toMatchObject({ code: 'CLIENT_REFUSED', status: 503, serverCode: 'NSM' });
     expect(error.message).not.toContain('secret');
+  });
+
+  test('with what to do where a development server has no NSM', async () => {
+    const server = await startServer();
+    const client = new EnclaveClient(server.url, { policy: { images: [enclave.image] } });
+    await expect(client.attest()).rejects.toMatchObject({
+      code: 'CLIENT_REFUSED',
+      serverCode: 'NSM_UNAVAILABLE',
+      message: expect.stringContaining('make dev ATTEST=emulated'),
+    });
   });
 
   test.each([

@@ -62,7 +62,7 @@ describe('a document that the chain would not verify', () => {
     await expectRefused(
       register(url, { root: '' }),
       'WOULD_ABORT',
-      'load_nitro_attestation would abort with 2',
+      "An emulated enclave can't be registered on any network",
     );
   });
 

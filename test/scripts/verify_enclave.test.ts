@@ -120,6 +120,8 @@ describe('1: any other verdict', () => {
     const { exit, out } = await verify(enclave.url, '--pcrs', file('dev.pcrs'));
     expect(exit).toBe(1);
     expect(out).toContain('REFUSED (CHAIN_ROOT)');
+    expect(out).toContain('--root');
+    expect(out).toMatch(/Registration on Sui\n.*do not lead to AWS's root/);
   });
 
   test('a running enclave that answers with an old document', async () => {
