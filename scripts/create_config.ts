@@ -41,7 +41,7 @@ await runCommand({
   },
   async run(input, chain) {
     const { enclavePackage, appPackage, applicationOf, name, capId: named } = read(input);
-    const image = await readImage(input.options);
+    const image = await readImage(chain, input.options);
     const application = applicationOf(await chain.originalPackage(addressOf('<app_package_id>', appPackage)));
     const capId = named ?? (await ownCapability());
     const tx = new Transaction();

@@ -18,7 +18,7 @@ await runCommand({
   ],
   async run({ args, options }, chain) {
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
-    const image = await readImage(options);
+    const image = await readImage(chain, options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     const { application, capabilityId: capId, version } = config;

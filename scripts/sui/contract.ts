@@ -1,4 +1,7 @@
 /** What several scripts ask of configs, enclaves and PCR files. */
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import * as v from 'valibot';
 import { certificatesFromPem, type Image, parsePcrs } from '../../src/attestation/index.ts';
 import { baseUrl, type Http } from '../../src/client/http.ts';
 import { WrongObjectTypeError } from '../../src/sui/errors.ts';
@@ -16,14 +19,55 @@ export const ROOT_OPTION = {
   root: ['<file>', "believe the certificates of this PEM file in place of AWS's root (development)"],
 } as const;
 
+const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
+
+/** What is printed is plain: the file may be anyone's. */
+const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
+const Measurements = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    application: plain,
+    commit: v.nullable(plain),
+    unchanged_tree: v.nullable(v.boolean()),
+    channel: plain,
+    registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
+  }),
+);
+
 /** The file of `--pcrs`, or the one that the build writes. */
 export function pcrsPath(options: Readonly<Record<string, string>>): string {
   return options['pcrs'] ?? 'out/nitro.pcrs';
 }
 
-/** @throws CommandLineError, InvalidPolicyError, ZeroImageError */
-export async function readImage(options: Readonly<Record<string, string>>): Promise<Image> {
-  return parsePcrs(await readTextFile(pcrsPath(options)));
+/**
+ * The image of the PCR file; what it was built from, as its build wrote it down, goes into the chain's notes.
+ *
+ * @throws CommandLineError, InvalidPolicyError, ZeroImageError
+ */
+export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
+  const path = pcrsPath(options);
+  const image = parsePcrs(await readTextFile(path));
+  const note = await describeImage(path, image);
+  if (note !== null) chain.notes.push(note);
+  return image;
+}
+
+/** `out/nitro.pcrs` has `out/measurements.json` beside it, any other `x.pcrs` has `x.measurements.json`. */
+async function describeImage(path: string, image: Image): Promise<string | null> {
+  const name = basename(path, '.pcrs');
+  const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
+  const text = await readFile(beside, 'utf8').catch(() => null);
+  if (text === null) return null;
+  const parsed = v.safeParse(Measurements, text);
+  if (!parsed.success)
+    return `WARNING: ${beside} can't be read as what a build writes: whose registers ${path} holds is not known.`;
+  const { application, commit, unchanged_tree, channel, registers } = parsed.output;
+  if (!REGISTERS.every((register) => registers[register] === image[register])) {
+    return `WARNING: ${beside} has other registers than ${path}: they are not of one build.`;
+  }
+  const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
+  return `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
 }
 
 /** The certificates of `--root`, or undefined for AWS's. */

@@ -277,6 +277,59 @@ describe('with a node', () => {
   });
 });
 
+describe('the image that is allowed', () => {
+  const image = new SoftwareNsm().pcrsFile();
+  const [pcr0, pcr1, pcr2] = image.split('\n').map((line) => line.split(' ')[0]);
+  const built = {
+    application: 'weather',
+    commit: 'c0ffee',
+    unchanged_tree: true,
+    channel: 'experimental',
+    registers: { pcr0, pcr1, pcr2 },
+  };
+
+  /** What both commands note about a PCR file with this beside it. */
+  async function notes(name: string, beside: string, measurements: unknown): Promise<unknown[]> {
+    const folder = mkdtempSync(join(dir, 'image-'));
+    writeFileSync(join(folder, name), image);
+    const text = typeof measurements === 'string' ? measurements : JSON.stringify(measurements);
+    writeFileSync(join(folder, beside), text);
+    const pcrs = ['--pcrs', join(folder, name), '--dry-run', '--json'];
+    const results = await Promise.all([
+      script('create_config', [ENCLAVE, APP, 'weather', 'WEATHER', 'weather', ...pcrs]),
+      script('update_pcrs', [ENCLAVE, OBJECT, ...pcrs]),
+    ]);
+    return results.flatMap((result) => result.json()['notes'] ?? []);
+  }
+
+  const twice = (pattern: RegExp) => [expect.stringMatching(pattern), expect.stringMatching(pattern)];
+
+  test('is named by its application and commit, as the build wrote them', async () => {
+    const plain = /nitro\.pcrs: weather, built from c0ffee \(experimental\)\.$/;
+    expect(await notes('nitro.pcrs', 'measurements.json', built)).toEqual(twice(plain));
+    const changed = { ...built, unchanged_tree: false };
+    expect(await notes('salt.pcrs', 'salt.measurements.json', changed)).toEqual(
+      twice(/weather, built from c0ffee, with changes that were not committed/),
+    );
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    [
+      'of another build',
+      { ...built, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
+      /^WARNING: .*measurements\.json has other registers than .*nitro\.pcrs/,
+    ],
+    ['that are none', '{"application":', /^WARNING: .*measurements\.json can't be read/],
+    ['that would rewrite the terminal', { ...built, commit: '\x1b[2Jc0ffee' }, /^WARNING: .* can't be read/],
+  ])('is warned of where the measurements beside it are those %s', async (_, measurements, warning) => {
+    expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
+  });
+
+  test("has no name where the measurements beside it are another file's", async () => {
+    expect(await notes('dev.pcrs', 'measurements.json', built)).toEqual([]);
+  });
+});
+
 describe.concurrent('the reading of update_weather', () => {
   const base = [APP, 'weather', 'WEATHER', OBJECT];
   test.each([
