@@ -10,6 +10,7 @@ import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
 import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
+import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
 import { type BegunLogin, loadLogin, type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
 export interface CompleteOptions extends ServiceOptions {
@@ -27,18 +28,21 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
  * Takes what the provider sent the user back with, and checks that it belongs to the login that this session
  * began. Where the provider gives a code, it is exchanged for the token.
  *
- * @param redirect the URL that the user came back to (its query or fragment will do), or the body of a form_post
+ * @param redirect the URL that the user came back to (its query or fragment will do), or the body of a form_post:
+ *   see loginStage for whether it has an answer at all
  * @throws ZkLoginError
  */
-export async function completeLogin(
-  redirect: string | URL | URLSearchParams | FormData,
-  options: CompleteOptions = {},
-): Promise<Login> {
+export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
   const store = sessionStore(options.storage);
   const login = loadLogin(store);
   // Its answer was taken already: this one is a copy, or another's.
   if (login.stage !== 'begun')
     throw new NoLoginError('the login is complete already: call resumeLogin, or begin again');
+  if (!holdsAnswer(redirect, login.redirectUri)) {
+    throw new RedirectError(
+      "there is no answer of a provider here: call completeLogin only where loginStage says 'answered'",
+    );
+  }
   const parameters = readParameters(redirect, login.redirectUri);
   const state = parameters.get('state');
   if (state !== login.state) throw new StateMismatchError();
@@ -130,36 +134,4 @@ function requireSecret(clientSecret: string | undefined): string {
   if (!clientSecret)
     throw new InvalidOptionError('this provider wants a client secret for the code: give clientSecret');
   return clientSecret;
-}
-
-/** Query and fragment, or a form's fields. @throws RedirectError for another place, or a parameter given twice */
-function readParameters(
-  redirect: string | URL | URLSearchParams | FormData,
-  redirectUri: string,
-): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  for (const [name, value] of entriesOf(redirect, new URL(redirectUri))) {
-    if (typeof value !== 'string') throw new RedirectError('the answer has a file among its fields');
-    if (found.has(name)) throw new RedirectError('the answer has a parameter twice');
-    found.set(name, value);
-  }
-  return found;
-}
-
-function entriesOf(
-  redirect: string | URL | URLSearchParams | FormData,
-  expected: URL,
-): Iterable<[string, FormDataEntryValue]> {
-  if (redirect instanceof URLSearchParams || redirect instanceof FormData) return redirect;
-  const text = String(redirect);
-  // What is no URL is the body of a form_post, or a page's location.hash or location.search.
-  if (!URL.canParse(text)) return new URLSearchParams(text.replace(/^[#?]/, ''));
-  const url = new URL(text);
-  const place = ({ protocol, host, pathname }: URL) => `${protocol}//${host}${pathname}`;
-  if (place(url) !== place(expected)) {
-    throw new RedirectError('the URL is not the redirectUri that the login was begun with');
-  }
-  // What the redirectUri itself brings along is not the provider's.
-  const query = [...url.searchParams].filter(([name, value]) => expected.searchParams.get(name) !== value);
-  return [...query, ...new URLSearchParams(url.hash.slice(1))];
 }

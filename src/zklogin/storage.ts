@@ -104,9 +104,14 @@ export function saveLogin(store: SessionStore, login: BegunLogin | CompleteLogin
   store.set(LOGIN, JSON.stringify(login));
 }
 
+/** @throws StorageError */
+export function findLogin(store: SessionStore): BegunLogin | CompleteLogin | null {
+  return find<BegunLogin | CompleteLogin>(store, LOGIN);
+}
+
 /** @throws NoLoginError, StorageError */
 export function loadLogin(store: SessionStore): BegunLogin | CompleteLogin {
-  const login = load<BegunLogin | CompleteLogin>(store, LOGIN);
+  const login = findLogin(store);
   if (login === null) throw new NoLoginError();
   return login;
 }
@@ -117,9 +122,14 @@ export function saveSession(store: SessionStore, session: OpenSession): void {
   store.remove(LOGIN);
 }
 
+/** @throws StorageError */
+export function findSession(store: SessionStore): OpenSession | null {
+  return find<OpenSession>(store, SESSION);
+}
+
 /** @throws NoSessionError, StorageError */
 export function loadSession(store: SessionStore): OpenSession {
-  const session = load<OpenSession>(store, SESSION);
+  const session = findSession(store);
   if (session === null) throw new NoSessionError();
   return session;
 }
@@ -134,7 +144,7 @@ export function removeSession(store: SessionStore): void {
   store.remove(LOGIN);
 }
 
-function load<T extends { stage: string }>(store: SessionStore, key: string): T | null {
+function find<T extends { stage: string }>(store: SessionStore, key: string): T | null {
   const text = store.get(key);
   if (text === null) return null;
   try {

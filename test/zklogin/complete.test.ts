@@ -93,6 +93,21 @@ describe('the answer', () => {
     ).rejects.toThrow(failure('ZKLOGIN_STATE'));
   });
 
+  test.each([
+    ['a URL with nothing', REDIRECT_URI],
+    ['a URL with parameters of its own', `${REDIRECT_URI}?tab=2#top`],
+    ['the page’s own place', 'https://wallet.example/'],
+    ['nothing', ''],
+    ['fields of another form', new URLSearchParams({ q: 'x' })],
+  ])('is not there in %s, and the login goes on', async (_what, back) => {
+    const begun = begin();
+    await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toMatchObject({
+      code: 'ZKLOGIN_REDIRECT',
+      message: expect.stringMatching(/there is no answer of a provider here/),
+    });
+    await complete(begun);
+  });
+
   test('that says no has the provider’s reason', async () => {
     const begun = begin();
     const refused = completeLogin(begun.back({ error: 'access_denied' }), { storage: begun.storage, now });
