@@ -21,10 +21,19 @@ export interface AddressInputs extends LoginClaims {
  * The Sui address of a login: blake2b-256 of flag, issuer and address seed. The issuer is normalised as Sui
  * does: `accounts.google.com` and `https://accounts.google.com` are one.
  *
+ * Exported from `sui-enclave/zklogin`.
+ *
  * @returns 0x and 64 hex characters
  * @throws InvalidOptionError, ClaimError
+ * @example
+ * const issuer = 'https://accounts.google.com';
+ * deriveAddress({ issuer, subject: '1104634…', audience: clientId, salt, legacyAddress: false });
  */
-export function deriveAddress({ issuer, subject, audience, salt, legacyAddress }: AddressInputs): string {
+export function deriveAddress(inputs: AddressInputs): string {
+  const { issuer, subject, audience, salt, legacyAddress } = inputs ?? {};
+  for (const [name, value] of Object.entries({ issuer, subject, audience })) {
+    if (typeof value !== 'string') throw new InvalidOptionError(`${name} must be a text`);
+  }
   if (typeof legacyAddress !== 'boolean') throw new InvalidOptionError('legacyAddress must be true or false');
   requireUsable('iss', issuer, SUI_V1.extendedIssuer);
   requireUsable('sub', subject, SUI_V1.subject);

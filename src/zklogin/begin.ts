@@ -2,7 +2,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness } from '@mysten/sui/zklogin';
 import { SUI_V1, valueFault } from './claims.ts';
 import { InvalidOptionError } from './errors.ts';
-import type { Network, Provider } from './providers.ts';
+import { isTakenSomewhereOnly, type Network, PROVIDERS, type Provider } from './providers.ts';
 import { type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
 export interface BeginOptions {
@@ -16,7 +16,10 @@ export interface BeginOptions {
   readonly maxEpoch?: number | bigint | string;
   /** How many epochs after the current one: 2 unless told. */
   readonly validEpochs?: number | bigint | string;
-  /** Where the wallet sends transactions: refused where its validators don't take the provider's tokens. */
+  /**
+   * Where the wallet sends transactions: refused where its validators don't take the provider's tokens. Must be
+   * said for a provider that some network does not take.
+   */
   readonly network?: Network;
   /** The session storage of the browser unless told. */
   readonly storage?: SessionStore;
@@ -49,22 +52,22 @@ const MAX_VALID_EPOCHS = 30;
  * location.assign(beginLogin({ provider: PROVIDERS.google, clientId, redirectUri, currentEpoch: systemState.epoch }));
  */
 export function beginLogin(options: BeginOptions): string {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  const unknown = Object.keys(options ?? {}).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) {
     throw new InvalidOptionError(`there is no option "${unknown}"; there are: ${OPTIONS.join(', ')}`);
   }
-  const { provider, clientId, redirectUri, network } = options;
-  const fault = typeof clientId === 'string' ? valueFault(clientId, SUI_V1.audience) : 'must be a text';
-  if (fault !== null) throw new InvalidOptionError(`clientId ${fault}`);
-  if (!URL.canParse(redirectUri) || redirectUri.includes('#')) {
-    throw new InvalidOptionError('redirectUri must be a URL without a fragment');
-  }
-  // An empty list is a provider of one's own, of which nobody has said where it is taken.
-  if (network !== undefined && provider.networks.length > 0 && !provider.networks.includes(network)) {
+  const { provider, clientId, redirectUri, network } = options ?? {};
+  if (typeof provider?.authorizationUrl !== 'string' || !Array.isArray(provider.networks)) {
     throw new InvalidOptionError(
-      `${provider.name} is taken on ${provider.networks.join(', ')}, but not on ${network}`,
+      `provider must be one of PROVIDERS (${Object.keys(PROVIDERS).join(', ')}) or come from discoverProvider`,
     );
   }
+  const fault = typeof clientId === 'string' ? valueFault(clientId, SUI_V1.audience) : 'must be a text';
+  if (fault !== null) throw new InvalidOptionError(`clientId ${fault}`);
+  if (typeof redirectUri !== 'string' || !URL.canParse(redirectUri) || redirectUri.includes('#')) {
+    throw new InvalidOptionError('redirectUri must be a URL without a fragment');
+  }
+  requireTaken(provider, network);
   const maxEpoch = readMaxEpoch(options);
   const store = sessionStore(options.storage);
 
@@ -85,6 +88,19 @@ export function beginLogin(options: BeginOptions): string {
     secretKey: keypair.getSecretKey(),
   });
   return authorizationUrl(provider, { client_id: clientId, redirect_uri: redirectUri, nonce, state });
+}
+
+function requireTaken(provider: Provider, network: Network | undefined): void {
+  const { name, networks } = provider;
+  if (network === undefined && isTakenSomewhereOnly(provider)) {
+    throw new InvalidOptionError(
+      `${name} is taken on ${networks.join(', ')} only: say as network where the wallet sends transactions`,
+    );
+  }
+  // An empty list is a provider of one's own, of which nobody has said where it is taken.
+  if (network !== undefined && networks.length > 0 && !networks.includes(network)) {
+    throw new InvalidOptionError(`${name} is taken on ${networks.join(', ')}, but not on ${network}`);
+  }
 }
 
 function authorizationUrl(provider: Provider, own: Record<string, string>): string {

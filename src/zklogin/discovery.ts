@@ -39,7 +39,8 @@ export async function discoverProvider(issuer: string, options: DiscoveryOptions
     extraParameters = {},
     tokenVariant = 'grant_type',
     networks = [],
-  } = options;
+  } = options ?? {};
+  if (typeof name !== 'string') throw new InvalidOptionError('name must be a text');
   requireSecure(issuer, 'the issuer', InvalidOptionError);
   const document = await fetchDocument(issuer, options.fetch);
   if (document['issuer'] !== issuer) {

@@ -51,8 +51,8 @@ export class Login {
   }
 
   /** @throws InvalidOptionError */
-  address(salt: BigNumber, { legacyAddress }: { readonly legacyAddress: boolean }): string {
-    return deriveAddress({ ...this.claims, salt, legacyAddress });
+  address(salt: BigNumber, options: { readonly legacyAddress: boolean }): string {
+    return deriveAddress({ ...this.claims, salt, legacyAddress: options?.legacyAddress });
   }
 
   /** For getProof. @throws InvalidOptionError */
@@ -77,7 +77,8 @@ export class Login {
    *
    * @throws ProofMismatchError when it shows another header or issuer than the token; InvalidOptionError
    */
-  open({ salt, proof, legacyAddress, currentEpoch }: OpenOptions): ZkLoginSession {
+  open(options: OpenOptions): ZkLoginSession {
+    const { salt, proof, legacyAddress, currentEpoch } = options ?? {};
     const { jwt, maxEpoch, secretKey } = this.#load();
     const partial = readProof(proof);
     const { value, indexMod4 } = partial.issBase64Details;

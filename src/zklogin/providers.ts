@@ -1,4 +1,8 @@
-/** The OpenID providers that Sui knows, as data: from their own documents and Sui's (zkLogin, "OpenID providers"). */
+/**
+ * The OpenID providers whose login Sui's documents describe, as data: from their own documents and Sui's
+ * (zkLogin, "OpenID providers"). Sui's table marks three more for every network, each with issuers of its own:
+ * AWS (by tenant), Karrier One and Credenza3. discoverProvider reads those from their discovery documents.
+ */
 import { MICROSOFT_ISSUER } from './issuer.ts';
 
 export type Network = 'mainnet' | 'testnet' | 'devnet';
@@ -111,3 +115,8 @@ export const PROVIDERS = {
     networks: DEVNET,
   },
 } as const satisfies Record<string, Provider>;
+
+/** Whether it is known that some network does not take it. */
+export function isTakenSomewhereOnly({ networks }: Provider): boolean {
+  return networks.length > 0 && !EVERYWHERE.every((network) => networks.includes(network));
+}

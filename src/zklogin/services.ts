@@ -44,8 +44,13 @@ export interface ProofOptions extends ServiceOptions {
 /**
  * `POST {url}/get_salt`.
  *
+ * Exported from `sui-enclave/zklogin`.
+ *
+ * @param url of the service, to which `/get_salt` is added (getProof's is taken whole)
  * @returns decimal, below 2^128
- * @throws the service errors of errors.ts
+ * @throws the service errors of errors.ts, InvalidOptionError
+ * @example
+ * const salt = await getSalt('https://salt.wallet.example', login.token);
  */
 export async function getSalt(
   url: string | URL,
@@ -53,7 +58,13 @@ export async function getSalt(
   { timeoutMs = SALT_TIMEOUT_MS, ...options }: ServiceOptions = {},
 ): Promise<string> {
   const service = 'salt service';
+  if (typeof token !== 'string') throw new InvalidOptionError('token must be a text: see Login.token');
   const base = serviceUrl(service, url);
+  if (/\/get_salt\/?$/.test(base.pathname)) {
+    throw new InvalidOptionError(
+      'the URL of the salt service must end before /get_salt, which is added to it',
+    );
+  }
   base.pathname = `${base.pathname.replace(/\/$/, '')}/get_salt`;
   const answer = await post({
     ...options,
@@ -74,9 +85,14 @@ export async function getSalt(
 }
 
 /**
- * `POST {url}`, as it is given: the `/v1` of a self-run service is part of it.
+ * `POST {url}`.
  *
+ * Exported from `sui-enclave/zklogin`.
+ *
+ * @param url whole, with its path: nothing is added to it (getSalt's is)
  * @throws the service errors of errors.ts, InvalidOptionError
+ * @example
+ * const proof = await getProof('https://prover.wallet.example/v1', login.proofRequest(salt));
  */
 export async function getProof(
   url: string | URL,
@@ -100,6 +116,9 @@ export async function getProof(
 function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
   if (encoding !== 'decimal' && encoding !== 'base64') {
     throw new InvalidOptionError('encoding must be decimal or base64');
+  }
+  if (typeof request?.jwt !== 'string') {
+    throw new InvalidOptionError('the request for a proof must be what Login.proofRequest gives');
   }
   const number = (name: 'extendedEphemeralPublicKey' | 'jwtRandomness' | 'salt', size: number) =>
     writeNumber(readNumber(name, request[name], size), encoding, size);

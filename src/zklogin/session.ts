@@ -147,7 +147,7 @@ export function resumeSession(options: {
   readonly currentEpoch: EpochSource;
   readonly storage?: SessionStore;
 }): ZkLoginSession {
-  return new ZkLoginSession(sessionStore(options.storage), options.currentEpoch);
+  return new ZkLoginSession(sessionStore(options?.storage), options?.currentEpoch);
 }
 
 /** Whoever has another sender sign finds out here, not at a validator. */

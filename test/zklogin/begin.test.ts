@@ -131,6 +131,49 @@ describe('the session alone keeps the key', () => {
   });
 });
 
+describe('the network', () => {
+  const options = { clientId: CLIENT_ID, redirectUri: REDIRECT_URI, currentEpoch: 1 };
+  const start = (provider: Provider, network?: 'mainnet' | 'testnet' | 'devnet') => () =>
+    beginLogin({ ...options, provider, storage: memorySession(), ...(network && { network }) });
+
+  test.each(['kakao', 'slack', 'microsoft'] as const)('must be said for %s, and be devnet', (name) => {
+    const provider = PROVIDERS[name];
+    expect(start(provider)).toThrow(
+      expect.objectContaining({
+        code: 'ZKLOGIN_OPTION',
+        message: `${provider.name} is taken on devnet only: say as network where the wallet sends transactions`,
+      }),
+    );
+    expect(start(provider, 'mainnet')).toThrow(/is taken on devnet, but not on mainnet/);
+    start(provider, 'devnet')();
+  });
+
+  test.each(['google', 'facebook', 'twitch', 'apple'] as const)('need not be said for %s', (name) => {
+    start(PROVIDERS[name])();
+    start(PROVIDERS[name], 'testnet')();
+    expect(start(PROVIDERS[name], 'main' as never)).toThrow(/but not on main$/);
+  });
+
+  test("need not be said for a provider of one's own that names none", () => {
+    start({ ...PROVIDERS.slack, networks: [] })();
+    expect(start({ ...PROVIDERS.google, networks: ['testnet', 'devnet'] })).toThrow(/only: say as network/);
+  });
+});
+
+test.each([
+  [undefined, /provider must be one of PROVIDERS \(google, facebook, .*\) or come from discoverProvider/],
+  [{}, /provider must be/],
+  [{ provider: (PROVIDERS as Record<string, Provider>)['gogle'] }, /provider must be/],
+  [{ provider: 'google' }, /provider must be/],
+  [{ provider: { ...PROVIDERS.google, networks: undefined } }, /provider must be/],
+  [{ provider: PROVIDERS.google, clientId: 5 }, /clientId must be a text/],
+  [{ provider: PROVIDERS.google, clientId: 'x', redirectUri: new URL(REDIRECT_URI) }, /redirectUri must be/],
+])('what is none of its options is refused by its name: %o', (options, message) => {
+  expect(() => beginLogin(options as never)).toThrow(
+    expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: expect.stringMatching(message) }),
+  );
+});
+
 test.each([
   [{ clientId: '' }, /clientId is empty/],
   [{ clientId: 'a"b' }, /clientId has a character/],

@@ -78,6 +78,24 @@ describe('getSalt', () => {
     expect(seen[0]?.headers['content-type']).toBe('application/json');
   });
 
+  test.each(['/get_salt', '/get_salt/', '/v2/get_salt', '/get_salt?x=1'])(
+    'does not ask with a URL that ends with %s: it is added',
+    async (path) => {
+      const { url, seen } = await service({ salt: SALT });
+      await expect(getSalt(url + path, TOKEN)).rejects.toMatchObject({
+        code: 'ZKLOGIN_OPTION',
+        message: 'the URL of the salt service must end before /get_salt, which is added to it',
+      });
+      expect(seen).toEqual([]);
+    },
+  );
+
+  test('does not ask without a token', async () => {
+    const { url, seen } = await service({ salt: SALT });
+    await expect(getSalt(url, undefined as never)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    expect(seen).toEqual([]);
+  });
+
   test('takes a salt in base64 as well, and gives it in decimal', async () => {
     const base64 = Buffer.from(BigInt(SALT).toString(16).padStart(32, '0'), 'hex').toString('base64');
     expect(await getSalt((await service({ salt: base64 })).url, TOKEN)).toBe(SALT);
@@ -201,6 +219,7 @@ describe('getProof', () => {
     ['extendedEphemeralPublicKey', 2n ** 272n],
     ['salt', '0x10'],
     ['salt', 'AAAAAAAAAAAAAAAAAAAF'],
+    ['jwt', undefined],
     ['maxEpoch', 1.5],
     ['maxEpoch', 'x'],
   ])('does not ask with %s %o', async (name, value) => {
@@ -208,7 +227,7 @@ describe('getProof', () => {
     const asked = getProof(url, { ...REQUEST, [name]: value });
     await expect(asked).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
-      message: expect.stringContaining(name),
+      message: name === 'jwt' ? expect.stringContaining('proofRequest') : expect.stringContaining(name),
     });
     expect(seen).toEqual([]);
   });
@@ -408,6 +427,10 @@ describe('discoverProvider', () => {
     [{ response_types_supported: ['code'] }, { responseType: 'id_token' }, /does not support/],
   ])('refuses %o with %o', async (change, options, message) => {
     await expect(discover(change, options)).rejects.toThrow(message);
+  });
+
+  test('asks nobody without its options', async () => {
+    await expect(discoverProvider('https://op.example', undefined as never)).rejects.toThrow(/name must be/);
   });
 
   test('asks nobody in clear but this machine', async () => {

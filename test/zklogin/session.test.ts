@@ -145,6 +145,7 @@ describe('a login', () => {
     [{ salt: (2n ** 128n).toString() }, 'ZKLOGIN_OPTION'],
     [{ legacyAddress: undefined }, 'ZKLOGIN_OPTION'],
     [{ currentEpoch: 8 }, 'ZKLOGIN_OPTION'],
+    [{ currentEpoch: undefined }, 'ZKLOGIN_OPTION'],
     [{ proof: {} }, 'ZKLOGIN_MALFORMED_ANSWER'],
   ])('refuses %o', (options, code) => {
     const { login } = vectorLogin();

@@ -44,6 +44,8 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
     clientId: CLIENT_ID,
     redirectUri: REDIRECT_URI,
     currentEpoch: 100,
+    // The one network that takes every provider.
+    network: 'devnet' as const,
   };
   const url = new URL(beginLogin({ ...all, storage, ...options }));
   const state = url.searchParams.get('state') ?? '';

@@ -83,6 +83,16 @@ describe('the address', () => {
       /salt must be an integer/,
     );
     expect(() => deriveAddress({ ...inputs, issuer: iss, salt: '-1' })).toThrow(/salt must be an integer/);
+    // The names that the claims have in a token.
+    const { subject: sub, audience, ...rest } = inputs;
+    for (const wrong of [undefined, {}, { ...rest, iss, sub, aud }, { ...inputs, issuer: 5 }]) {
+      expect(() => deriveAddress(wrong as never)).toThrow(
+        expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: 'issuer must be a text' }),
+      );
+    }
+    expect(() => deriveAddress({ ...inputs, issuer: iss, subject: ['a'] as never })).toThrow(
+      /subject must be a text/,
+    );
   });
 });
 
