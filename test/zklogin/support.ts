@@ -1,7 +1,10 @@
 /** Tokens and logins for tests: tokens with a signature of nobody, since wallets leave that check to the salt service and the proof. */
 import { readFileSync } from 'node:fs';
-import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
+import { decodeSuiPrivateKey, parseSerializedSignature } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { toBase64 } from '@mysten/sui/utils';
+import { verifyTransactionSignature } from '@mysten/sui/verify';
+import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import {
   type BeginOptions,
   beginLogin,
@@ -9,6 +12,7 @@ import {
   PROVIDERS,
   type SessionStore,
 } from '../../src/zklogin/index.ts';
+import type { LoopbackNode } from '../sui/node.ts';
 
 export const vector = (name: string) =>
   JSON.parse(readFileSync(new URL(`../vectors/zklogin-${name}.json`, import.meta.url), 'utf8'));
@@ -71,4 +75,15 @@ export function kept(storage: SessionStore, what: 'login' | 'session' = 'login')
 
 export function publicKeyOf(secretKey: string) {
   return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey).getPublicKey();
+}
+
+/** What a validator checks of a zkLogin signature, but for the Groth16 proof itself: a loopback node's `verify`. */
+export async function verifyZkLogin(this: LoopbackNode, data: Uint8Array, signature: string, sender: string) {
+  const parsed = parseSerializedSignature(signature);
+  if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');
+  const { userSignature, maxEpoch, addressSeed, iss } = parsed.zkLogin;
+  await verifyTransactionSignature(data, toBase64(Uint8Array.from(userSignature)));
+  if (this.epoch > BigInt(maxEpoch)) throw new Error('expired');
+  const identifier = toZkLoginPublicIdentifier(addressSeed, iss, { legacyAddress: false });
+  if (identifier.toSuiAddress() !== sender) throw new Error('not of the sender');
 }

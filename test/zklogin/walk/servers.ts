@@ -1,11 +1,12 @@
-/** What the page talks to, all on loopback: a certified OpenID provider, the salt service, and a stand-in of the prover. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+/** The servers that stand in for the world around a wallet, on loopback: provider, prover, and the page's own server. */
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
 import type { DiscoveryOptions } from '../../../src/zklogin/index.ts';
+import type { LoopbackNode } from '../../sui/node.ts';
 import { vector } from '../support.ts';
 
 /** What the page is told. */
@@ -14,12 +15,12 @@ export interface Settings {
   readonly saltUrl: string;
   readonly proverUrl: string;
   readonly redirectUri: string;
-  /** A button of the page, and how it logs in. */
-  readonly clients: Readonly<Record<string, { clientId: string; options: Partial<DiscoveryOptions> }>>;
+  readonly login: { readonly clientId: string; readonly options: Partial<DiscoveryOptions> };
   /** The body of a form_post. */
   readonly posted: string | null;
 }
 
+/** Three ways to log in: `/?how=<name>` is the page with another than the first. */
 export const CLIENTS = {
   implicit: { clientId: 'wallet-implicit', options: { responseType: 'id_token' } },
   code: { clientId: 'wallet-code', options: { responseType: 'code' } },
@@ -28,6 +29,7 @@ export const CLIENTS = {
     options: { responseType: 'code id_token', extraParameters: { response_mode: 'form_post' } },
   },
 } as const;
+export type How = keyof typeof CLIENTS;
 
 export async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => {
@@ -82,13 +84,14 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
 }
 
 /** Answers in the prover's shape: the points are of another statement, so that no validator would take them. */
-export function createProverStandIn(): Server {
+export function createProverStandIn(broken: () => boolean): Server {
   const [{ partialInputs }] = vector('proofs');
   return createServer(async (request, response) => {
     response
       .setHeader('access-control-allow-origin', '*')
       .setHeader('access-control-allow-headers', 'content-type');
     if (request.method === 'OPTIONS') return void response.end();
+    if (broken()) return void response.writeHead(500).end();
     const { jwt } = JSON.parse(await text(request));
     const [headerBase64 = '', payload = ''] = String(jwt).split('.');
     const json = Buffer.from(payload, 'base64url').toString();
@@ -102,8 +105,14 @@ export function createProverStandIn(): Server {
   });
 }
 
-/** Serves the page, and takes form_posts for it as the server behind a wallet would. */
-export async function createPageServer(settings: () => Omit<Settings, 'posted'>): Promise<Server> {
+/**
+ * Serves the page, and is for it what the server behind a wallet would be: takes form_posts, and passes calls on
+ * to the node, which lets no other origin read its answers.
+ */
+export async function createPageServer(
+  settings: () => Omit<Settings, 'posted' | 'login'>,
+  node: LoopbackNode,
+): Promise<Server> {
   const bundle = await rolldown({
     input: new URL('./page.ts', import.meta.url).pathname,
     platform: 'browser',
@@ -111,20 +120,41 @@ export async function createPageServer(settings: () => Omit<Settings, 'posted'>)
   });
   const { output } = await bundle.generate({ format: 'esm' });
   await bundle.close();
-  const names = ['address', 'subject', 'salt', 'signature', 'error', 'ready'];
-  const buttons = [...Object.keys(CLIENTS), 'prove'];
-  return createServer(async (request, response) => {
-    if (request.url === '/page.js') {
+  return createServer(async (incoming, response) => {
+    const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://wallet.invalid');
+    if (pathname.startsWith('/sui.rpc.')) return passOn(incoming, response, node.url);
+    if (pathname === '/page.js') {
       return void response.setHeader('content-type', 'text/javascript').end(output[0].code);
     }
-    const posted = request.method === 'POST' ? await text(request) : null;
-    const json = JSON.stringify({ ...settings(), posted }).replaceAll('<', '\\u003c');
-    response.setHeader('content-type', 'text/html').end(
-      `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
-      <script type="application/json" id="settings">${json}</script>
-      ${buttons.map((name) => `<button id="${name}">${name}</button>`).join('')}
-      ${names.map((name) => `<output id="${name}"></output>`).join('')}
-      <script type="module" src="/page.js"></script>`,
-    );
+    if (pathname === '/faucet') {
+      node.ledger.give(await text(incoming), 1_000_000_000n);
+      return void response.end();
+    }
+    const posted = incoming.method === 'POST' ? await text(incoming) : null;
+    const login = CLIENTS[searchParams.get('how') as How] ?? CLIENTS.implicit;
+    response.setHeader('content-type', 'text/html').end(html({ ...settings(), login, posted }));
   });
+}
+
+const BUTTONS = { login: 'log in', again: 'try again', cancel: 'cancel', send: 'send', logout: 'log out' };
+const OUTPUTS = ['status', 'address', 'digest', 'error', 'ready'];
+
+function html(settings: Settings): string {
+  const buttons = Object.entries(BUTTONS).map(([id, label]) => `<button id="${id}">${label}</button>`);
+  const outputs = OUTPUTS.map((id) => `<dt>${id}</dt><dd><output id="${id}"></output></dd>`);
+  const ways = Object.keys(CLIENTS).map((how) => `<a href="/?how=${how}">${how}</a>`);
+  return `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
+    <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
+    <p>${buttons.join(' ')}</p><dl>${outputs.join('')}</dl><p>Log in by: ${ways.join(', ')}</p>
+    <script type="module" src="/page.js"></script>`;
+}
+
+function passOn(incoming: IncomingMessage, response: ServerResponse, origin: string): void {
+  const { method, headers, url } = incoming;
+  const onward = request(new URL(url ?? '', origin), { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  onward.on('error', () => response.destroy());
+  incoming.pipe(onward);
 }

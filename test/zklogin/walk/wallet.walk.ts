@@ -1,68 +1,19 @@
 /** Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real salt service. */
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { Server } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { loadApplication } from '../../../src/app.ts';
-import { boot, type RunningServer } from '../../../src/boot.ts';
-import { readConfig } from '../../../src/config.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../../src/log.ts';
-import { CLIENTS, createPageServer, createProverStandIn, listen, startProvider } from './servers.ts';
+import { CLIENTS, type How } from './servers.ts';
+import { startWorld, type World } from './world.ts';
+
+const WAYS = Object.keys(CLIENTS) as How[];
+const EPOCH = 100n;
 
 let browser: Browser;
-let origin: string;
-let salt: RunningServer;
-let saltLog = '';
-const servers: Server[] = [];
-
-/** The salt service, which asks the provider for its keys under a name of app.yaml. */
-async function startSalt(issuer: string): Promise<RunningServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-walk-'));
-  const seed = join(folder, 'seed');
-  writeFileSync(seed, randomBytes(32).toString('hex'), { mode: 0o600 });
-  const jwks_url = 'https://id.walk.example/jwks';
-  const clients = Object.values(CLIENTS).map(({ clientId }) => ({
-    issuer,
-    client_id: clientId,
-    seed: 1,
-    jwks_url,
-  }));
-  const env = {
-    APP: 'salt',
-    PORT: '0',
-    LOG_LEVEL: 'trace',
-    CORS_ORIGINS: origin,
-    SALT_CLIENTS: JSON.stringify(clients),
-    SALT_SEED_FILE: seed,
-  };
-  const { module, manifest } = await loadApplication(new URL('../../../src/apps/', import.meta.url), 'salt');
-  const log = createLog('trace', { write: (line) => (saltLog += line) });
-  const server = await boot({
-    config: readConfig(env),
-    env,
-    log,
-    module,
-    manifest: { ...manifest, endpoints: [...manifest.endpoints, 'id.walk.example'] },
-    origins: { 'id.walk.example': issuer },
-  });
-  rmSync(folder, { recursive: true });
-  return server;
-}
+let world: World;
+let log = '';
 
 beforeAll(async () => {
-  let settings = {};
-  const page = await createPageServer(() => settings as never);
-  origin = await listen(page);
-  const redirectUri = `${origin}/back`;
-  const { server: provider, issuer } = await startProvider(redirectUri);
-  const prover = createProverStandIn();
-  salt = await startSalt(issuer);
-  settings = { issuer, saltUrl: salt.url, proverUrl: await listen(prover), redirectUri, clients: CLIENTS };
-  servers.push(page, provider, prover);
+  world = await startWorld(createLog('trace', { write: (line) => (log += line) }));
   browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     // Chromium's own sandbox does not start for root; the pages are this project's.
@@ -72,16 +23,17 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close();
-  await salt?.close();
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
+  await world?.close();
 });
 
-async function open(context: BrowserContext): Promise<Page> {
+afterEach(() => {
+  world.proverIsBroken = false;
+  world.node.epoch = EPOCH;
+});
+
+async function open(context: BrowserContext, how: How = 'implicit'): Promise<Page> {
   const page = await context.newPage();
-  await page.goto(origin);
+  await page.goto(`${world.origin}/?how=${how}`);
   await ready(page);
   return page;
 }
@@ -107,53 +59,116 @@ const persisted = (page: Page) =>
   }));
 const NOTHING = { local: [], cookies: '', databases: 0 };
 
+/** Of the session storage. */
+const kept = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
+
 /** Through the provider's own pages: a name, and consent. */
-async function logIn(page: Page, how: keyof typeof CLIENTS, name: string): Promise<void> {
-  await page.click(`#${how}`);
+async function logIn(page: Page, name: string): Promise<void> {
+  await page.click('#login');
   await page.fill('input[name=login]', name);
   await page.fill('input[name=password]', 'any');
   await page.click('button[type=submit]');
   await page.click('button[type=submit]');
-  await page.waitForURL((url) => url.origin === origin);
+  await page.waitForURL((url) => url.origin === world.origin);
   await ready(page);
-  expect(await shown(page, 'error')).toBe('');
 }
 
-describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('a login by %s', (how) => {
-  test('leads to salt, address and signature, survives a reload, and leaves nothing behind', async () => {
+async function logInWhole(page: Page, name: string): Promise<string | null> {
+  await logIn(page, name);
+  expect(await shown(page, 'error')).toBe('');
+  expect(await shown(page, 'status')).toBe('You can sign until epoch 102 ends.');
+  return await shown(page, 'address');
+}
+
+/** The digest of a transaction that the node has executed, and so has found well signed. */
+async function send(page: Page): Promise<string> {
+  const before = await shown(page, 'digest');
+  await page.click('#send');
+  await page.waitForFunction((old) => document.querySelector('#digest')?.textContent !== old, before);
+  const digest = (await shown(page, 'digest')) ?? '';
+  expect(world.node.ledger.executed).toContain(digest);
+  return digest;
+}
+
+describe.each(WAYS)('a login by %s', (how) => {
+  test('leads to an address that can send, survives a reload, and leaves nothing behind', async () => {
     const context = await newContext();
-    const page = await open(context);
-    await logIn(page, how, 'alice');
-    expect(await shown(page, 'subject')).toBe('alice');
-    const address = await shown(page, 'address');
+    const page = await open(context, how);
+    expect(await shown(page, 'status')).toBe('You are not logged in.');
+    const address = await logInWhole(page, 'alice');
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
-    expect(BigInt((await shown(page, 'salt')) ?? '') < 2n ** 128n).toBe(true);
     // No token in the address bar, nor in the history.
-    expect(page.url()).toBe(`${origin}/`);
+    expect(page.url()).toBe(`${world.origin}/`);
     expect(await persisted(page)).toEqual(NOTHING);
-    expect(await page.evaluate(() => Object.keys(sessionStorage))).toEqual(['sui-enclave/zklogin/login']);
+    expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
+    const first = await send(page);
 
     await page.reload();
     await ready(page);
     expect(await shown(page, 'address')).toBe(address);
-
-    await page.click('#prove');
-    await page.waitForFunction(() => document.querySelector('#signature')?.textContent !== '');
-    const signature = (await shown(page, 'signature')) ?? '';
-    const parsed = parseSerializedSignature(signature);
-    expect(parsed.signatureScheme).toBe('ZkLogin');
-
-    await page.reload();
-    await ready(page);
-    expect(await shown(page, 'signature')).toBe(signature);
-    expect(await shown(page, 'address')).toBe(address);
+    expect(await send(page)).not.toBe(first);
     expect(await persisted(page)).toEqual(NOTHING);
 
     // Another tab is another session.
-    const other = await open(context);
+    const other = await open(context, how);
+    expect(await shown(other, 'status')).toBe('You are not logged in.');
     expect(await shown(other, 'address')).toBe('');
-    expect(await shown(other, 'signature')).toBe('');
+
+    await page.click('#logout');
+    expect(await shown(page, 'status')).toBe('You have logged out.');
+    expect(await kept(page)).toEqual([]);
   });
+
+  test('goes on after a reload where no proof came, or is given up', async () => {
+    const page = await open(await newContext(), how);
+    world.proverIsBroken = true;
+    await logIn(page, 'alice');
+    expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_REFUSED /);
+    const address = await shown(page, 'address');
+    expect(address).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(page.url()).toBe(`${world.origin}/`);
+
+    await page.reload();
+    await ready(page);
+    expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_REFUSED /);
+    expect(await kept(page)).toEqual(['sui-enclave/zklogin/login']);
+
+    world.proverIsBroken = false;
+    await page.reload();
+    await ready(page);
+    expect(await shown(page, 'error')).toBe('');
+    expect(await shown(page, 'address')).toBe(address);
+    await send(page);
+  });
+});
+
+test('a login that is given up leaves nothing', async () => {
+  const page = await open(await newContext());
+  world.proverIsBroken = true;
+  await logIn(page, 'alice');
+  await page.click('#cancel');
+  expect(await shown(page, 'status')).toBe('You are not logged in.');
+  expect(await kept(page)).toEqual([]);
+});
+
+test('a session that has expired asks for a login, and is renewed by it', async () => {
+  const page = await open(await newContext());
+  const address = await logInWhole(page, 'alice');
+  world.node.epoch = EPOCH + 3n;
+  await page.click('#send');
+  await page.waitForFunction(() => document.querySelector('#error')?.textContent !== '');
+  expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_EXPIRED /);
+  await page.reload();
+  await ready(page);
+  expect(await shown(page, 'status')).toBe('Your session has expired.');
+  // The provider still knows the user, and asks for nothing but consent.
+  await page.click('#login');
+  await page.click('button[type=submit]');
+  await page.waitForURL((url) => url.origin === world.origin);
+  await ready(page);
+  expect(await shown(page, 'status')).toBe('You can sign until epoch 105 ends.');
+  expect(await shown(page, 'address')).toBe(address);
+  await send(page);
 });
 
 describe('users', () => {
@@ -161,8 +176,7 @@ describe('users', () => {
     const addresses: Record<string, (string | null)[]> = {};
     for (const name of ['alice', 'bob', 'alice']) {
       const page = await open(await newContext());
-      await logIn(page, 'implicit', name);
-      addresses[name] = [...(addresses[name] ?? []), await shown(page, 'address')];
+      addresses[name] = [...(addresses[name] ?? []), await logInWhole(page, name)];
     }
     const [first, again] = addresses['alice'] ?? [];
     expect(again).toBe(first);
@@ -171,41 +185,55 @@ describe('users', () => {
 
   test('have another address at another client', async () => {
     const addresses = new Set<string | null>();
-    for (const how of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
-      const page = await open(await newContext());
-      await logIn(page, how, 'alice');
-      addresses.add(await shown(page, 'address'));
+    for (const how of WAYS) {
+      addresses.add(await logInWhole(await open(await newContext(), how), 'alice'));
     }
     expect(addresses.size).toBe(3);
   });
 });
 
-test('a user who says no is told so', async () => {
+test('a user who says no is told so, and one who comes back without an answer can begin again', async () => {
   const page = await open(await newContext());
-  await page.click('#implicit');
+  await page.click('#login');
   await page.click('text=Cancel');
-  await page.waitForURL((url) => url.origin === origin);
+  await page.waitForURL((url) => url.origin === world.origin);
   await ready(page);
-  expect(await shown(page, 'error')).toBe('ZKLOGIN_PROVIDER_REFUSED');
+  expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_PROVIDER_REFUSED .*access_denied/);
+  await page.goto(`${world.origin}/back`);
+  await ready(page);
+  expect(await shown(page, 'error')).toBe('');
+  expect(await shown(page, 'status')).toBe('You are not logged in.');
 });
 
-test('an answer that was used is refused when it comes again', async () => {
-  const page = await open(await newContext());
+test('an answer that was used gets nothing done when it comes again, nor in another tab', async () => {
+  const context = await newContext();
+  const page = await open(context);
   let back = '';
   page.on('framenavigated', (frame) => {
     if (frame.url().includes('id_token=')) back = frame.url();
   });
-  await logIn(page, 'implicit', 'alice');
+  const address = await logInWhole(page, 'alice');
   expect(back).toContain('id_token=');
   await page.goto('about:blank');
   await page.goto(back);
   await ready(page);
-  expect(await shown(page, 'error')).toBe('ZKLOGIN_NO_LOGIN');
+  expect(await shown(page, 'address')).toBe(address);
+  expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
+
+  const other = await context.newPage();
+  await other.goto(back);
+  await ready(other);
+  expect(await shown(other, 'status')).toBe('You are not logged in.');
+  await other.click('#login');
+  await other.waitForURL((url) => url.origin === world.issuer);
+  await other.goto(back);
+  await ready(other);
+  expect(await shown(other, 'error')).toMatch(/^ZKLOGIN_STATE /);
 });
 
 test('a page of another origin can not read a salt', async () => {
   const page = await (await newContext()).newPage();
-  const elsewhere = origin.replace('127.0.0.1', 'localhost');
+  const elsewhere = world.origin.replace('127.0.0.1', 'localhost');
   await page.goto(elsewhere);
   const asked = (url: string) =>
     page.evaluate(
@@ -220,12 +248,12 @@ test('a page of another origin can not read a salt', async () => {
         ),
       url,
     );
-  expect(await asked(salt.url)).toBe('TypeError');
-  await page.goto(origin);
-  expect(await asked(salt.url)).toBe(400);
+  expect(await asked(world.saltUrl)).toBe('TypeError');
+  await page.goto(world.origin);
+  expect(await asked(world.saltUrl)).toBe(400);
 });
 
 test('the salt service has logged no token, subject or salt', () => {
-  expect(saltLog).toContain('gave a salt');
-  expect(saltLog).not.toMatch(/alice|bob|eyJ/);
+  expect(log).toContain('gave a salt');
+  expect(log).not.toMatch(/alice|bob|eyJ/);
 });
