@@ -1,4 +1,5 @@
 /** What comes back from the provider, good and bad. */
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -12,6 +13,11 @@ import {
   type ZkLoginError,
 } from '../../src/zklogin/index.ts';
 import { type Begun, begin, CLIENT_ID, jwtOf, kept, NOW, REDIRECT_URI, SUBJECT } from './support.ts';
+
+const README = readFileSync(new URL('../../src/zklogin/README.md', import.meta.url), 'utf8');
+const AsyncFunction = (async () => {}).constructor as new (
+  ...namesAndCode: string[]
+) => (...values: unknown[]) => Promise<unknown>;
 
 const now = () => NOW;
 
@@ -302,7 +308,7 @@ describe('a code', () => {
     expect(forms).toEqual([]);
   });
 
-  test('reaches such a provider from a page by a backend that adds the secret', async () => {
+  test('reaches such a provider from a page by the backend of the README, which adds the secret', async () => {
     becomePage();
     let begun: Begun | undefined;
     const provider = await tokenUrl((form) =>
@@ -310,20 +316,20 @@ describe('a code', () => {
         ? [200, { ok: true, id_token: jwtOf({ ...begun?.claims, iss: 'https://slack.com' }) }]
         : [200, { ok: false, error: 'bad_client_secret' }],
     );
-    // As the README has it.
-    const backend = await tokenUrl(async (form) => {
-      const answer = await fetch(provider.url, {
-        method: 'POST',
-        body: new URLSearchParams({
-          code: form.get('code') ?? '',
-          client_id: CLIENT_ID,
-          client_secret: 'hunter2',
-          redirect_uri: REDIRECT_URI,
+    const [, code = ''] = /^```ts\n(const answer = .*?)^```$/ms.exec(README) ?? [];
+    const names = ['fetch', 'code', 'clientId', 'clientSecret', 'redirectUri', 'respond'];
+    const documented = new AsyncFunction(...names, code);
+    const backend = await tokenUrl(
+      (form) =>
+        new Promise((resolve, reject) => {
+          const ask = (url: string, init: RequestInit) => {
+            expect(url).toBe(PROVIDERS.slack.token.url);
+            return fetch(provider.url, init);
+          };
+          const respond = (body: unknown) => resolve([200, body]);
+          documented(ask, form.get('code'), CLIENT_ID, 'hunter2', REDIRECT_URI, respond).catch(reject);
         }),
-      });
-      const { id_token, error } = (await answer.json()) as Record<string, string>;
-      return [200, { id_token, error }];
-    });
+    );
     const token = { url: backend.url, variant: 'grant_type' } as const;
     begun = begin({ provider: { ...PROVIDERS.slack, token } });
     const back = begun.back({ code: 'one time' }, '?');

@@ -76,7 +76,9 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
     // The providers that Sui knows take a code without a challenge.
     pkce: { required: () => false },
     clientBasedCORS: () => true,
-    cookies: { keys: ['of this test'] },
+    cookies: { keys: ['of the stand-in'] },
+    // In seconds; without them it prints a notice for each.
+    ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
     features: { devInteractions: { enabled: true } },
   };
   handle = new Provider(issuer, configuration).callback();
