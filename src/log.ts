@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
 import { ApplicationMistake, EnclaveError } from './errors.ts';
 
 export type { Logger };
@@ -33,6 +33,19 @@ export function createLog(level: string, destination?: DestinationStream): Logge
     formatters: { level: (label: string) => ({ level: label }) },
     redact: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]),
     serializers: { err: describeError },
+    hooks: {
+      // Without a text of the line's own, pino would print the error's.
+      logMethod(args: Parameters<LogFn>, method: LogFn) {
+        const [first, message] = args as readonly unknown[];
+        const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;
+        if (error instanceof Error && message === undefined) {
+          const members = first instanceof Error ? { err: first } : (first as object);
+          method.apply(this, [members, 'error']);
+          return;
+        }
+        method.apply(this, args);
+      },
+    },
   };
   return destination ? pino(options, destination) : pino(options);
 }
@@ -50,13 +63,20 @@ export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const code: unknown = 'code' in error ? error.code : undefined;
   return {
-    type: error.constructor.name,
+    type: typeof error.constructor === 'function' ? error.constructor.name : 'Error',
     code: typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : undefined,
     stack: placesOf(error),
   };
 }
 
-/** A stack without the message before it. */
-function placesOf({ stack }: Error): string[] | undefined {
-  return stack?.split('\n').filter((line) => /^\s+at /.test(line));
+/** A stack without the message before it, whose lines may look like places. */
+function placesOf({ stack, message }: Error): string[] | undefined {
+  if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
+  const at = stack.indexOf(message);
+  // A message that was changed after the stack was made stands there in its old form: nothing is sure then.
+  if (at === -1) return undefined;
+  return stack
+    .slice(at + message.length)
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line));
 }

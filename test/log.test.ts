@@ -1,7 +1,7 @@
 import { AxiosError } from 'axios';
 import { describe, expect, test } from 'vitest';
 import { ApplicationMistake, InvalidInput } from '../src/errors.ts';
-import { createLog, describeError } from '../src/log.ts';
+import { createLog, describeError, type Logger } from '../src/log.ts';
 
 function print(object: object): string {
   let printed = '';
@@ -53,6 +53,40 @@ describe('the log', () => {
     const printed = print({ err: error });
     expect(printed).not.toMatch(/hunter2/);
     expect(printed).toMatch(/AxiosError.*ECONNREFUSED.*log\.test\.ts/);
+  });
+
+  test.each([
+    ['an error and no text', (log: Logger) => log.error(new Error('hunter2'))],
+    ['an error as a member and no text', (log: Logger) => log.error({ err: new Error('hunter2') })],
+    ['an error and a text', (log: Logger) => log.error(new Error('hunter2'), 'failed')],
+  ])('prints nothing that a foreign error says: %s', (_what, write) => {
+    let printed = '';
+    write(createLog('info', { write: (line) => (printed += line) }));
+    expect(printed).not.toMatch(/hunter2/);
+    expect(JSON.parse(printed)).toMatchObject({
+      msg: expect.stringMatching(/^(error|failed)$/),
+      err: { type: 'Error', stack: expect.arrayContaining([expect.stringMatching(/log\.test\.ts/)]) },
+    });
+  });
+
+  test('takes no line of a message for a place', () => {
+    const error = new Error('x\n    at https://h/?key=hunter2');
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+    expect(JSON.stringify(describeError(error))).toMatch(/log\.test\.ts/);
+    error.message = 'changed';
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+  });
+
+  test.each([
+    Object.assign(new Error('hunter2'), { constructor: undefined }),
+    Object.assign(new Error('hunter2'), { stack: 5 }),
+    Object.assign(new Error('hunter2'), { message: { hunter2: true } }),
+    Object.setPrototypeOf(
+      new Error('hunter2'),
+      Object.create(Error.prototype, { constructor: { value: 'hunter2' } }),
+    ),
+  ])('survives a foreign error that is odd', (error) => {
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
   });
 
   test.each([['a text with hunter2'], [null], [undefined], [{ hunter2: true }]])(

@@ -48,7 +48,8 @@ export function checkImage(image: Image): Image {
     throw new InvalidPolicyError('an accepted image is an object with pcr0, pcr1 and pcr2');
   }
   const register = (name: keyof Image) => {
-    const value = typeof image[name] === 'string' ? image[name].toLowerCase() : '';
+    const given: unknown = image[name];
+    const value = typeof given === 'string' ? given.toLowerCase() : '';
     if (!VALUE.test(value)) {
       throw new InvalidPolicyError(`${name} of an accepted image must be a text of 96 hexadecimal digits`);
     }

@@ -40,7 +40,7 @@ export interface PolicyResult {
   readonly checked: readonly PolicyCheck[];
 }
 
-const KEYS: readonly string[] = ['images', 'allowDebug', 'publicKey', 'nonce', 'userData', 'maxAgeMs'];
+const KEYS = ['images', 'allowDebug', 'publicKey', 'nonce', 'userData', 'maxAgeMs'] as const;
 
 /**
  * The policy, found usable (rule 21). Unknown members are refused: a misspelt one would be a check that
@@ -52,26 +52,32 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
   if (typeof policy !== 'object' || policy === null) {
     throw new InvalidPolicyError('a policy is needed: without expected registers there is nothing to trust');
   }
-  const unknown = Object.keys(policy).find((key) => !KEYS.includes(key));
+  const unknown = Object.keys(policy).find((key) => !(KEYS as readonly string[]).includes(key));
   if (unknown !== undefined) {
     throw new InvalidPolicyError(`the policy has no member "${unknown}"; it has: ${KEYS.join(', ')}`);
   }
-  if (!Array.isArray(policy.images) || policy.images.length === 0) {
+  // Each read once and by its name: what is checked here, inherited and computed members too, is what counts.
+  const given: Partial<Record<keyof AttestationPolicy, unknown>> = {};
+  for (const key of KEYS) {
+    if (key in policy) given[key] = policy[key];
+  }
+  const { images, allowDebug, maxAgeMs } = given;
+  if (!Array.isArray(images) || images.length === 0) {
     throw new InvalidPolicyError('the policy must name at least one accepted image in "images"');
   }
-  if (policy.allowDebug !== undefined && typeof policy.allowDebug !== 'boolean') {
+  if (allowDebug !== undefined && typeof allowDebug !== 'boolean') {
     throw new InvalidPolicyError('"allowDebug" of the policy must be true or false');
   }
   for (const key of ['publicKey', 'nonce', 'userData'] as const) {
-    const value: unknown = policy[key];
-    if (key in policy && !(value instanceof Uint8Array && value.length > 0)) {
+    const value = given[key];
+    if (key in given && !(value instanceof Uint8Array && value.length > 0)) {
       throw new InvalidPolicyError(`"${key}" of the policy must be a Uint8Array, not empty`);
     }
   }
-  if ('maxAgeMs' in policy && !(typeof policy.maxAgeMs === 'number' && policy.maxAgeMs >= 0)) {
+  if ('maxAgeMs' in given && !(typeof maxAgeMs === 'number' && maxAgeMs >= 0)) {
     throw new InvalidPolicyError('"maxAgeMs" of the policy must be a number of milliseconds, 0 or more');
   }
-  return { ...policy, images: policy.images.map(checkImage) };
+  return { ...given, images: Array.from(images, checkImage) } as AttestationPolicy;
 }
 
 /** Holds a verified document against a policy that `checkPolicy` found usable (rules 36 to 41). */

@@ -104,6 +104,7 @@ describe('options that can not be used are refused before anything is read', () 
     ['an image with one register zero', { now: 0, policy: { images: [{ ...image, pcr2: '0'.repeat(96) }] } }],
     ['an image without PCR2', { now: 0, policy: { images: [{ pcr0: image.pcr0, pcr1: image.pcr1 }] } }],
     ['an image that is cut short', { now: 0, policy: { images: [{ ...image, pcr0: image.pcr0.slice(2) }] } }],
+    ['a list of images with a hole', { now: 0, policy: { images: new Array(2).fill(image, 1) } }],
     ['an image that is null', { now: 0, policy: { images: [null] } }],
     ['a misspelt check', { now: 0, policy: { ...policy, nonse: Uint8Array.of(1) } }],
     ['a misspelt option', { now: 0, policy, root: [] }],
@@ -125,6 +126,37 @@ describe('options that can not be used are refused before anything is read', () 
         ? 'TIME_INVALID'
         : 'POLICY_INVALID';
     await expect(verifyAttestation(Uint8Array.of(0), options as never)).rejects.toMatchObject({ code });
+  });
+});
+
+describe('a policy holds, wherever its members stand', () => {
+  const nonce = Uint8Array.of(9);
+  class Policy {
+    readonly images = OPTIONS.policy.images;
+    get nonce() {
+      return nonce;
+    }
+  }
+  test.each([
+    ['its own', { ...OPTIONS.policy, nonce }],
+    ['inherited', Object.create({ ...OPTIONS.policy, nonce })],
+    ['computed by a class', new Policy()],
+    ['not enumerable', Object.defineProperty({ ...OPTIONS.policy }, 'nonce', { value: nonce })],
+  ])('%s', async (_where, policy) => {
+    await expect(verifyAttestation(DOCUMENT, { ...OPTIONS, policy })).rejects.toMatchObject({
+      code: 'POLICY_NONCE',
+    });
+  });
+
+  test('and is read once: a member that changes afterwards changes nothing', async () => {
+    let reads = 0;
+    const policy = Object.defineProperty({ ...OPTIONS.policy }, 'nonce', {
+      get: () => (reads++ === 0 ? nonce : undefined),
+    });
+    await expect(verifyAttestation(DOCUMENT, { ...OPTIONS, policy })).rejects.toMatchObject({
+      code: 'POLICY_NONCE',
+    });
+    expect(reads).toBe(1);
   });
 });
 
