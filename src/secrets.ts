@@ -165,6 +165,8 @@ export async function receiveSecrets(secrets: Secrets, source: Readable, log: Lo
     if (bytes > 0 && accept(secrets, line, bytes, log)) return;
     log.error({ missing: secrets.missing() }, 'the hand-off ended without the secrets');
   } catch (error) {
+    // The server ends, and closed it.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     log.error({ err: error, missing: secrets.missing() }, 'the hand-off broke before the secrets arrived');
   }
 }

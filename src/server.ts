@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
@@ -48,8 +49,11 @@ export function createHttpServer(parts: ServerParts): Server {
   });
   // A peer that neither reads nor writes for longer than any request may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  server.on('clientError', onClientError);
-  const routes: RequestHandler = createRoutes(parts);
+  const inFlight = new InFlight(parts.log, config.requestTimeoutMs);
+  server.on('clientError', (error, socket) => {
+    onClientError(error, socket as Socket, inFlight.pendingOn(socket));
+  });
+  const routes: RequestHandler = createRoutes(parts, inFlight);
   const answer = (request: Request, response: Response) =>
     // In place of Express' own last step, which prints an error whole, and ends the connection of one that
     // was answered at its deadline.
@@ -60,8 +64,8 @@ export function createHttpServer(parts: ServerParts): Server {
   return server;
 }
 
-function createRoutes(parts: ServerParts): Express {
-  const { config, log, application, publicKey, secrets, health, nsm, clock, report } = parts;
+function createRoutes(parts: ServerParts, inFlight: InFlight): Express {
+  const { config, application, publicKey, secrets, health, nsm, clock, report } = parts;
   const routes = express();
   // Elsewhere, Express answers a fault of its own error handling with the stack.
   routes.set('env', 'production');
@@ -71,10 +75,9 @@ function createRoutes(parts: ServerParts): Express {
   routes.enable('case sensitive routing');
   routes.set('trust proxy', config.trustedProxies);
 
-  const inFlight = new InFlight(log, config.requestTimeoutMs);
   routes.use(inFlight.track(), requireHost, cors(config.corsOrigins));
 
-  // Before the limit: a busy server is alive, and says so.
+  // Without a limit: a busy server is alive, and says so.
   get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
   get(routes, '/readyz', (_request, response) => {
     requireSecrets(secrets);
@@ -82,26 +85,26 @@ function createRoutes(parts: ServerParts): Express {
     sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
   });
 
-  routes.use(inFlight.limit(config.maxConcurrentRequests));
-
+  const limited = inFlight.limit(config.maxConcurrentRequests);
   const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot']);
   for (const own of endpointsOf(application)) {
     if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
     if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
     taken.add(own.path);
-    addEndpoint(routes, own, parts);
+    addEndpoint(routes, own, limited, parts);
   }
 
-  get(routes, '/', (_request, response) => sendText(response, 'Pong!'));
-  get(routes, '/health_check', async (_request, response) => {
+  const getLimited = (path: string, handler: RequestHandler) => get(routes, path, limited(handler));
+  getLimited('/', (_request, response) => sendText(response, 'Pong!'));
+  getLimited('/health_check', async (_request, response) => {
     const endpoints_status = await health.status();
     sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
   });
-  get(routes, '/boot', (_request, response) => {
+  getLimited('/boot', (_request, response) => {
     const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
     sendJson(response, 200, { ...report, ...now });
   });
-  get(routes, '/get_attestation', async (request, response) => {
+  getLimited('/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
     const document = await nsm.attestation({
       publicKey,
@@ -132,27 +135,31 @@ function endpointsOf({ processData, endpoints = [] }: Application): readonly End
   return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
 }
 
-function addEndpoint(routes: Express, own: Endpoint, { config, secrets }: ServerParts): void {
+function addEndpoint(
+  routes: Express,
+  own: Endpoint,
+  limited: (handler: RequestHandler) => RequestHandler,
+  { config, secrets }: ServerParts,
+): void {
   const { body } = own;
   const callerOf = (request: Request): Caller => ({
     address: config.trustedProxies === 0 ? undefined : request.ip,
   });
   if (own.method === 'GET') {
-    get(routes, own.path, async (request, response) => {
+    const handler: RequestHandler = async (request, response) => {
       requireSecrets(secrets);
       sendJson(response, 200, await own.handle(undefined as never, callerOf(request)));
-    });
+    };
+    get(routes, own.path, limited(handler));
     return;
   }
   if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
-  routes
-    .route(own.path)
-    .post(async (request, response) => {
-      const input = validate(body, await readJson(request, config.bodyLimitBytes));
-      requireSecrets(secrets);
-      sendJson(response, 200, await own.handle(input, callerOf(request)));
-    })
-    .all(methodNotAllowed('POST'));
+  const handler: RequestHandler = async (request, response) => {
+    const input = validate(body, await readJson(request, config.bodyLimitBytes));
+    requireSecrets(secrets);
+    sendJson(response, 200, await own.handle(input, callerOf(request)));
+  };
+  routes.route(own.path).post(limited(handler)).all(methodNotAllowed('POST'));
 }
 
 /** GET, and with it HEAD. */
@@ -165,6 +172,13 @@ const requireHost: RequestHandler = (request, _response, next) => {
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
     throw new InvalidInput('the Host header is missing');
   }
+  const { rawHeaders } = request;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1) throw new InvalidInput('the Host header is there twice');
   next();
 };
 

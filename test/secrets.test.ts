@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../src/errors.ts';
 import { createLog } from '../src/log.ts';
@@ -178,6 +181,28 @@ describe('a hand-off', () => {
     expect(secrets.get('A')).toBe('hunter2');
   });
 
+  test('that has no end is counted, not kept', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    const chunks: WeakRef<Buffer>[] = [];
+    let kept = Number.NaN;
+    async function* endless() {
+      for (let i = 0; i < 100; i++) {
+        const chunk = Buffer.alloc(64 * 1024, 'x');
+        chunks.push(new WeakRef(chunk));
+        yield chunk;
+      }
+      await setImmediate();
+      collectGarbage();
+      kept = chunks.filter((chunk) => chunk.deref()).length;
+      yield Buffer.from('\n{"A":"hunter2"}\n');
+    }
+    const secrets = new Secrets(['A']);
+    await receiveSecrets(secrets, Readable.from(endless()), createLog('silent'));
+    expect(kept).toBeLessThan(10);
+    expect(secrets.get('A')).toBe('hunter2');
+  });
+
   test('that is not UTF-8 is refused', async () => {
     const { secrets } = await handOff('{"A":"', Buffer.from([0xff]), '"}');
     expect(secrets.missing()).toEqual(['A']);
@@ -198,6 +223,28 @@ describe('a hand-off', () => {
       createLog('trace', { write: (line) => (printed += line) }),
     );
     expect(printed).toMatch(/broke before the secrets arrived/);
+    expect(printed).not.toMatch(/hunter2/);
+  });
+
+  test('that the server closes, since it ends, is no error', async () => {
+    let printed = '';
+    const log = createLog('trace', { write: (line) => (printed += line) });
+    const source = new PassThrough();
+    const receiving = receiveSecrets(new Secrets(['A']), source, log);
+    source.write('{"A":"hun');
+    source.destroy();
+    await receiving;
+    expect(printed).toBe('');
+  });
+
+  test('that breaks is one', async () => {
+    let printed = '';
+    const log = createLog('trace', { write: (line) => (printed += line) });
+    const source = new PassThrough();
+    const receiving = receiveSecrets(new Secrets(['A']), source, log);
+    source.destroy(Object.assign(new Error('hunter2'), { code: 'EIO' }));
+    await receiving;
+    expect(printed).toMatch(/"level":"error".*EIO.*the hand-off broke/);
     expect(printed).not.toMatch(/hunter2/);
   });
 });

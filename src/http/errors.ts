@@ -117,10 +117,18 @@ function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Answers what is not HTTP, which never reaches a route, in the same form. */
-export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+/**
+ * Answers what is not HTTP, which never reaches a route, in the same form.
+ *
+ * @param pending the answer to a request before it in the same connection, which would be taken for this one's
+ */
+export function onClientError(error: NodeJS.ErrnoException, socket: Socket, pending?: Response): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
+    return;
+  }
+  if (pending) {
+    pending.once('close', () => socket.destroy());
     return;
   }
   const [status, code, message] =

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from '../log.ts';
 import { AnswerTimeout, Overloaded, RequestTimeout } from './errors.ts';
@@ -12,6 +13,9 @@ interface Entry {
   readonly request: Request;
   readonly response: Response;
   readonly next: NextFunction;
+  /** Whether its handler is at work: longer than the caller waits, where that one leaves. */
+  running: boolean;
+  closed: boolean;
 }
 
 /**
@@ -24,6 +28,7 @@ export class InFlight {
   readonly #timeoutMs: number;
   /** In the order of their deadlines. */
   readonly #entries = new Set<Entry>();
+  #running = 0;
 
   constructor(log: Logger, timeoutMs: number) {
     this.#log = log;
@@ -41,9 +46,11 @@ export class InFlight {
    */
   track(): RequestHandler {
     return (request, response, next) => {
-      const entry: Entry = { id: randomUUID(), start: performance.now(), request, response, next };
-      response.setHeader('x-request-id', entry.id);
-      response.locals['log'] = () => this.#log.child({ request_id: entry.id });
+      const [id, start] = [randomUUID(), performance.now()];
+      const entry: Entry = { id, start, request, response, next, running: false, closed: false };
+      response.setHeader('x-request-id', id);
+      response.locals['entry'] = entry;
+      response.locals['log'] = () => this.#log.child({ request_id: id });
       response.on('close', () => this.#end(entry));
       this.#entries.add(entry);
       next();
@@ -51,18 +58,43 @@ export class InFlight {
   }
 
   /**
-   * Takes at most `max` requests at a time and answers 503 beyond: what can't be served soon is refused at
-   * once. There is no limit by address, since behind the enclave's bridge every peer is 127.0.0.1.
+   * Lets at most `max` handlers work at a time and answers 503 beyond: what can't be served soon is refused at
+   * once. A handler counts until it has come to an end or its deadline has passed, whether its caller waits or
+   * not. There is no limit by address, since behind the enclave's bridge every peer is 127.0.0.1.
    */
-  limit(max: number): RequestHandler {
-    return (_request, _response, next) => {
-      if (this.#entries.size <= max) next();
-      else next(new Overloaded(`the server is busy with ${max} requests: try again`));
+  limit(max: number): (handler: RequestHandler) => RequestHandler {
+    return (handler) => async (request, response, next) => {
+      if (this.#running >= max) throw new Overloaded(`the server is busy with ${max} requests: try again`);
+      const entry: Entry = response.locals['entry'];
+      entry.running = true;
+      this.#running += 1;
+      try {
+        await handler(request, response, next);
+      } finally {
+        this.#settle(entry);
+      }
     };
   }
 
+  #settle(entry: Entry): void {
+    if (!entry.running) return;
+    entry.running = false;
+    this.#running -= 1;
+    if (entry.closed) this.#entries.delete(entry);
+  }
+
+  /** The last answer that a connection still waits for, its request having arrived whole. */
+  pendingOn(socket: Duplex): Response | undefined {
+    let last: Response | undefined;
+    for (const { request, response, closed } of this.#entries) {
+      if (!closed && request.complete && request.socket === socket) last = response;
+    }
+    return last;
+  }
+
   #end(entry: Entry): void {
-    this.#entries.delete(entry);
+    entry.closed = true;
+    if (!entry.running) this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
     if (!this.#lines.isLevelEnabled(level)) return;
@@ -82,9 +114,11 @@ export class InFlight {
   /** Ends what has neither arrived nor been answered in time. */
   #sweep(): void {
     const oldest = performance.now() - this.#timeoutMs;
-    for (const { start, request, response, next } of this.#entries) {
+    for (const entry of this.#entries) {
+      const { start, request, response, next } = entry;
       if (start > oldest) return;
-      if (response.headersSent) continue;
+      this.#settle(entry);
+      if (response.headersSent || entry.closed) continue;
       if (request.complete) next(new AnswerTimeout(`no answer within ${this.#timeoutMs} ms`));
       else next(new RequestTimeout(`the request did not arrive within ${this.#timeoutMs} ms`));
     }

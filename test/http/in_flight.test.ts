@@ -35,10 +35,35 @@ describe('concurrency', () => {
     expect((await get('/rules')).status).toBe(200);
   });
 
-  test('a caller who leaves gives its slot back', async () => {
+  test('counts the work of a caller who left until it is done', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
-    await expect(get('/hang', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
-    await sleep(100);
+    await expect(get('/slow', { signal: AbortSignal.timeout(100) })).rejects.toThrow();
+    expect((await get('/rules')).status).toBe(503);
+    await expect.poll(async () => (await get('/rules')).status).toBe(200);
+  });
+
+  test('counts work that never ends until its deadline', async () => {
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1', REQUEST_TIMEOUT_MS: '1000' });
+    await expect(get('/hang', { signal: AbortSignal.timeout(100) })).rejects.toThrow();
+    expect((await get('/rules')).status).toBe(503);
+    await expect.poll(async () => (await get('/rules')).status, { timeout: 3000 }).toBe(200);
+  });
+
+  test('does not count answers that wait in a connection for the one before them', async () => {
+    const { get, url } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
+    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const answers = raw(url, ask('/slow') + ask('/rules').repeat(300), 1500);
+    await sleep(200);
+    expect((await get('/rules')).status).toBe(200);
+    expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(301);
+  });
+
+  test('comes back after handlers that fail', async () => {
+    const { get, post } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
+    for (let times = 0; times < 3; times += 1) {
+      expect((await post('/process_data', '{')).status).toBe(400);
+      expect((await get('/crash')).status).toBe(500);
+    }
     expect((await get('/rules')).status).toBe(200);
   });
 });
@@ -99,6 +124,14 @@ describe('time', () => {
 });
 
 describe('what is not HTTP is answered as JSON too', () => {
+  test('but not in the place of the answer to a request before it', async () => {
+    const { url } = await dice();
+    const started = performance.now();
+    const received = await raw(url, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nhello\r\n\r\n');
+    expect(received).toMatch(/^HTTP\/1\.1 200 .*\{"slow":true\}$/s);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
   test.each([
     ['hello\r\n\r\n', 400, 'MALFORMED_HTTP'],
     ['GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n', 400, 'MALFORMED_HTTP'],
@@ -109,6 +142,7 @@ describe('what is not HTTP is answered as JSON too', () => {
     ],
     [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
     ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
+    ['GET / HTTP/1.1\r\nHost: x\r\nhOST: x\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
   ])('%j', async (bytes, status, code) => {
     const { url } = await dice();
     const received = await raw(url, bytes);
