@@ -18,6 +18,11 @@ export class TokenAlgorithm extends Unauthenticated {
   readonly code = 'SALT_TOKEN_ALGORITHM';
 }
 
+/** A JWT, but of another type than an ID token's. */
+export class TokenType extends Unauthenticated {
+  readonly code = 'SALT_TOKEN_TYPE';
+}
+
 /** The issuer has no such key, or the token names none. */
 export class TokenKeyUnknown extends Unauthenticated {
   readonly code = 'SALT_TOKEN_KEY_UNKNOWN';

@@ -57,17 +57,21 @@ export class Slots {
 }
 
 /**
- * What an address counts as: of IPv6 the first 64 bits, since a subscriber has all the rest. All texts that
- * are no address count as one.
+ * What an address counts as: of IPv6 the first 64 bits, since a subscriber has all the rest, but for an IPv4
+ * address in IPv6 (RFC 4291, section 2.5.5.2). All texts that are no address count as one.
  */
 export function addressKey(address: string): string {
-  const mapped = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (isIPv4(mapped)) return mapped;
+  if (isIPv4(address)) return address;
   if (!isIPv6(address) || address.includes('%')) return 'unknown';
   // The URL parser writes every form of an address in one way, in hex groups.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
-  const groups = head === '' ? [] : head.split(':');
+  const before = head === '' ? [] : head.split(':');
   const after = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
-  return [...groups, ...Array(zeros).fill('0'), ...after].slice(0, 4).join(':');
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after];
+  if (groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff') {
+    const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
+    return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+  }
+  return groups.slice(0, 4).join(':');
 }

@@ -15,6 +15,7 @@ import {
   TokenMalformed,
   TokenNotYetValid,
   TokenSignature,
+  TokenType,
 } from './errors.ts';
 import type { IssuerKeys } from './keys.ts';
 import type { Slots } from './limits.ts';
@@ -59,7 +60,7 @@ export class TokenVerifier {
     const payload = await this.#slots.run(() =>
       jwtVerify(token, getKey, {
         algorithms: ['RS256'],
-        issuer: claims.iss,
+        // Not the issuer: #clientOf has judged it, and here it would be compared with itself.
         audience: client.clientId,
         requiredClaims: ['sub', 'exp', 'iat'],
         clockTolerance: MAX_SKEW_SECONDS,
@@ -99,7 +100,7 @@ function isKeyFor(issuer: string, claims: { iss: string; tid: unknown }): boolea
 }
 
 function decode(token: string) {
-  let header: { alg?: unknown; kid?: unknown };
+  let header: { alg?: unknown; kid?: unknown; typ?: unknown };
   let claims: JWTPayload;
   try {
     header = decodeProtectedHeader(token);
@@ -108,6 +109,10 @@ function decode(token: string) {
     throw new TokenMalformed('the token is no JWT: three parts of base64url with dots between them');
   }
   if (header.alg !== 'RS256') throw new TokenAlgorithm('the token must be signed with RS256');
+  // RFC 8725, section 3.11: an issuer signs more than ID tokens, access tokens of RFC 9068 (at+jwt) among it.
+  if (header.typ !== undefined && !(typeof header.typ === 'string' && /^jwt$/i.test(header.typ))) {
+    throw new TokenType('the token is no ID token: its "typ" must be JWT, or absent');
+  }
   if (typeof header.kid !== 'string') throw new TokenKeyUnknown('the token does not name its key (kid)');
   const { iss, aud, tid } = claims as Record<string, unknown>;
   if (typeof iss !== 'string') throw new TokenClaim('the token\'s "iss" must be a text');

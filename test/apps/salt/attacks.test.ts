@@ -61,6 +61,22 @@ describe('the algorithm', () => {
   });
 });
 
+describe('the type', () => {
+  test.each(['JWT', 'jwt', 'Jwt', undefined])('of an ID token is %o', async (typ) => {
+    const { issuer, server } = await setUp();
+    expect((await server.ask(await issuer.token({}, { header: { typ } }))).status).toBe(200);
+  });
+
+  test.each(['at+jwt', 'application/at+jwt', 'logout+jwt', 'JWS', 'JWT ', 'xJWT', '', null, 5, ['JWT']])(
+    'is not %o, whoever signed it',
+    async (typ) => {
+      const { issuer, refusal } = await setUp();
+      expect(await refusal(await issuer.token({}, { header: { typ } }))).toEqual([401, 'SALT_TOKEN_TYPE']);
+      expect(issuer.asked).toBe(0);
+    },
+  );
+});
+
 describe('the key and the signature', () => {
   test('another kid is unknown', async () => {
     const { issuer, refusal } = await setUp();
@@ -86,7 +102,7 @@ describe('the key and the signature', () => {
     const { issuer, refusal } = await setUp();
     const [header = '', payload, signature = ''] = (await issuer.token()).split('.');
     const [, otherPayload] = (await issuer.token({ sub: 'victim' })).split('.');
-    const [otherHeader] = (await issuer.token({}, { header: { typ: 'x' } })).split('.');
+    const [otherHeader] = (await issuer.token({}, { header: { typ: 'jwt' } })).split('.');
     for (const token of [
       `${header}.${otherPayload}.${signature}`,
       `${otherHeader}.${payload}.${signature}`,
@@ -346,15 +362,18 @@ describe('the request', () => {
 
   test('no refusal repeats anything of the token', async () => {
     const { issuer, server } = await setUp();
-    const tokens = [
-      await issuer.token({ iss: 'https://evil.example' }),
-      await issuer.token({ aud: 'hunter2' }),
-      await issuer.token({ sub: 'hunter"2' }),
-      await issuer.token({ exp: 'hunter2' }),
-      'hunter2',
+    const refusals = [
+      [await issuer.token({ iss: 'https://evil.example' }), 'SALT_ISSUER_NOT_ALLOWED'],
+      [await issuer.token({ aud: 'hunter2' }), 'SALT_CLIENT_NOT_ALLOWED'],
+      [await issuer.token({ sub: 'hunter"2' }), 'SALT_SUBJECT_UNUSABLE'],
+      [await issuer.token({ exp: 'hunter2' }), 'SALT_TOKEN_CLAIM'],
+      [await issuer.token({}, { header: { typ: 'hunter2' } }), 'SALT_TOKEN_TYPE'],
+      ['hunter2', 'SALT_TOKEN_MALFORMED'],
     ];
-    for (const token of tokens) {
-      expect(JSON.stringify((await server.ask(token)).body)).not.toMatch(/hunter|evil/);
+    for (const [token, code] of refusals) {
+      const { body } = await server.ask(token);
+      expect(body).toEqual({ error: expect.any(String), code });
+      expect(JSON.stringify(body)).not.toMatch(/hunter|evil/);
     }
   });
 });
