@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../src/health.ts';
 
 /** A server that answers whatever it is sent with these bytes. */
@@ -24,4 +24,26 @@ test.each([
   const origin = await answering(bytes);
   const health = new EndpointHealth(['x.example'], () => origin);
   expect(await health.status()).toEqual({ 'x.example': reachable });
+});
+
+test('a round serves everybody for 10 seconds, and the next one finds what has changed', async () => {
+  let now = 1000;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  let origin = await answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+  let rounds = 0;
+  const health = new EndpointHealth(['x.example'], () => {
+    rounds++;
+    return origin;
+  });
+  expect(await health.status()).toEqual({ 'x.example': true });
+  origin = await answering('');
+  now += 9999;
+  expect(await health.status()).toEqual({ 'x.example': true });
+  expect(rounds).toBe(1);
+  now += 1;
+  expect(await health.status()).toEqual({ 'x.example': false });
+  now += 9999;
+  await health.status();
+  expect(rounds).toBe(2);
 });

@@ -1,11 +1,15 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { constants, mkdtempSync, openSync } from 'node:fs';
+import { request, Server } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ReadableStream } from 'node:stream/web';
 import { bcs } from '@mysten/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { decode, encode } from 'cborg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SoftwareNsm } from '../scripts/dev/software_nsm.ts';
 import { endpoint } from '../src/app.ts';
 import { WeatherResponse } from '../src/apps/weather/types.ts';
@@ -17,6 +21,8 @@ import { FIXTURE_APPS, startServer, startWeather } from './support.ts';
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 describe('POST /process_data', () => {
+  const NO_PLACE = "payload.location must name a place: auto:ip would be the server's own";
+
   test('answers in the shape that clients of the reference know, signed by the key of /health_check', async () => {
     const { server, ask } = await startWeather();
     const answer = await ask('San Francisco');
@@ -50,6 +56,9 @@ describe('POST /process_data', () => {
     [{ payload: { location: ' \n' } }, 'payload.location must name a place'],
     [{ payload: { location: 'x'.repeat(257) } }, 'payload.location must be at most 256 bytes of UTF-8'],
     [{ payload: { location: '🌦'.repeat(65) } }, 'payload.location must be at most 256 bytes of UTF-8'],
+    [{ payload: { location: 'auto:ip' } }, NO_PLACE],
+    [{ payload: { location: 'AUTO:IP' } }, NO_PLACE],
+    [{ payload: { location: ' Auto : Ip\t' } }, NO_PLACE],
     [{ payload: { location: 'Paris', unit: 'F' } }, 'payload.unit is not a member that this endpoint takes'],
     [{ payload: { location: 'Paris' }, payloads: 1 }, 'payloads is not a member that this endpoint takes'],
     [
@@ -225,6 +234,22 @@ describe('the NSM at boot', () => {
   });
 });
 
+test('the NSM is closed with the server, and not before', async () => {
+  const real = new SoftwareNsm();
+  let closed = 0;
+  const nsm: NsmTransport = {
+    transact: (request) => real.transact(request),
+    close() {
+      closed++;
+    },
+  };
+  const { get, close } = await startServer({ nsm });
+  expect((await get('/get_attestation')).status).toBe(200);
+  expect(closed).toBe(0);
+  await close();
+  expect(closed).toBe(1);
+});
+
 describe('GET /boot', () => {
   test('tells the register that the NSM says, and the clock as it is now', async () => {
     const nsm = new SoftwareNsm();
@@ -379,6 +404,22 @@ describe('errors are JSON with a stable code', () => {
     });
   });
 
+  test('413: the same for a body that does not say its length', async () => {
+    const { post } = await startServer({
+      apps: FIXTURE_APPS,
+      env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
+    });
+    const send = (bytes: number) => {
+      const text = '{"payload":{"sides":6}}'.padEnd(bytes);
+      const body = ReadableStream.from([Buffer.from(text.slice(0, 1000)), Buffer.from(text.slice(1000))]);
+      return post('/process_data', '', { body, duplex: 'half' } as unknown as RequestInit);
+    };
+    expect((await send(1024)).status).toBe(200);
+    const answer = await send(1025);
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({ code: 'BODY_TOO_LARGE' });
+  });
+
   test('500: nothing of an unexpected error leaves the process or reaches the log', async () => {
     const { get, printed } = await dice();
     const answer = await get('/crash');
@@ -487,4 +528,29 @@ describe('requests', () => {
     const { headers } = await server.get('/', { headers: { origin: 'https://a.example' } });
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
+});
+
+test('an expectation that is not known is passed over', async () => {
+  const { url } = await startServer();
+  const asking = request(`${url}/livez`, { headers: { expect: 'more' } }).end();
+  const [answer] = await once(asking, 'response');
+  expect(answer.resume().statusCode).toBe(200);
+});
+
+test('a connection on which nothing moves ends after twice the time of a request and a pause', async () => {
+  // A hundred times as fast: before anybody is told that the request did not come.
+  const spy = vi.spyOn(Server.prototype, 'setTimeout').mockImplementation(function (
+    this: Server,
+    ms?: unknown,
+  ) {
+    this.timeout = Number(ms) / 100;
+    return this;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const { url } = await startServer({ env: { REQUEST_TIMEOUT_MS: '1000' } });
+  expect(spy).toHaveBeenCalledExactlyOnceWith(32_000);
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const told = vi.fn();
+  await once(socket.on('data', told), 'close');
+  expect(told).not.toHaveBeenCalled();
 });

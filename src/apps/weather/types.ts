@@ -22,6 +22,11 @@ export const WeatherRequest = v.strictObject({
     v.string(),
     v.check((location) => location.isWellFormed(), 'must be well-formed Unicode (no lone surrogate)'),
     v.check((location) => location.trim() !== '', 'must name a place'),
+    // The service would take it for where the question comes from.
+    v.check(
+      (location) => !/^\s*auto\s*:\s*ip\s*$/i.test(location),
+      "must name a place: auto:ip would be the server's own",
+    ),
     v.maxBytes(MAX_LOCATION_BYTES, `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`),
   ),
 });
