@@ -36,7 +36,9 @@ export const FAILURES = {
     response.once('close', () => clearInterval(timer));
   },
   '!garbage': (response) => response.end('<html>it is sunny</html>'),
-  '!notutf8': (response) => response.end(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])),
+  // A good reading but for the byte 0xff in a text of it.
+  '!notutf8': (response, place) =>
+    response.end(Buffer.from(JSON.stringify(reading(place, { condition: { text: '\u00ff' } })), 'latin1')),
   '!missing': (response) => json(response, 200, { location: { name: 'Nowhere' }, current: {} }),
   '!text': (response, place) => json(response, 200, reading(place, { temp_c: '13' })),
   '!plasma': (response, place) => json(response, 200, reading(place, { temp_c: 1e30 })),
