@@ -3,8 +3,7 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
 import { predictRegistration, verifyAttestation } from '../src/attestation/index.ts';
-import { fetchAttestation } from '../src/client/attestation.ts';
-import { AttestedKeyError } from '../src/client/errors.ts';
+import { attestedKey, fetchAttestation } from '../src/client/attestation.ts';
 import { EnclaveError } from '../src/errors.ts';
 import { findRegistration, readConfig } from '../src/sui/objects.ts';
 import { registerEnclave } from '../src/sui/transactions.ts';
@@ -69,9 +68,9 @@ await runCommand({
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage, application });
     const policy = { images: [config.image], nonce };
-    const { document } = await verifyAttestation(attestation, { now, policy, ...(roots && { roots }) });
-    const { publicKey } = document;
-    if (publicKey?.length !== 32) throw new AttestedKeyError();
+    const publicKey = attestedKey(
+      await verifyAttestation(attestation, { now, policy, ...(roots && { roots }) }),
+    );
     const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
     const fields = {
       enclave: enclaveId,

@@ -2,7 +2,7 @@
 
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError, verifyAttestation } from '../src/attestation/index.ts';
-import { fetchAttestation } from '../src/client/attestation.ts';
+import { attestedKey, fetchAttestation } from '../src/client/attestation.ts';
 import { AttestedKeyError } from '../src/client/errors.ts';
 import {
   type EnclaveConfig,
@@ -25,8 +25,7 @@ async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uin
       policy,
       ...(roots && { roots }),
     });
-    const { publicKey } = verified.document;
-    if (publicKey?.length !== 32) throw new AttestedKeyError();
+    const publicKey = attestedKey(verified);
     const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
     const registration = state === 'free' ? 'not registered' : state;
     return { url, trusted: true, publicKey: toHex(publicKey), registration, enclave: enclaveId };

@@ -1,7 +1,8 @@
 /** One request, bounded in time and size, in Node and browsers: what every client of this project sends. */
 
 export interface Bounds {
-  readonly fetch: typeof globalThis.fetch;
+  /** The platform's own unless given. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** For the whole exchange, the answer's body included. */
   readonly timeoutMs: number;
   /** Of the answer's body, in bytes. */
@@ -40,11 +41,13 @@ export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
  * @throws NoAnswer
  */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
+  // Called as a method of an object, such as these bounds, a browser's fetch would refuse to work.
+  const { fetch = globalThis.fetch } = bounds;
   const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
   let began = false;
   try {
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
-    const response = await bounds.fetch(url, { ...init, ...options, signal });
+    const response = await fetch(url, { ...init, ...options, signal });
     began = true;
     const text = await readText(response, bounds.maxSize);
     return { status: response.status, ok: response.ok, text };

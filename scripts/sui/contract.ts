@@ -80,7 +80,7 @@ export async function readRoots({
 
 /** Where an enclave's endpoints are. @throws InvalidClientOptionError */
 export function enclaveAt(url: string): Http {
-  return { base: baseUrl(url), fetch: globalThis.fetch, timeoutMs: ENCLAVE_TIMEOUT_MS };
+  return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
 }
 
 /**

@@ -1,8 +1,11 @@
 import { bytesToHex } from '@noble/curves/utils.js';
+import type { VerifiedAttestation } from '../attestation/index.ts';
 import { readAttestation } from './answer.ts';
+import { AttestedKeyError } from './errors.ts';
 import { type Http, requestJson } from './http.ts';
 
 const NONCE_SIZE = 32;
+const ED25519_KEY_SIZE = 32;
 
 /**
  * An enclave's attestation document, not verified yet, and the fresh random nonce that it must hold.
@@ -13,4 +16,14 @@ export async function fetchAttestation(http: Http): Promise<{ document: Uint8Arr
   const nonce = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE));
   const answer = await requestJson(http, `get_attestation?nonce=${bytesToHex(nonce)}`);
   return { document: readAttestation(answer), nonce };
+}
+
+/**
+ * The ed25519 key that a verified document binds.
+ *
+ * @throws AttestedKeyError
+ */
+export function attestedKey({ document: { publicKey } }: VerifiedAttestation): Uint8Array {
+  if (publicKey?.length !== ED25519_KEY_SIZE) throw new AttestedKeyError();
+  return publicKey;
 }

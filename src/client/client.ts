@@ -8,9 +8,9 @@ import { checkPolicy } from '../attestation/policy.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import type { SignedType } from '../signing/intent.ts';
 import { type ReceivedAnswer, readAnswer } from './answer.ts';
-import { fetchAttestation } from './attestation.ts';
+import { attestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
-import { AnswerSignatureError, AttestedKeyError, InvalidClientOptionError } from './errors.ts';
+import { AnswerSignatureError, InvalidClientOptionError } from './errors.ts';
 import { baseUrl, endpointPath, type Http, requestJson } from './http.ts';
 
 export interface EnclaveClientOptions {
@@ -50,7 +50,6 @@ interface Pin {
   readonly at: number;
 }
 
-const ED25519_KEY_SIZE = 32;
 const HOUR = 3_600_000;
 const OPTION_KEYS: readonly string[] = ['policy', 'roots', 'pinMaxAgeMs', 'timeoutMs', 'now', 'fetch'];
 
@@ -94,8 +93,7 @@ export class EnclaveClient {
     this.#now = options.now ?? Date.now;
     this.#http = {
       base: baseUrl(url),
-      // Called as a method of the client, a browser's fetch would refuse to work.
-      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      fetch: options.fetch,
       timeoutMs: duration('timeoutMs', options.timeoutMs ?? 10_000),
     };
   }
@@ -178,9 +176,7 @@ export class EnclaveClient {
       policy: { ...this.#policy, nonce },
       ...(this.#roots && { roots: this.#roots }),
     });
-    const { publicKey } = attestation.document;
-    if (publicKey?.length !== ED25519_KEY_SIZE) throw new AttestedKeyError();
-    this.#pin = { publicKey, attestation, at };
+    this.#pin = { publicKey: attestedKey(attestation), attestation, at };
     return this.#pin;
   }
 }

@@ -10,7 +10,8 @@ import {
 
 export interface Http {
   readonly base: URL;
-  readonly fetch: typeof globalThis.fetch;
+  /** The platform's own unless given. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** For one request, its answer's body included. */
   readonly timeoutMs: number;
 }

@@ -200,6 +200,24 @@ describe('the attestation', () => {
     expect(after.publicKey).toEqual(enclave.key.publicKey);
   });
 
+  test('that another call has made meanwhile is not thrown away', async () => {
+    const client = clientOf();
+    await client.attest();
+    enclave.restart();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let calls = 0;
+    enclave.lie = async (path, reply) => {
+      if (path === '/process_data' && ++calls === 1) await released;
+      return reply;
+    };
+    const late = client.processData(ASKED, WeatherResponse);
+    await expect.poll(() => calls).toBe(1);
+    const { publicKey } = await client.processData(ASKED, WeatherResponse);
+    release();
+    expect((await late).publicKey).toEqual(publicKey);
+    expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(2);
+  });
+
   test('of another key is refused where the policy names one', async () => {
     const policy = { images: [enclave.image], publicKey: enclave.key.publicKey };
     const client = clientOf({ policy });
@@ -346,11 +364,12 @@ describe('the network', () => {
   });
 
   test('a redirect is not followed', async () => {
-    const fetch: typeof globalThis.fetch = (_, init) => {
-      expect(init).toMatchObject({ redirect: 'error', credentials: 'omit', cache: 'no-store' });
-      return Promise.reject(new TypeError('redirect'));
-    };
+    const fetch = vi.fn(() => Promise.reject(new TypeError('redirect')));
     await expect(clientOf({ fetch }).attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
+    expect(fetch).toHaveBeenCalledExactlyOnceWith(
+      expect.any(URL),
+      expect.objectContaining({ redirect: 'error', credentials: 'omit', cache: 'no-store' }),
+    );
   });
 
   test('a path of the URL is kept, its query is not', async () => {

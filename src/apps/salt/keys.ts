@@ -111,7 +111,7 @@ function keysOfId(keys: Key[]): KeysOfId {
 }
 
 async function fetchKeys(url: URL): Promise<string> {
-  const bounds = { fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
+  const bounds = { timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const headers = { accept: 'application/json' };
   const { status, text } = await fetchText(url, { headers }, bounds).catch((error: unknown) => {
     if (!(error instanceof NoAnswer)) throw error;
