@@ -14,7 +14,7 @@ export interface Service {
   readonly command: readonly [string, ...string[]];
 }
 
-interface Record {
+interface ServiceRecord {
   readonly pid: number;
   /** In ticks since the machine's boot: a process number may be used again, with its start it is unique. */
   readonly startedAt: string;
@@ -74,16 +74,16 @@ export async function stopServices(dir: string): Promise<string[]> {
   return stopped.sort();
 }
 
-function readRecord(dir: string, name: string): Record | undefined {
+function readRecord(dir: string, name: string): ServiceRecord | undefined {
   try {
-    const record: Record = JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8'));
+    const record: ServiceRecord = JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8'));
     return Number.isInteger(record.pid) && record.pid > 1 ? record : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isAlive({ pid, startedAt }: Record): boolean {
+function isAlive({ pid, startedAt }: ServiceRecord): boolean {
   return startOf(pid) === startedAt;
 }
 
@@ -99,10 +99,19 @@ function startOf(pid: number): string | undefined {
 }
 
 /** The whole group: socat has a process for each connection. */
-async function stop(record: Record): Promise<void> {
-  process.kill(-record.pid, 'SIGTERM');
+async function stop(record: ServiceRecord): Promise<void> {
+  signal(record, 'SIGTERM');
   for (let waited = 0; isAlive(record); waited += 50) {
-    if (waited >= STOP_MS) process.kill(-record.pid, 'SIGKILL');
+    if (waited >= STOP_MS) signal(record, 'SIGKILL');
     await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+function signal({ pid }: ServiceRecord, name: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, name);
+  } catch (error) {
+    // It has ended since it was looked at.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
