@@ -119,12 +119,9 @@ describe('requests', () => {
 
   test('no error message repeats what it refuses', () => {
     const secret = ascii('secret'.repeat(200));
-    try {
-      attestation.encode({ publicKey: null, nonce: null, userData: secret });
-      expect.unreachable();
-    } catch (error) {
-      expect(String(error)).not.toContain('secret');
-      expect(String(error)).not.toContain('115');
-    }
+    const refused = () => attestation.encode({ publicKey: null, nonce: null, userData: secret });
+    expect(refused).toThrow(inputError);
+    // 115 is the byte of "s".
+    expect(refused).not.toThrow(/secret|115/);
   });
 });

@@ -231,6 +231,7 @@ describe('the token', () => {
     const claims = { iss: 'hunter2', sub: 'hunter2"', aud: 'hunter2' };
     for (const [name, value] of Object.entries(claims)) {
       const error: ZkLoginError = await complete(begin(), { [name]: value }).catch((error) => error);
+      expect(error).toMatchObject({ code: 'ZKLOGIN_CLAIM', claim: name });
       expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
     }
   });

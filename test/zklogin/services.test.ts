@@ -359,10 +359,20 @@ describe('a service that', () => {
   });
 
   test('fails is told of without token, salt or credentials', async () => {
-    const urls = await Promise.all([service(status(500, { error: TOKEN })), service(reset), service(hang)]);
-    for (const { url } of urls) {
+    const failures = [
+      [status(500, { error: TOKEN }), 'ZKLOGIN_REFUSED'],
+      [reset, 'ZKLOGIN_UNREACHABLE'],
+      [hang, 'ZKLOGIN_TIMEOUT'],
+    ] as const;
+    for (const [answer, code] of failures) {
+      const { url, seen } = await service(answer);
       const options = { headers: { authorization: 'Bearer operator' }, timeoutMs: 200 };
       const error = await getProof(url, REQUEST, options).catch((error) => error);
+      expect(error).toMatchObject({ code });
+      expect(seen[0]).toMatchObject({
+        headers: { authorization: 'Bearer operator' },
+        body: { jwt: TOKEN, salt: SALT },
+      });
       const shown = inspect(error, { depth: 9, showHidden: true });
       for (const secret of [TOKEN, SALT, 'operator']) expect(shown).not.toContain(secret);
     }
