@@ -29,6 +29,15 @@ export function readArguments<Options extends ParseArgsOptionsConfig>(
   }
 }
 
+/** The value of an option. @throws Usage */
+export function wholeNumber(option: string, text: string, from: number, to: number): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number >= from && number <= to)) {
+    throw new Usage(`--${option} must be a whole number from ${from} to ${to}`);
+  }
+  return number;
+}
+
 /**
  * Runs a command's main function; a mistake that is known is one line, any other one keeps its stack. Exit codes:
  * 0 done; 1 refused or failed; 2 the command line can't be used.

@@ -92,30 +92,35 @@ function apply(steps: readonly Step[]): void {
       return value;
     });
   for (const { what, sets, find, make } of steps) {
-    const found = call(find.map(fill));
-    const there = found !== undefined && found !== '' && found !== 'None';
-    let result = there ? found : undefined;
+    let result = look(find.map(fill));
+    const there = result !== undefined;
     if (!there) {
-      for (const command of make) {
-        result = call(command.map(fill));
-        if (result === undefined) throw new ProgramFailed(`${what} could not be made: see above`);
-      }
+      if (make.length === 0) throw new ProgramFailed(`${what} was not found`);
+      for (const command of make) result = call(command.map(fill));
     }
-    if (!there && make.length === 0) throw new ProgramFailed(`${what} was not found`);
     if (sets !== undefined) variables.set(sets, result ?? '');
     console.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
   }
   console.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
 }
 
-/** What the command prints; undefined where it fails, with its own message shown unless that is an answer. */
-function call([program, ...args]: readonly string[]): string | undefined {
-  const { status, stdout, stderr } = run(program as string, args);
-  if (status === 0) return stdout.trim();
-  if (!/NoSuchEntity|ResourceNotFound|NotFound/.test(stderr)) {
-    throw new ProgramFailed(`${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`);
-  }
-  return undefined;
+/** What there is; undefined where there is nothing. */
+function look(command: readonly string[]): string | undefined {
+  const { status, stdout, stderr } = run(command[0] as string, command.slice(1));
+  if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
+  const found = status === 0 ? stdout.trim() : '';
+  return found === '' || found === 'None' ? undefined : found;
+}
+
+/** What the command prints. @throws ProgramFailed with its own message */
+function call(command: readonly string[]): string {
+  const { status, stdout, stderr } = run(command[0] as string, command.slice(1));
+  if (status !== 0) throw failure(command, stderr);
+  return stdout.trim();
+}
+
+function failure([program, ...args]: readonly string[], stderr: string): ProgramFailed {
+  return new ProgramFailed(`${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`);
 }
 
 await runMain(main);

@@ -1,5 +1,5 @@
 /** On the parent: what may keep an enclave from running. Exit code 1 where something is wrong. */
-import { readArguments, runMain, Usage } from './command.ts';
+import { readArguments, runMain, Usage, wholeNumber } from './command.ts';
 import { examine } from './parent/doctor.ts';
 import { NITRO_CODES } from './parent/nitro_codes.ts';
 
@@ -24,10 +24,8 @@ async function main(): Promise<void> {
     }
     return;
   }
-  const [cpus, port] = [Number(values.cpus), Number(values.port)];
-  if (!Number.isInteger(cpus) || cpus < 1 || !Number.isInteger(port) || port < 1 || port > 65535) {
-    throw new Usage('--cpus and --port must be whole numbers');
-  }
+  const cpus = wholeNumber('cpus', values.cpus, 1, 1024);
+  const port = wholeNumber('port', values.port, 1, 65_535);
   const findings = await examine({ eif: values.eif, cpus, port, root: '/' });
   for (const { ok, text } of findings) console.log(`${ok ? 'ok ' : 'BAD'} ${text}`);
   if (findings.some(({ ok }) => !ok)) process.exitCode = 1;

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import type { Manifest } from '../src/app.ts';
-import { readArguments, runMain, Usage } from './command.ts';
+import { readArguments, runMain, Usage, wholeNumber } from './command.ts';
 import { ProgramFailed, WrongState } from './parent/errors.ts';
 import {
   checkSecrets,
@@ -34,10 +34,8 @@ async function main(): Promise<void> {
     address: { type: 'string', default: '0.0.0.0' },
     port: { type: 'string', default: '3000' },
   });
-  if (!/^[1-9]\d{0,4}$/.test(values.port)) throw new Usage('--port must be a port');
   if (!isIPv4(values.address)) throw new Usage('--address must be an IPv4 address');
-  const port = Number(values.port);
-  if (port > 65_535) throw new Usage('--port must be a port');
+  const port = wholeNumber('port', values.port, 1, 65_535);
   const listen = { address: values.address, port };
   const image = loadImage(values.eif);
   const manifest = manifestOf(image.eif);

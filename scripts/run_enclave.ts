@@ -1,6 +1,6 @@
 /** On the parent: runs the image in an enclave. */
 import { spawnSync } from 'node:child_process';
-import { readArguments, runMain, Usage } from './command.ts';
+import { readArguments, runMain, Usage, wholeNumber } from './command.ts';
 import { NitroFailed, WrongState } from './parent/errors.ts';
 import { loadImage } from './parent/image.ts';
 import { type Enclave, enclavesNamed, memoryFor, runEnclave, terminateEnclave } from './parent/nitro_cli.ts';
@@ -23,12 +23,12 @@ async function main(): Promise<void> {
   const { name, eif, debug } = values;
   const { bytes, pcr0 } = loadImage(eif);
   const needed = memoryFor(bytes);
-  const memoryMib = values.memory === undefined ? needed : whole('--memory', values.memory);
-  if (memoryMib < needed) throw new Usage(`--memory must be at least ${needed}: four times the image`);
+  const memoryMib = values.memory === undefined ? needed : wholeNumber('memory', values.memory, 1, 1024 ** 2);
+  if (memoryMib < needed) throw new Usage(`--memory must be at least ${needed} MiB: four times the image`);
   if (enclavesNamed(name).length > 0) {
     throw new WrongState(`an enclave named ${name} runs already: run stop_enclave first`);
   }
-  const cpus = whole('--cpus', values.cpus);
+  const cpus = wholeNumber('cpus', values.cpus, 1, 1024);
   const dir = stateFolder(process.env);
   await ensureRunning(dir, reportsService(dir));
   const told = reportsSize(dir);
@@ -54,11 +54,6 @@ async function main(): Promise<void> {
   } else {
     console.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
   }
-}
-
-function whole(option: string, text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new Usage(`${option} must be a whole number`);
-  return Number(text);
 }
 
 await runMain(main);

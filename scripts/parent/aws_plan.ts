@@ -147,14 +147,18 @@ export function planInstance(options: AwsOptions): Step[] {
     {
       what: 'the instance profile',
       find: aws(
-        'iam',
-        'get-instance-profile',
-        '--instance-profile-name',
-        name,
+        ...['iam', 'get-instance-profile', '--instance-profile-name', name],
+        ...text('InstanceProfile.InstanceProfileName'),
+      ),
+      make: [aws('iam', 'create-instance-profile', '--instance-profile-name', name)],
+    },
+    {
+      what: 'its role',
+      find: aws(
+        ...['iam', 'get-instance-profile', '--instance-profile-name', name],
         ...text('InstanceProfile.Roles[0].RoleName'),
       ),
       make: [
-        aws('iam', 'create-instance-profile', '--instance-profile-name', name),
         aws('iam', 'add-role-to-instance-profile', '--instance-profile-name', name, '--role-name', name),
       ],
     },

@@ -62,6 +62,7 @@ the role: made
 the secret: made (arn:secret)
 the role's right to read the secret: made
 the instance profile: made
+its role: made
 the system image of Amazon Linux: there (ami-1)
 the instance: made (i-1)
 its public address: made (203.0.113.5)
@@ -89,6 +90,29 @@ Log in: ssh ec2-user@203.0.113.5
     parent.set('denied', '');
     expect(parent.run('configure_enclave.ts', [...ARGS, '--apply']).stdout).toMatch(
       /the security group: there \(sg-1\)[\s\S]*the role: made[\s\S]*the instance: made/,
+    );
+  });
+
+  test('goes on where the instance profile lacks its role', () => {
+    const parent = new Parent();
+    parent.set('denied', 'add-role-to-instance-profile');
+    expect(parent.run('configure_enclave.ts', [...ARGS, '--apply']).status).toBe(1);
+    parent.set('denied', '');
+    expect(parent.run('configure_enclave.ts', [...ARGS, '--apply']).stdout).toMatch(
+      /the instance profile: there\nits role: made\n/,
+    );
+  });
+
+  test('tells what AWS said of a thing that it was to make', () => {
+    const parent = new Parent();
+    parent.set('refused', {
+      action: 'run-instances',
+      text: 'An error occurred (InvalidKeyPair.NotFound): me',
+    });
+    const { status, stderr } = parent.run('configure_enclave.ts', [...ARGS, '--apply']);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^PROGRAM_FAILED: aws ec2 run-instances failed: .*InvalidKeyPair.NotFound.*: me$/m,
     );
   });
 

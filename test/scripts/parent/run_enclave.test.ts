@@ -77,9 +77,9 @@ describe('run_enclave', () => {
 
   test.each([
     [[], {}, /out\/nitro.eif can't be read \(ENOENT\): build it by make/],
-    [['--memory', '100'], {}, /--memory must be at least 512/],
-    [['--memory', 'much'], {}, /--memory must be a whole number/],
-    [['--cpus', '0'], {}, /--cpus must be a whole number/],
+    [['--memory', '100'], {}, /--memory must be at least 512 MiB/],
+    [['--memory', 'much'], {}, /--memory must be a whole number from 1 to/],
+    [['--cpus', '0'], {}, /--cpus must be a whole number from 1 to/],
     [
       [],
       { NITRO_FAILS: '[ E27 ] Insufficient memory available.' },

@@ -64,6 +64,8 @@ else setInterval(() => {}, 1000);`,
   aws: `
 const [service, action] = args.slice(args[0] === '--region' ? 2 : 0);
 if (read('denied', '') === action) fail('An error occurred (UnauthorizedOperation): not allowed');
+const refused = read('refused', {});
+if (refused.action === action) fail(refused.text);
 const made = read('made', {});
 // What a command makes, and the command that finds it.
 const makes = {
@@ -71,12 +73,14 @@ const makes = {
   'authorize-security-group-ingress': ['rule ' + after('--port') + ' ' + after('--cidr'), 'sgr-1'],
   'create-role': ['get-role', after('--role-name')],
   'put-role-policy': ['get-role-policy', 'read-secret'],
-  'add-role-to-instance-profile': ['get-instance-profile', after('--role-name')],
+  'create-instance-profile': ['profile', after('--instance-profile-name')],
+  'add-role-to-instance-profile': ['role of profile', after('--role-name')],
   'create-secret': ['describe-secret', 'arn:secret'],
   'run-instances': ['describe-instances', 'i-1'],
 };
 const [, port, cidr] = /FromPort==.(\\d+). && CidrIpv4=='(.+?)'/.exec(args.join(' ')) || [];
-const asked = port ? 'rule ' + port + ' ' + cidr : action;
+const asked = port ? 'rule ' + port + ' ' + cidr : action !== 'get-instance-profile' ? action
+  : args.join(' ').includes('RoleName') ? 'role of profile' : 'profile';
 if (args.join(' ').includes('PublicIpAddress')) console.log(read('running', false) ? '203.0.113.5' : 'None');
 else if (action === 'wait') write('running', true);
 else if (makes[action]) {
@@ -85,7 +89,6 @@ else if (makes[action]) {
   console.log(id);
 } else if (action === 'get-parameter') console.log('ami-1');
 else if (action === 'get-secret-value') console.log(read('secret', ''));
-else if (action === 'create-instance-profile') console.log('');
 else if (made[asked]) console.log(made[asked]);
 else if (service === 'iam') fail('An error occurred (NoSuchEntity)');
 else if (service === 'secretsmanager') fail('An error occurred (ResourceNotFoundException)');
