@@ -18,7 +18,7 @@ dev: install addon
 dev-wallet: install
 	@npm run --silent dev:wallet
 
-# Every check there is.
+# Every check that needs neither a browser nor a container.
 test: install addon
 	npm run --silent types
 	npm run --silent lint

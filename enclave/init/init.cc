@@ -96,7 +96,8 @@ bool serve(const Settings& settings) {
   if (settings.secrets) environment.push_back("SECRETS_FD=5");
   if (dup2(4, STDOUT_FILENO) < 0 || dup2(4, STDERR_FILENO) < 0) return false;
   close(4);
-  if (become_user(kServerUser)) execute({"/bin/node", "/app/server.js"}, environment);
+  // Else the signal opens a debugger.
+  if (become_user(kServerUser)) execute({"/bin/node", "--disable-sigusr1", "/app/server.js"}, environment);
   return false;
 }
 
