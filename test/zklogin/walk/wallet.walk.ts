@@ -40,7 +40,15 @@ async function open(context: BrowserContext, how: How = 'implicit'): Promise<Pag
 
 async function newContext(): Promise<BrowserContext> {
   const context = await browser.newContext();
-  onTestFinished(() => context.close());
+  const outside: string[] = [];
+  context.on('request', (request) => {
+    const { hostname, href } = new URL(request.url());
+    if (!['127.0.0.1', 'localhost'].includes(hostname)) outside.push(href);
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(outside).toEqual([]);
+  });
   return context;
 }
 
