@@ -93,6 +93,9 @@ describe('a document that the contract, or the admin, would not accept', () => {
   test('with a key that is none of ed25519', async () => {
     const url = await enclaveOf((nonce) => attest(setting.nsm, nonce, new Uint8Array(33)));
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
+    const { exit, json } = await setting.run('status', configId, url, '--root', setting.file('root.pem'));
+    expect(exit).toBe(1);
+    expect(json()).toMatchObject({ live: { trusted: false, code: 'CLIENT_ATTESTED_KEY' } });
   });
 
   test('with a key that was registered at this version and destroyed', async () => {
