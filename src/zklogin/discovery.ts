@@ -77,11 +77,7 @@ async function fetchDocument(
   fetch?: typeof globalThis.fetch,
 ): Promise<Record<string, unknown>> {
   const url = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-  const bounds = {
-    fetch: fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init)),
-    timeoutMs: TIMEOUT_MS,
-    maxSize: MAX_SIZE,
-  };
+  const bounds = { fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const { ok, status, text } = await fetchText(url, {}, bounds).catch((error: unknown) => {
     if (!(error instanceof NoAnswer)) throw error;
     const { reason } = error;

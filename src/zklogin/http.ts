@@ -102,14 +102,20 @@ async function send({
   timeoutMs,
   fetch,
 }: ServiceRequest): Promise<TextAnswer> {
-  const init = { method: 'POST', headers: { ...headers, 'content-type': contentType }, body };
-  const bounds = {
-    // Called as a method of an object, a browser's fetch would refuse to work.
-    fetch: fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init)),
-    timeoutMs,
-    maxSize: MAX_ANSWER_SIZE,
-  };
-  return await fetchText(url, init, bounds);
+  const init = { method: 'POST', headers: headersOf(headers, contentType), body };
+  return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE });
+}
+
+/** Else a header that can't be sent would look like a service that can't be reached. */
+function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
+  try {
+    const headers = new Headers(given);
+    headers.set('content-type', contentType);
+    return headers;
+  } catch {
+    // Without the cause, which may quote a value: an operator's credentials.
+    throw new InvalidOptionError('headers must be names and values that HTTP can send');
+  }
 }
 
 /**

@@ -254,6 +254,27 @@ describe('getProof', () => {
   });
 });
 
+test.each([{ 'x y': 'hunter2' }, { authorization: 'hunter2\n2' }, { authorization: 'hunter2 \u{1f511}' }, 5])(
+  'headers that can not be sent are named, and nothing of them is repeated: %j',
+  async (headers) => {
+    const { asked, fetch } = recorder();
+    const options = { headers: headers as Record<string, string>, fetch };
+    const error = await getSalt('https://salt.example', TOKEN, options).catch((error) => error);
+    expect(error).toMatchObject({ code: 'ZKLOGIN_OPTION', message: expect.stringContaining('headers') });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
+    expect(asked).toEqual([]);
+  },
+);
+
+test('headers of the caller are sent along, but for the type of the content', async () => {
+  const { url, seen } = await service({ salt: SALT });
+  await getSalt(url, TOKEN, { headers: { Authorization: 'Bearer operator', 'Content-Type': 'text/plain' } });
+  expect(seen[0]?.headers).toMatchObject({
+    authorization: 'Bearer operator',
+    'content-type': 'application/json',
+  });
+});
+
 describe('a service that', () => {
   test('is too busy or breaks the connection is asked again, three times in all', async () => {
     const { url, seen } = await service(status(503), reset, PROOF);
