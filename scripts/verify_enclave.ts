@@ -122,7 +122,7 @@ async function verify(options: Options, positionals: readonly string[]): Promise
   const { document, nonce } =
     url === undefined
       ? { document: await readDocument(options.file ?? ''), nonce: null }
-      : await fetchAttestation({ base: baseUrl(url), fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS });
+      : await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
   const report = await makeReport({ document, image, at: at ?? Date.now(), nonce, publicKey, roots });
   console.log(options.json ? JSON.stringify(report, null, 2) : formatReport(report));
   return report.verdict === 'trusted' ? TRUSTED : REFUSED;
