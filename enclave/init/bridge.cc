@@ -22,7 +22,9 @@ constexpr size_t kChunk = 64 * 1024;
 constexpr size_t kMaxConnections = 512;
 // A connection on which nothing has moved for so long is forgotten by someone.
 constexpr long long kIdleMs = 10 * 60 * 1000;
-constexpr int kSweepMs = 30 * 1000;
+// The target has ended and the peer was told: an honest one ends as well, another one would keep its place.
+constexpr long long kEndedIdleMs = 10 * 1000;
+constexpr int kSweepMs = 5 * 1000;
 
 // Bytes on their way from one end to the other. They are kept here only when the receiver is slower.
 struct Direction {
@@ -74,7 +76,14 @@ class Bridge {
       if (now_ms() - swept >= kSweepMs) {
         swept = now_ms();
         for (auto& [key, connection] : connections_) {
-          if (swept - connection->last_ms >= kIdleMs) abort(*connection);
+          const long long idle = swept - connection->last_ms;
+          if (idle >= kIdleMs) {
+            abort(*connection);
+          } else if (connection->from[1].passed && idle >= kEndedIdleMs) {
+            // Without a reset: the last bytes may still be on their way to a slow peer.
+            connection->dead = true;
+            close_ends(*connection);
+          }
         }
       }
       // Only now: an event of the same round may still point at one.

@@ -156,4 +156,18 @@ describe.runIf(canRun)('a bridge', () => {
     await expect.poll(() => greeted, { timeout: 5000 }).toBe(530);
     for (const socket of sockets) socket.destroy();
   }, 30_000);
+
+  test('gives away the places of those who do not end when the target has', async () => {
+    const port = await startBridge((socket) => void socket.end('hello'));
+    const stubborn = await Promise.all(Array.from({ length: 512 }, () => dial(port)));
+    let greeted = 0;
+    for (const socket of stubborn) {
+      socket.once('data', () => {
+        greeted += 1;
+      });
+    }
+    await expect.poll(() => greeted, { timeout: 5000 }).toBe(512);
+    expect(await readAll(await dial(port))).toBe('hello');
+    for (const socket of stubborn) socket.destroy();
+  }, 30_000);
 });
