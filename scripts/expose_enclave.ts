@@ -16,14 +16,15 @@ import { loadImage, manifestOf } from './parent/image.ts';
 import { enclavesNamed } from './parent/nitro_cli.ts';
 import { run } from './parent/programs.ts';
 import { lastEnd, reportsPath } from './parent/reports.ts';
-import { ensureRunning, stateFolder } from './parent/services.ts';
+import { ensureRunning, requireRunning, stateFolder } from './parent/services.ts';
 
 const USAGE = `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
-         [--name sui-enclave] [--address 0.0.0.0] [--port 3000]
+         [--name sui-enclave] [--address 0.0.0.0] [--port 3000] [--debug]
 
 Leads the parent's port to the server in the enclave, and the endpoints that its image names to their hosts;
 then hands the secrets over, from a file, standard input or AWS' Secrets Manager. May be run again at any time:
-what runs as it should is left alone.`;
+what runs as it should is left alone. --debug hands secrets to an enclave in debug mode too: its memory and console
+can be read.`;
 
 async function main(): Promise<void> {
   const { values } = readArguments(USAGE, {
@@ -31,6 +32,7 @@ async function main(): Promise<void> {
     'secret-id': { type: 'string' },
     eif: { type: 'string', default: 'out/nitro.eif' },
     name: { type: 'string', default: 'sui-enclave' },
+    debug: { type: 'boolean', default: false },
     address: { type: 'string', default: '0.0.0.0' },
     port: { type: 'string', default: '3000' },
   });
@@ -48,12 +50,18 @@ async function main(): Promise<void> {
     const last = end === undefined ? '' : `; the last one said: ${end}`;
     throw new WrongState(`no enclave named ${values.name} runs: run run_enclave first${last}`);
   }
+  if (enclave.Flags?.includes('DEBUG_MODE') && secrets !== undefined && !values.debug) {
+    throw new WrongState(
+      'the enclave runs in debug mode, and can keep no secret: give --debug to hand them over',
+    );
+  }
   const pcr0 = enclave.Measurements?.PCR0;
   if (pcr0 !== undefined && pcr0 !== image.pcr0) {
     throw new WrongState(`another image than ${values.eif} runs: its PCR0 is ${pcr0}`);
   }
   writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
-  for (const service of servicesOf(enclave.EnclaveCID, manifest, listen, dir)) {
+  const services = servicesOf(enclave.EnclaveCID, manifest, listen, dir);
+  for (const service of services) {
     console.log(`${service.name}: ${await ensureRunning(dir, service)}`);
   }
   if (await isReady(listen)) {
@@ -66,6 +74,7 @@ async function main(): Promise<void> {
     await handOver(enclave.EnclaveCID, secrets, listen);
     console.log('The enclave has taken its secrets.');
   }
+  requireRunning(dir, services);
   console.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
 }
 

@@ -24,6 +24,8 @@ constexpr size_t kMaxConnections = 512;
 constexpr long long kIdleMs = 10 * 60 * 1000;
 // The target has ended and the peer was told: an honest one ends as well, another one would keep its place.
 constexpr long long kEndedIdleMs = 10 * 1000;
+// The peer has ended, or is gone, which looks the same, and the target still thinks: none takes so long.
+constexpr long long kWaitingIdleMs = 100 * 1000;
 constexpr int kSweepMs = 5 * 1000;
 
 // Bytes on their way from one end to the other. They are kept here only when the receiver is slower.
@@ -77,7 +79,7 @@ class Bridge {
         swept = now_ms();
         for (auto& [key, connection] : connections_) {
           const long long idle = swept - connection->last_ms;
-          if (idle >= kIdleMs) {
+          if (idle >= (connection->from[0].passed ? kWaitingIdleMs : kIdleMs)) {
             abort(*connection);
           } else if (connection->from[1].passed && idle >= kEndedIdleMs) {
             // Without a reset: the last bytes may still be on their way to a slow peer.

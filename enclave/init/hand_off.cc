@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -82,6 +83,8 @@ void answer(int to, std::string_view text) {
 }  // namespace
 
 bool run_hand_off(Fd listener, Fd pipe) {
+  // The server closes the pipe once it has its secrets, perhaps while another sender's are on their way.
+  signal(SIGPIPE, SIG_IGN);
   fcntl(pipe.get(), F_SETFL, fcntl(pipe.get(), F_GETFL) | O_NONBLOCK);
   for (;;) {
     pollfd waiting[2] = {{listener.get(), POLLIN, 0}, {pipe.get(), 0, 0}};

@@ -132,6 +132,7 @@ void run_init() {
   report_in();
   const Settings settings = read_settings();
   const bool has_reference = steer_clock(kClockPath);
+  if (!reserve_nsm(kServerUser)) end_with_errno("/dev/nsm");
   if (!seal_root()) end_with_errno("the root can't be made read-only");
 
   Fd secrets_out;

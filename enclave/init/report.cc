@@ -5,6 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <deque>
+#include <string>
+
 namespace enclave {
 
 namespace {
@@ -13,6 +16,8 @@ constexpr int kSendMs = 2000;
 constexpr int kRetryMs = 5000;
 // The server's lines have fixed fields and are far shorter.
 constexpr size_t kMaxLine = 4096;
+// While nobody listens, the newest are kept.
+constexpr size_t kMaxUnsent = 8;
 
 }  // namespace
 
@@ -26,27 +31,28 @@ bool send_report(const Address& to, const std::string& line) {
 }
 
 void run_reports(Fd pipe, const Address& to) {
-  std::string unsent;
+  std::deque<std::string> unsent;
   std::string line;
+  const auto send_all_of_them = [&unsent, &to] {
+    while (!unsent.empty() && send_report(to, unsent.front())) unsent.pop_front();
+  };
   for (;;) {
     pollfd waiting{pipe.get(), POLLIN, 0};
     if (poll(&waiting, 1, unsent.empty() ? -1 : kRetryMs) < 0 && errno != EINTR) return;
     if (waiting.revents != 0) {
       char bytes[512];
       const ssize_t count = read(pipe.get(), bytes, sizeof bytes);
-      if (count == 0) {
-        if (!unsent.empty()) send_report(to, unsent);
-        return;
-      }
+      if (count == 0) return send_all_of_them();
       for (ssize_t at = 0; at < count; ++at) {
         if (line.size() < kMaxLine) line += bytes[at];
         if (bytes[at] != '\n') continue;
         // A line cut short is no line: it is dropped whole.
-        if (line.back() == '\n') unsent = line;
+        if (line.back() == '\n') unsent.push_back(line);
+        if (unsent.size() > kMaxUnsent) unsent.pop_front();
         line.clear();
       }
     }
-    if (!unsent.empty() && send_report(to, unsent)) unsent.clear();
+    send_all_of_them();
   }
 }
 

@@ -1,5 +1,6 @@
 #include "system.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
@@ -52,6 +53,12 @@ bool prepare_system(std::string& failed) {
          step("mount /run", mount("run", "/run", "tmpfs", kPlain, "mode=0755,size=64k") == 0) &&
          step("loopback", raise_loopback()) &&
          step("ptrace_scope", write_setting("/proc/sys/kernel/yama/ptrace_scope", "3"));
+}
+
+bool reserve_nsm(unsigned user) {
+  // The driver makes it for everybody.
+  if (chmod("/dev/nsm", 0600) != 0) return errno == ENOENT;
+  return chown("/dev/nsm", user, user) == 0;
 }
 
 bool seal_root() { return mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0; }

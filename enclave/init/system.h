@@ -9,6 +9,10 @@ namespace enclave {
 // Mounts, loopback, kernel settings. False, with errno and the name of the step that failed.
 bool prepare_system(std::string& failed);
 
+// Lets this user, and none other but root, use the NSM: whoever can, has any key attested. True where there is
+// no NSM. False, with errno.
+bool reserve_nsm(unsigned user);
+
 // Nothing can be written any more but what is in memory below /run.
 bool seal_root();
 

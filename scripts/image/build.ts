@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(appDir) || !existsSync(join(ROOT, appDir, 'app.yaml'))) {
     throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
   }
-  const channel = checkChannel(ROOT, values.channel);
+  const channel = checkChannel(ROOT, values.channel, appDir);
   const dir = resolve(values.dir);
   mkdirSync(dir, { recursive: true });
   const context = makeContext(ROOT, dir, appDir);

@@ -1,6 +1,6 @@
 /** The folder that an image is built from: everything by lock files, and what the repository holds. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CommandFailed, LockInvalid } from './errors.ts';
 
@@ -41,18 +41,21 @@ function installModules(root: string, dir: string): string {
   const isSame = (name: string) =>
     existsSync(join(dir, name)) && readFileSync(join(root, name)).equals(readFileSync(join(dir, name)));
   if (existsSync(modules) && inputs.every(isSame)) return modules;
-  rmSync(dir, { recursive: true, force: true });
-  mkdirSync(dir, { recursive: true });
-  for (const name of inputs) writeFileSync(join(dir, name), readFileSync(join(root, name)));
+  // Elsewhere first: what was broken off must not be taken for whole the next time.
+  const fresh = `${dir}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  for (const name of inputs) writeFileSync(join(fresh, name), readFileSync(join(root, name)));
   try {
     execFileSync('npm', ['ci', '--ignore-scripts', '--silent', '--os=linux', '--cpu=x64', '--libc=glibc'], {
-      cwd: dir,
+      cwd: fresh,
       stdio: 'inherit',
     });
   } catch {
-    rmSync(modules, { recursive: true, force: true });
     throw new CommandFailed('npm ci failed: see above');
   }
+  rmSync(dir, { recursive: true, force: true });
+  renameSync(fresh, dir);
   return modules;
 }
 

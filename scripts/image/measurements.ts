@@ -43,7 +43,7 @@ export function makeMeasurements(
 }
 
 /** @throws ConfigError when the channel promises what the tree can't hold */
-export function checkChannel(root: string, channel: string): Channel {
+export function checkChannel(root: string, channel: string, appDir: string): Channel {
   if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
   if (channel !== 'stable') return channel as Channel;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
@@ -51,6 +51,12 @@ export function checkChannel(root: string, channel: string): Channel {
     throw new ConfigError(
       'CHANNEL=stable needs a tree without changes at a commit with a tag such as v1.2.3',
     );
+  }
+  const folders = ['src', 'scripts', 'enclave', appDir];
+  // They get into the image as they lie on the disk, with what git ignores.
+  const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...folders);
+  if (ignored !== '') {
+    throw new ConfigError(`CHANNEL=stable needs ${folders.join(', ')} without ignored files:\n${ignored}`);
   }
   return 'stable';
 }

@@ -12,7 +12,10 @@ const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 /** socat ends a half-closed connection after half a second unless told: an answer may take longer. */
 const HALF_CLOSED_SECONDS = '600';
-const BACKLOG = 'backlog=128';
+/** A process for each connection: no more of them than the enclave's bridges have places. */
+const LISTEN = 'reuseaddr,fork,backlog=128,max-children=512';
+/** vsock-proxy serves four connections at a time unless told. */
+const PROXY_WORKERS = '512';
 const READY_MS = 60_000;
 
 /** The parent's address and port that lead to the server. */
@@ -30,7 +33,7 @@ export function servicesOf(cid: number, manifest: Manifest, listen: Listen, dir:
       name: 'inbound',
       command: [
         ...socat,
-        `TCP-LISTEN:${listen.port},bind=${listen.address},reuseaddr,fork,${BACKLOG}`,
+        `TCP-LISTEN:${listen.port},bind=${listen.address},${LISTEN}`,
         `VSOCK-CONNECT:${cid}:${SERVER_PORT}`,
       ],
     },
@@ -41,18 +44,13 @@ export function servicesOf(cid: number, manifest: Manifest, listen: Listen, dir:
 function endpointService({ host, port }: Forward, dir: string): Service {
   const name = `endpoint-${host}`;
   if (find('vsock-proxy')) {
-    return { name, command: ['vsock-proxy', String(port), host, '443', '--config', proxyConfigPath(dir)] };
+    const options = ['--config', proxyConfigPath(dir), '--num_workers', PROXY_WORKERS];
+    return { name, command: ['vsock-proxy', String(port), host, '443', ...options] };
   }
   if (!find('socat')) throw new ProgramFailed('neither vsock-proxy nor socat is installed');
   return {
     name,
-    command: [
-      'socat',
-      '-t',
-      HALF_CLOSED_SECONDS,
-      `VSOCK-LISTEN:${port},reuseaddr,fork,${BACKLOG}`,
-      `TCP:${host}:443`,
-    ],
+    command: ['socat', '-t', HALF_CLOSED_SECONDS, `VSOCK-LISTEN:${port},${LISTEN}`, `TCP:${host}:443`],
   };
 }
 

@@ -26,7 +26,7 @@ export function reportsService(dir: string): Service {
     command: [
       'socat',
       '-u',
-      `VSOCK-LISTEN:${LOG_PORT},reuseaddr,fork,backlog=128`,
+      `VSOCK-LISTEN:${LOG_PORT},reuseaddr,fork,backlog=128,max-children=16`,
       `OPEN:${reportsPath(dir)},creat,append`,
     ],
   };

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import * as v from 'valibot';
 import { ProgramFailed } from './errors.ts';
 
 export interface Service {
@@ -14,12 +15,13 @@ export interface Service {
   readonly command: readonly [string, ...string[]];
 }
 
-interface ServiceRecord {
-  readonly pid: number;
+const ServiceRecord = v.strictObject({
+  pid: v.pipe(v.number(), v.safeInteger(), v.minValue(2)),
   /** In ticks since the machine's boot: a process number may be used again, with its start it is unique. */
-  readonly startedAt: string;
-  readonly command: readonly string[];
-}
+  startedAt: v.string(),
+  command: v.array(v.string()),
+});
+type ServiceRecord = v.InferOutput<typeof ServiceRecord>;
 
 const STOP_MS = 5000;
 
@@ -59,13 +61,25 @@ export async function ensureRunning(dir: string, { name, command }: Service): Pr
   return 'started';
 }
 
+/** @throws ProgramFailed for a service that has ended since it was started */
+export function requireRunning(dir: string, services: readonly Service[]): void {
+  for (const { name } of services) {
+    const record = readRecord(dir, name);
+    if (!record || !isAlive(record)) {
+      throw new ProgramFailed(`${name} has ended: see ${join(dir, `${name}.log`)}`);
+    }
+  }
+}
+
 /** Ends every service that was started here, and nothing else. @returns their names */
 export async function stopServices(dir: string): Promise<string[]> {
   const stopped: string[] = [];
   for (const file of readdirSync(dir).filter((each) => each.endsWith('.json'))) {
     const name = file.slice(0, -'.json'.length);
     const record = readRecord(dir, name);
-    if (record && isAlive(record)) {
+    // Somebody else's file.
+    if (!record) continue;
+    if (isAlive(record)) {
       await stop(record);
       stopped.push(name);
     }
@@ -76,8 +90,8 @@ export async function stopServices(dir: string): Promise<string[]> {
 
 function readRecord(dir: string, name: string): ServiceRecord | undefined {
   try {
-    const record: ServiceRecord = JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8'));
-    return Number.isInteger(record.pid) && record.pid > 1 ? record : undefined;
+    const record: unknown = JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8'));
+    return v.is(ServiceRecord, record) ? record : undefined;
   } catch {
     return undefined;
   }

@@ -6,6 +6,11 @@ import { AnswerTimeout, Overloaded, RequestTimeout } from './errors.ts';
 
 /** How often deadlines are looked at. */
 const SWEEP_MS = 250;
+/**
+ * Requests of one connection that may wait for an answer. Clients send one at a time; thousands fit into one
+ * read, and each costs far more memory than its bytes.
+ */
+const MAX_PIPELINED = 8;
 
 interface Entry {
   readonly id: string;
@@ -28,6 +33,7 @@ export class InFlight {
   readonly #timeoutMs: number;
   /** In the order of their deadlines. */
   readonly #entries = new Set<Entry>();
+  readonly #waiting = new WeakMap<Duplex, number>();
   #running = 0;
 
   constructor(log: Logger, timeoutMs: number) {
@@ -46,6 +52,15 @@ export class InFlight {
    */
   track(): RequestHandler {
     return (request, response, next) => {
+      const { socket } = request;
+      // What was read together with the request that was one too many.
+      if (socket.destroyed) return;
+      const waiting = (this.#waiting.get(socket) ?? 0) + 1;
+      if (waiting > MAX_PIPELINED) {
+        socket.destroy();
+        return;
+      }
+      this.#waiting.set(socket, waiting);
       const [id, start] = [randomUUID(), performance.now()];
       const entry: Entry = { id, start, request, response, next, running: false, closed: false };
       response.setHeader('x-request-id', id);
@@ -94,6 +109,8 @@ export class InFlight {
 
   #end(entry: Entry): void {
     entry.closed = true;
+    const { socket } = entry.request;
+    this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1);
     if (!entry.running) this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';

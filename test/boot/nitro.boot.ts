@@ -108,6 +108,16 @@ describe('the production image', () => {
     expect(answers.map(({ nonce }) => nonce?.[1])).toEqual(Array.from({ length: 50 }, (_, at) => at));
   });
 
+  test('outlives a flood of requests that wait for no answer', async () => {
+    const flood = 'GET / HTTP/1.1\r\nHost:x\r\n\r\n'.repeat(40_000);
+    const sockets = Array.from({ length: 16 }, () => machine.connect(3000));
+    const ended = sockets.map((socket) => new Promise((done) => socket.on('error', done).on('close', done)));
+    for (const socket of sockets) socket.write(flood);
+    await Promise.all(ended);
+    expect((await machine.request('/livez')).status).toBe(200);
+    expect(machine.running).toBe(true);
+  });
+
   // The last one of this machine: the secrets are final.
   test('can be reached without its secrets, names them, and takes the declared ones once', async () => {
     const missing = await machine.request('/readyz');

@@ -132,6 +132,8 @@ describe('the test image', () => {
         ],
       ],
       writable: [],
+      // No other process can have a key attested.
+      nsm: '1000 600',
     });
   });
 

@@ -54,6 +54,19 @@ describe.runIf(canRun)('the reports', () => {
     socket.end();
   });
 
+  test('that come together are sent one by one', async () => {
+    const path = fifo();
+    const got: string[] = [];
+    const port = await serve(async (socket) => {
+      got.push(await readAll(socket));
+      socket.end();
+    });
+    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    writer(path).end('{"event":"boot"}\n{"event":"failed"}\n');
+    expect(await role.ended).toBe(0);
+    expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
+  });
+
   test('that are longer than any of ours are dropped', async () => {
     const path = fifo();
     const got: string[] = [];

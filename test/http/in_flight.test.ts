@@ -20,6 +20,8 @@ function raw(url: string, bytes: string, ms = 8000): Promise<string> {
   });
 }
 
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
 describe('concurrency', () => {
   test('beyond the cap is 503 with Retry-After; liveness is not counted; slots come back', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
@@ -51,11 +53,31 @@ describe('concurrency', () => {
 
   test('does not count answers that wait in a connection for the one before them', async () => {
     const { get, url } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
-    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-    const answers = raw(url, ask('/slow') + ask('/rules').repeat(300), 1500);
+    const answers = raw(url, ask('/slow') + ask('/rules').repeat(7), 1500);
     await sleep(200);
     expect((await get('/rules')).status).toBe(200);
-    expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(301);
+    expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(8);
+  });
+
+  test('ends a connection that sends a ninth request before it has its answers', async () => {
+    const { get, url, printed } = await dice();
+    const before = printed().length;
+    expect(await raw(url, ask('/slow') + ask('/rules').repeat(8), 3000)).toBe('');
+    // Thousands in one read leave no more behind than the first eight.
+    expect(await raw(url, ask('/rules').repeat(2000), 3000)).not.toMatch(/(200.*){9}/s);
+    expect((await get('/rules')).status).toBe(200);
+    expect(printed().slice(before).split('"msg":"request"').length - 1).toBeLessThan(20);
+  });
+
+  test('lets a connection ask as often as it likes, one after the other', async () => {
+    const { url } = await dice();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    for (let times = 0; times < 30; times += 1) {
+      const answer = new Promise((resolve) => socket.once('data', resolve));
+      socket.write(ask('/rules'));
+      expect(String(await answer)).toMatch(/^HTTP\/1.1 200/);
+    }
   });
 
   test('comes back after handlers that fail', async () => {
@@ -98,12 +120,11 @@ describe('time', () => {
     socket.on('data', (chunk) => {
       received += chunk;
     });
-    const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    ask('/late');
+    socket.write(ask('/late'));
     await expect.poll(() => received, { timeout: 3000 }).toMatch(/504 .*"code":"ANSWER_TIMEOUT"/s);
     await expect.poll(log, { timeout: 3000 }).toMatch(/request failed.*request failed/s);
     received = '';
-    ask('/livez');
+    socket.write(ask('/livez'));
     await expect.poll(() => received, { timeout: 3000 }).toMatch(/^HTTP\/1.1 200 .*"live":true/s);
     expect(printed).not.toHaveBeenCalled();
     expect(log()).not.toMatch(/hunter2/);

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -63,17 +63,30 @@ describe('the measurements', () => {
 
 describe('the channel', () => {
   test('stable is for an unchanged tree at a tag of a version', () => {
-    expect(() => checkChannel(root, 'stable')).toThrow(/a tag such as v1.2.3/);
+    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/a tag such as v1.2.3/);
     git('tag', 'latest');
-    expect(() => checkChannel(root, 'stable')).toThrow(/a tag such as v1.2.3/);
+    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/a tag such as v1.2.3/);
     git('tag', 'v1.2.3');
-    expect(checkChannel(root, 'stable')).toBe('stable');
+    expect(checkChannel(root, 'stable', 'apps/x')).toBe('stable');
     writeFileSync(join(root, 'new'), '');
-    expect(() => checkChannel(root, 'stable')).toThrow(/without changes/);
+    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/without changes/);
   });
 
+  test.each(['src/apps/weather', 'enclave', 'apps/x'])(
+    'stable is for no file of %s that git ignores',
+    (folder) => {
+      git('tag', 'v1.2.3');
+      mkdirSync(join(root, folder), { recursive: true });
+      writeFileSync(join(root, '.git/info/exclude'), '*.pem\n');
+      expect(checkChannel(root, 'stable', 'apps/x')).toBe('stable');
+      writeFileSync(join(root, folder, 'ca.pem'), '');
+      expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/without ignored files:\n!! /);
+      expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
+    },
+  );
+
   test('experimental is for any, and there is no other', () => {
-    expect(checkChannel(root, 'experimental')).toBe('experimental');
-    expect(() => checkChannel(root, 'nightly')).toThrow(/stable or experimental/);
+    expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
+    expect(() => checkChannel(root, 'nightly', 'apps/x')).toThrow(/stable or experimental/);
   });
 });

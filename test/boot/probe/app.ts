@@ -1,6 +1,6 @@
 /** The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif alone. */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../../src/app.ts';
@@ -100,6 +100,7 @@ function lookAround(): object {
       '/dev/x',
       '/tmp/x',
     ].filter(canWrite),
+    nsm: `${statSync('/dev/nsm').uid} ${(statSync('/dev/nsm').mode & 0o777).toString(8)}`,
     descriptors: readdirSync('/proc/self/fd').length,
   };
 }

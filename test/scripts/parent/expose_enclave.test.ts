@@ -62,8 +62,8 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(stdout).toMatch(/The enclave has taken its secrets/);
     expect(parent.read('handed')).toBe(SECRETS);
     expect(calls()).toEqual([
-      `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml`,
-      `socat -t 600 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=128 VSOCK-CONNECT:16:3000`,
+      `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
+      `socat -t 600 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=128,max-children=512 VSOCK-CONNECT:16:3000`,
       'socat -t 20 - VSOCK-CONNECT:16:7777',
     ]);
     expect(parent.read('state/vsock-proxy.yaml')).toBe(
@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const { expose, calls } = await start({ ready: true, missing: ['vsock-proxy'] });
     expect(expose().status).toBe(0);
     expect(calls()[0]).toBe(
-      'socat -t 600 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=128 TCP:api.weatherapi.com:443',
+      'socat -t 600 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=128,max-children=512 TCP:api.weatherapi.com:443',
     );
   });
 
@@ -184,6 +184,25 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     );
   });
 
+  test('hands no secrets to an enclave in debug mode, unless told', async () => {
+    const { parent, expose } = await start();
+    const running = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16 };
+    parent.set('enclaves', [{ ...running, Flags: 'DEBUG_MODE' }]);
+    const { status, stderr } = expose(['--secrets', '-'], SECRETS);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs in debug mode, and can keep no secret/);
+    expect(expose().status).toBe(0);
+    expect(expose(['--debug', '--secrets', '-'], SECRETS).stdout).toMatch(/has taken its secrets/);
+  });
+
+  test('tells of a forwarder that has ended meanwhile', async () => {
+    const { parent, expose } = await start({ ready: true });
+    parent.set('ends', 600);
+    const { status, stderr } = expose();
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^PROGRAM_FAILED: endpoint-api.weatherapi.com has ended: see .*log$/m);
+  });
+
   test('looks for the server where it is exposed', async () => {
     const { parent, expose } = await start({ address: '127.0.0.5' });
     expect(expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS).status).toBe(0);
@@ -195,8 +214,8 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const eif = parent.makeImage(0, 'endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
     expect(expose(['--eif', eif]).stdout).toMatch(/waits for its secrets: COIN_KEY/);
     expect(calls().filter((call) => call.startsWith('vsock-proxy'))).toEqual([
-      `vsock-proxy 8101 a.example.com 443 --config ${parent.state}/vsock-proxy.yaml`,
-      `vsock-proxy 8102 b.example.com 443 --config ${parent.state}/vsock-proxy.yaml`,
+      `vsock-proxy 8101 a.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
+      `vsock-proxy 8102 b.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
     ]);
   });
 
@@ -251,6 +270,7 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     });
     const record = { pid: stranger.pid, startedAt: '1', command: ['socat'] };
     writeFileSync(join(parent.state, 'old.json'), JSON.stringify(record));
+    writeFileSync(join(parent.state, 'secrets.json'), SECRETS);
     const { status, stdout } = parent.run('stop_enclave.ts');
     expect(status).toBe(0);
     expect(stdout).toBe(
@@ -258,6 +278,7 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     );
     expect(own.some(isAlive)).toBe(false);
     expect(isAlive(stranger.pid as number)).toBe(true);
+    expect(parent.read('state/secrets.json')).toBe(SECRETS);
     expect(JSON.parse(parent.read('enclaves'))).toMatchObject([{ EnclaveName: 'other' }]);
     expect(parent.run('stop_enclave.ts').stdout).toBe('no enclave named sui-enclave runs\n');
   });

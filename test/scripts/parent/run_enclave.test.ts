@@ -56,7 +56,7 @@ describe('run_enclave', () => {
     parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
     const calls = parent.calls();
     const listening = calls.indexOf(
-      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128 OPEN:${parent.state}/reports.jsonl,creat,append`,
+      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128,max-children=16 OPEN:${parent.state}/reports.jsonl,creat,append`,
     );
     expect(listening).toBeGreaterThan(-1);
     expect(calls.findIndex((call) => call.includes('run-enclave'))).toBeGreaterThan(listening);

@@ -60,7 +60,9 @@ if (args.includes('-') && args.some((arg) => arg.startsWith('VSOCK-CONNECT:'))) 
   process.stdout.write(read('verdict', 'accepted\\n'));
 } else if (read('busy', '') && args.some((arg) => arg.includes(read('busy', '')))) fail('Address already in use');
 else setInterval(() => {}, 1000);`,
-  'vsock-proxy': 'setInterval(() => {}, 1000);',
+  'vsock-proxy': `
+setInterval(() => {}, 1000);
+if (read('ends', 0)) setTimeout(() => process.exit(1), read('ends', 0));`,
   aws: `
 const [service, action] = args.slice(args[0] === '--region' ? 2 : 0);
 if (read('denied', '') === action) fail('An error occurred (UnauthorizedOperation): not allowed');
