@@ -213,18 +213,30 @@ export function planInstance(options: AwsOptions): Step[] {
   ];
 }
 
+/** Only "there is no such thing" means that it is missing: any other failure ends the script. */
+const LOOK = `errors=$(mktemp)
+trap 'rm -f "$errors"' EXIT
+look() {
+  found=$("$@" 2>"$errors") || case $(cat "$errors") in
+    *NoSuchEntity* | *NotFound*) found= ;;
+    *) cat "$errors" >&2; exit 1 ;;
+  esac
+  [ "$found" != None ] || found=
+}
+`;
+
 /** The plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
 export function formatPlan(steps: readonly Step[]): string {
-  const blocks = steps.map(({ what, sets = 'FOUND', find, make }) => {
-    const found = `${sets}=$(${quote(find)})`;
-    if (make.length === 0) return `# ${what}\n${found}\n`;
+  const blocks = steps.map(({ what, sets, find, make }) => {
     const made = make.map((command, at) => {
       const isLast = at === make.length - 1;
-      return isLast && sets !== 'FOUND' ? `  ${sets}=$(${quote(command)})` : `  ${quote(command)}`;
+      return isLast && sets ? `  found=$(${quote(command)})` : `  ${quote(command)}`;
     });
-    return `# ${what}\nif ! ${found} || [ "$${sets}" = None ] || [ -z "$${sets}" ]; then\n${made.join('\n')}\nfi\n`;
+    if (make.length === 0) made.push(`  echo ${quoteArgument(`${what} was not found`)} >&2; exit 1`);
+    const keep = sets ? `${sets}=$found\n` : '';
+    return `# ${what}\nlook ${quote(find)}\nif [ -z "$found" ]; then\n${made.join('\n')}\nfi\n${keep}`;
   });
-  return `set -eu\n${blocks.join('')}echo "Log in: ssh ec2-user@$ADDRESS"\n`;
+  return `set -eu\n${LOOK}${blocks.join('')}echo "Log in: ssh ec2-user@$ADDRESS"\n`;
 }
 
 function quote(command: readonly string[]): string {

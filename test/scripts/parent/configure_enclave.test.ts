@@ -17,7 +17,7 @@ describe('configure_enclave', () => {
     const { status, stdout } = parent.run('configure_enclave.ts', withSecrets(parent));
     expect(status).toBe(0);
     expect(parent.calls()).toEqual([]);
-    expect(stdout).toMatch(/^ {2}SECURITY_GROUP=\$\(aws --region eu-west-1 ec2 create-security-group/m);
+    expect(stdout).toMatch(/^ {2}found=\$\(aws --region eu-west-1 ec2 create-security-group/m);
     expect(stdout).toMatch(/--enclave-options Enabled=true --metadata-options HttpTokens=required/);
     expect(stdout).toMatch(new RegExp(`--secret-string file://${parent.dir}/secrets.json`));
     expect(stdout).not.toMatch(/hunter2/);
@@ -48,6 +48,21 @@ describe('configure_enclave', () => {
     expect(calls.find((call) => call.includes('run-instances'))).toMatch(
       /--image-id ami-1 .*--security-group-ids sg-1/,
     );
+  });
+
+  test('prints what makes nothing where AWS fails to say what is there', () => {
+    const parent = new Parent();
+    const { stdout } = parent.run('configure_enclave.ts', withSecrets(parent));
+    parent.set('refused', { action: 'describe-instances', text: 'An error occurred (RequestExpired)' });
+    const { status, stderr } = spawnSync('sh', {
+      input: stdout,
+      encoding: 'utf8',
+      cwd: parent.dir,
+      env: { PATH: parent.path, STAND_INS: parent.dir },
+    });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/RequestExpired/);
+    expect(parent.calls('aws').filter((call) => call.includes('run-instances'))).toEqual([]);
   });
 
   test('with --apply makes what is missing, and run again makes nothing', () => {
