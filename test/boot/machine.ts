@@ -16,6 +16,20 @@ const HEARTBEAT = 0xb7;
 const MEMORY_MIB = 512;
 export const BOOT_MS = 60_000;
 
+/** What QEMU says when its NSM loses a request, as it does once in a while. */
+const LOST_REQUEST = /Expected response buffer after request buffer in virtqueue/;
+
+/** Boots, and once more where that is what kept the enclave from answering. */
+export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
+  try {
+    return await boot();
+  } catch (error) {
+    // The error of `answering` holds the console.
+    if (!LOST_REQUEST.test(String(error))) throw error;
+    return await boot();
+  }
+}
+
 export interface Answer {
   readonly status: number;
   readonly text: string;

@@ -16,7 +16,7 @@ import {
 } from '../../scripts/dev/attestation_ca.ts';
 import { readEif } from '../../scripts/eif/read.ts';
 import { parsePcrs } from '../../src/attestation/image.ts';
-import { Machine } from './machine.ts';
+import { bootWithNsm, Machine } from './machine.ts';
 
 const EIF = 'out/nitro.eif';
 const PCRS = 'out/nitro.pcrs';
@@ -30,7 +30,10 @@ interface Payload extends Omit<DocumentFields, 'pcrs'> {
 let machine: Machine;
 const reports: string[] = [];
 
-beforeAll(async () => {
+beforeAll(() => bootWithNsm(bootOnce));
+
+async function bootOnce(): Promise<void> {
+  reports.length = 0;
   machine = new Machine(inject('vsockHost'));
   machine.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => reports.push(String(chunk)));
@@ -41,7 +44,8 @@ beforeAll(async () => {
   process.stdout.write(
     `out/nitro.eif: heartbeat after ${Math.round(machine.heartbeatMs ?? 0)} ms, first answer after ${Math.round(answeringMs)} ms\n`,
   );
-});
+}
+
 afterAll(() => machine.stop());
 
 /** The document's payload. The emulator measures the image itself, and does not sign. */
@@ -143,10 +147,13 @@ describe('the production image', () => {
 
 test('a second boot has another key', async () => {
   const first = await publicKey(machine);
-  const second = new Machine(inject('vsockHost'));
-  onTestFinished(() => second.stop());
-  await second.start(inject('emulator'), EIF);
-  await second.answering();
+  const second = await bootWithNsm(async () => {
+    const made = new Machine(inject('vsockHost'));
+    onTestFinished(() => made.stop());
+    await made.start(inject('emulator'), EIF);
+    await made.answering();
+    return made;
+  });
   const key = await publicKey(second);
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(key).not.toBe(first);

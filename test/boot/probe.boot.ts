@@ -13,7 +13,7 @@ import {
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../src/attestation/image.ts';
 import { endpointTls } from './applications.ts';
-import { Machine } from './machine.ts';
+import { bootWithNsm, Machine } from './machine.ts';
 import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test.eif';
@@ -29,7 +29,11 @@ let bulk: { received: number; sha256: Promise<string> };
 const block = randomBytes(64 * 1024);
 
 /** An enclave whose parent forwards its endpoints to stand-ins, and keeps its reports. */
-async function boot(): Promise<{ machine: Machine; reports: string[] }> {
+function boot(): Promise<{ machine: Machine; reports: string[] }> {
+  return bootWithNsm(bootOnce);
+}
+
+async function bootOnce() {
   const made = new Machine(inject('vsockHost'));
   const reports: string[] = [];
   made.listen(LOG_PORT, (socket) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { parsePcrs } from '../../src/attestation/image.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../apps/salt/support.ts';
 import { endpointTls } from './applications.ts';
-import { Machine } from './machine.ts';
+import { bootWithNsm, Machine } from './machine.ts';
 import { forwardTls } from './tls.ts';
 
 const KEYS_PORT = 8101;
@@ -18,12 +18,14 @@ const vector = vectors.derivations.find(
 let machine: Machine;
 let google: string | undefined;
 
-beforeAll(async () => {
-  machine = new Machine(inject('vsockHost'));
-  machine.listen(KEYS_PORT, (socket) => forwardTls(socket, google as string, endpointTls()));
-  await machine.start(inject('emulator'), 'out/test-salt.eif');
-  await machine.answering();
-});
+beforeAll(() =>
+  bootWithNsm(async () => {
+    machine = new Machine(inject('vsockHost'));
+    machine.listen(KEYS_PORT, (socket) => forwardTls(socket, google as string, endpointTls()));
+    await machine.start(inject('emulator'), 'out/test-salt.eif');
+    await machine.answering();
+  }),
+);
 afterAll(() => machine.stop());
 
 describe('the salt service in an enclave', () => {
