@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   // Before anything is started: a mistake in the file should not leave half of it.
   const secrets = manifest.secrets.length === 0 ? undefined : readSecrets(values, manifest);
   const enclave = enclavesNamed(values.name)[0];
-  const dir = stateFolder(process.env);
+  const dir = stateFolder(process.env, values.name);
   if (!enclave) {
     const end = lastEnd(dir);
     const last = end === undefined ? '' : `; the last one said: ${end}`;

@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     throw new WrongState(`an enclave named ${name} runs already: run stop_enclave first`);
   }
   const cpus = wholeNumber('cpus', values.cpus, 1, 1024);
-  const dir = stateFolder(process.env);
+  const dir = stateFolder(process.env, name);
   await ensureRunning(dir, reportsService(dir));
   const told = reportsSize(dir);
   let enclave: Enclave;

@@ -9,7 +9,8 @@ Ends the enclaves of that name and what was started for them, and nothing else.`
 
 async function main(): Promise<void> {
   const { values } = readArguments(USAGE, { name: { type: 'string', default: 'sui-enclave' } });
-  for (const name of await stopServices(stateFolder(process.env))) console.log(`${name}: stopped`);
+  for (const name of await stopServices(stateFolder(process.env, values.name)))
+    console.log(`${name}: stopped`);
   const enclaves = enclavesNamed(values.name);
   for (const { EnclaveID } of enclaves) {
     terminateEnclave(EnclaveID);

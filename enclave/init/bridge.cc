@@ -24,7 +24,8 @@ constexpr size_t kMaxConnections = 512;
 constexpr long long kIdleMs = 10 * 60 * 1000;
 // The target has ended and the peer was told: an honest one ends as well, another one would keep its place.
 constexpr long long kEndedIdleMs = 10 * 1000;
-// The peer has ended, or is gone, which looks the same, and the target still thinks: none takes so long.
+// The peer has ended, or is gone, which looks the same, and the target is silent: three times as long as the
+// server takes for an answer unless told.
 constexpr long long kWaitingIdleMs = 100 * 1000;
 constexpr int kSweepMs = 5 * 1000;
 

@@ -7,6 +7,7 @@ import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { Usage } from '../command.ts';
 import { ProgramFailed } from './errors.ts';
 
 export interface Service {
@@ -25,10 +26,17 @@ type ServiceRecord = v.InferOutput<typeof ServiceRecord>;
 
 const STOP_MS = 5000;
 
-/** Below `SUI_ENCLAVE_STATE`, else where programs keep their state. */
-export function stateFolder(env: NodeJS.ProcessEnv): string {
+/**
+ * Of one enclave, by its name: below `SUI_ENCLAVE_STATE`, else where programs keep their state.
+ *
+ * @throws Usage for a name that is no name of a folder
+ */
+export function stateFolder(env: NodeJS.ProcessEnv, name: string): string {
+  if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) {
+    throw new Usage('--name must be letters, digits, dots and dashes, at most 64');
+  }
   const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
-  const dir = env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave');
+  const dir = join(env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave'), name);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return dir;
 }

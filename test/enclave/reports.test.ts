@@ -13,6 +13,16 @@ function writer(path: string) {
   return child.stdin;
 }
 
+/** The log port, and what came to it. */
+async function parent() {
+  const got: string[] = [];
+  const port = await serve(async (socket) => {
+    got.push(await readAll(socket));
+    socket.end();
+  });
+  return { got, port };
+}
+
 function fifo(): string {
   const path = join(temporaryFolder(), 'pipe');
   execFileSync('mkfifo', [path]);
@@ -24,11 +34,7 @@ describe.runIf(canRun)('the reports', () => {
 
   test('are sent a line each, and end with their writer', async () => {
     const path = fifo();
-    const got: string[] = [];
-    const port = await serve(async (socket) => {
-      got.push(await readAll(socket));
-      socket.end();
-    });
+    const { got, port } = await parent();
     const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     const pipe = writer(path);
     pipe.write('{"event":"boot"}\n');
@@ -56,11 +62,7 @@ describe.runIf(canRun)('the reports', () => {
 
   test('that come together are sent one by one', async () => {
     const path = fifo();
-    const got: string[] = [];
-    const port = await serve(async (socket) => {
-      got.push(await readAll(socket));
-      socket.end();
-    });
+    const { got, port } = await parent();
     const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).end('{"event":"boot"}\n{"event":"failed"}\n');
     expect(await role.ended).toBe(0);
@@ -69,11 +71,7 @@ describe.runIf(canRun)('the reports', () => {
 
   test('that are longer than any of ours are dropped', async () => {
     const path = fifo();
-    const got: string[] = [];
-    const port = await serve(async (socket) => {
-      got.push(await readAll(socket));
-      socket.end();
-    });
+    const { got, port } = await parent();
     const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).end(`${'x'.repeat(5000)}\n{"event":"boot"}\n`);
     expect(await role.ended).toBe(0);

@@ -66,11 +66,11 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
       `socat -t 600 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=128,max-children=512 VSOCK-CONNECT:16:3000`,
       'socat -t 20 - VSOCK-CONNECT:16:7777',
     ]);
-    expect(parent.read('state/vsock-proxy.yaml')).toBe(
+    expect(parent.read('state/sui-enclave/vsock-proxy.yaml')).toBe(
       'allowlist:\n- {address: api.weatherapi.com, port: 443}\n',
     );
     expect(pids().every(isAlive)).toBe(true);
-    const kept = readdirSync(parent.state).map((file) => parent.read(`state/${file}`));
+    const kept = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
     expect(kept.join('') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
     expect(statSync(parent.state).mode & 0o077).toBe(0);
   });
@@ -170,7 +170,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const { status, stderr } = expose();
     expect(status).toBe(1);
     expect(stderr).toMatch(/PROGRAM_FAILED: inbound ended at once: see .*inbound.log/);
-    expect(parent.read('state/inbound.log')).toMatch(/Address already in use/);
+    expect(parent.read('state/sui-enclave/inbound.log')).toMatch(/Address already in use/);
   });
 
   test('says why an enclave that runs no more has ended', async () => {
@@ -240,6 +240,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test.each([
+    [['--name', '../other'], 2, /--name must be letters/],
     [['--name', 'other'], 1, /no enclave named other runs/],
     [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
     [['--app', 'weather'], 2, /Unknown option '--app'\nusage: npm run expose_enclave/],
@@ -263,6 +264,7 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
     expose();
     const own = pids();
+    const others = readFileSync(join(parent.dir, 'state/other/reports.json'), 'utf8');
     // A record of a process that has ended, whose number is another's now.
     const stranger = spawn('sleep', ['60']);
     onTestFinished(() => {
@@ -278,8 +280,11 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     );
     expect(own.some(isAlive)).toBe(false);
     expect(isAlive(stranger.pid as number)).toBe(true);
-    expect(parent.read('state/secrets.json')).toBe(SECRETS);
+    // Another enclave, and what is its own.
     expect(JSON.parse(parent.read('enclaves'))).toMatchObject([{ EnclaveName: 'other' }]);
+    expect(isAlive(JSON.parse(others).pid)).toBe(true);
+    expect(parent.run('stop_enclave.ts', ['--name', 'other']).stdout).toMatch(/^reports: stopped\n/);
+    expect(parent.read('state/sui-enclave/secrets.json')).toBe(SECRETS);
     expect(parent.run('stop_enclave.ts').stdout).toBe('no enclave named sui-enclave runs\n');
   });
 });

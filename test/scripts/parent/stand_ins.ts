@@ -3,7 +3,16 @@
  * real ones show. nitro-cli and aws can't be had here.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +46,7 @@ switch (args[0]) {
   case 'describe-enclaves': console.log(JSON.stringify(enclaves)); break;
   case 'run-enclave': {
     // What an enclave sends to the parent's log port, and socat to this file.
-    if (process.env.NITRO_REPORTS) fs.appendFileSync(path.join(process.env.SUI_ENCLAVE_STATE, 'reports.jsonl'), process.env.NITRO_REPORTS);
+    if (process.env.NITRO_REPORTS) fs.appendFileSync(path.join(process.env.SUI_ENCLAVE_STATE, after('--enclave-name'), 'reports.jsonl'), process.env.NITRO_REPORTS);
     if (process.env.NITRO_RUN_FAILS) fail(process.env.NITRO_RUN_FAILS);
     const enclave = { EnclaveName: after('--enclave-name'), EnclaveID: 'i-1-enc' + (enclaves.length + 1), EnclaveCID: 16 + enclaves.length,
       Flags: args.includes('--debug-mode') ? 'DEBUG_MODE' : 'NONE' };
@@ -110,7 +119,9 @@ export class Parent {
       chmodSync(join(this.#bin, name), 0o755);
     }
     onTestFinished(() => {
-      this.run('stop_enclave.ts');
+      const state = join(this.dir, 'state');
+      for (const name of existsSync(state) ? readdirSync(state) : [])
+        this.run('stop_enclave.ts', ['--name', name]);
       rmSync(this.dir, { recursive: true });
     });
   }
@@ -121,7 +132,7 @@ export class Parent {
   }
 
   get state(): string {
-    return join(this.dir, 'state');
+    return join(this.dir, 'state/sui-enclave');
   }
 
   /** Runs one of the parent's scripts. */
@@ -130,7 +141,13 @@ export class Parent {
       cwd: this.dir,
       encoding: 'utf8',
       input,
-      env: { HOME: this.dir, PATH: this.path, STAND_INS: this.dir, SUI_ENCLAVE_STATE: this.state, ...env },
+      env: {
+        HOME: this.dir,
+        PATH: this.path,
+        STAND_INS: this.dir,
+        SUI_ENCLAVE_STATE: join(this.dir, 'state'),
+        ...env,
+      },
     });
     return { status, stdout, stderr };
   }
