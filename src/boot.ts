@@ -1,14 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { fstatSync, writeSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { AppContext, ApplicationModule, Manifest } from './app.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
-import { Clock } from './clock.ts';
+import { Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Config, Env } from './config.ts';
 import { ApplicationMistake, ConfigError } from './errors.ts';
 import { EndpointHealth } from './health.ts';
 import type { Logger } from './log.ts';
 import { NsmDevice } from './nsm/device.ts';
+import { Documents, timestampOf } from './nsm/documents.ts';
 import { NsmUnavailable } from './nsm/errors.ts';
 import { Nsm } from './nsm/nsm.ts';
 import type { NsmTransport } from './nsm/transport.ts';
@@ -16,6 +18,9 @@ import { receiveSecrets, requireNotInEnv, Secrets, secretsFromEnv } from './secr
 import { createHttpServer } from './server.ts';
 import { EphemeralKey } from './signing/key.ts';
 import { Signer } from './signing/signer.ts';
+
+/** Tells the document that the clock is compared with from any other. */
+const CLOCK_NONCE_BYTES = 16;
 
 export interface BootOptions {
   readonly config: Config;
@@ -71,10 +76,21 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   });
   const key = EphemeralKey.create(nsmRandom);
   const { publicKey } = key;
-  // The proof of the key is what callers come for: without it a required NSM is as good as none.
-  if (config.nsmRequired) await nsm.attestation({ publicKey, nonce: null, userData: null });
-
+  const documents = new Documents(nsm, publicKey);
   const clock = new Clock(config.clockState);
+  const confirmClock = async () => {
+    const nonce = randomBytes(CLOCK_NONCE_BYTES);
+    const asked = Date.now();
+    const document = await documents.urgent(nonce);
+    clock.compare(timestampOf(document), asked, Date.now());
+  };
+  const warn = (err: unknown) => log.warn({ err }, 'the NSM did not confirm the clock');
+  // The proof of the key is what callers come for: without it a required NSM is as good as none.
+  if (config.nsmRequired) await confirmClock();
+  else if (nsmRandom) await confirmClock().catch(warn);
+  const confirming =
+    nsmRandom && setInterval(() => void confirmClock().catch(warn), CONFIRM_EVERY_MS).unref();
+
   const entropy = nsmRandom ? ['kernel', 'nsm'] : ['kernel'];
   const register = nsm.describePcr(0).catch((error: unknown) => {
     if (config.nsmRequired) throw error;
@@ -92,12 +108,15 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     log,
     secret: (name) => secrets.get(name),
     origin: originOf,
-    sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
+    sign: (type, timestampMs, data) => {
+      if (config.clockRequired) clock.requireConfirmed();
+      return signer.sign(type, timestampMs, data);
+    },
   };
   const application = module.create(context);
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);
   const health = new EndpointHealth(manifest.endpoints, originOf);
-  const parts = { config, log, application, publicKey, secrets, health, nsm, clock, report };
+  const parts = { config, log, application, publicKey, secrets, health, documents, clock, report };
   const server = createHttpServer(parts);
   const url = await listen(server, config);
   log.info(
@@ -118,6 +137,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     publicKey,
     close: async () => {
       await shutDown(server, config.shutdownGraceMs);
+      clearInterval(confirming);
       nsm.close();
       handOff?.destroy();
       await receiving;

@@ -15,6 +15,8 @@ export interface Config {
   readonly corsOrigins: '*' | readonly string[];
   readonly bodyLimitBytes: number;
   readonly maxConcurrentRequests: number;
+  /** Open connections; a new one takes the place of an idle or slow one. */
+  readonly maxConnections: number;
   /** How many proxies before this server add to `X-Forwarded-For`; 0: nobody's address is known. */
   readonly trustedProxies: number;
   /** To receive a request, and again to answer it. */
@@ -22,6 +24,8 @@ export interface Config {
   /** How long SIGTERM waits for requests in flight. */
   readonly shutdownGraceMs: number;
   readonly nsmRequired: boolean;
+  /** Whether nothing is signed without a document of the NSM that confirms the clock. */
+  readonly clockRequired: boolean;
   /** Path of the NSM's character device. */
   readonly nsmDevice: string;
   /** An open descriptor that secrets arrive on; without it they are read from the environment. */
@@ -53,10 +57,12 @@ export function readConfig(env: Env): Config {
       otherwise: 64 * 1024,
     }),
     maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
+    maxConnections: integer(env, 'MAX_CONNECTIONS', { from: 16, to: 100_000, otherwise: 2048 }),
     trustedProxies: integer(env, 'TRUSTED_PROXIES', { from: 0, to: 16, otherwise: 0 }),
     requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
     shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
     nsmRequired: boolean(env, 'NSM_REQUIRED', false),
+    clockRequired: boolean(env, 'CLOCK_REQUIRED', false),
     nsmDevice: absolutePath(env, 'NSM_DEVICE') ?? '/dev/nsm',
     secretsFd:
       env['SECRETS_FD'] === undefined ? undefined : integer(env, 'SECRETS_FD', { from: 3, to: 1023 }),

@@ -1,5 +1,4 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
@@ -8,19 +7,30 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
+import { Connections } from './http/connections.ts';
 import { cors } from './http/cors.ts';
-import { answerError, methodNotAllowed, notFound, onClientError } from './http/errors.ts';
+import {
+  answerError,
+  MalformedHttp,
+  methodNotAllowed,
+  notFound,
+  onClientError,
+  refuseConnect,
+} from './http/errors.ts';
 import { InFlight } from './http/in_flight.ts';
-import { readJson } from './http/json_body.ts';
+import { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
+import { originForm } from './http/target.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
-import type { Nsm } from './nsm/nsm.ts';
+import type { Documents } from './nsm/documents.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 
 /** Time for a connection to send a request's headers, and to be idle between two requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
+/** The last of them is answered with `Connection: close`. */
+const MAX_REQUESTS_PER_CONNECTION = 1000;
 
 export interface ServerParts {
   readonly config: Config;
@@ -30,14 +40,14 @@ export interface ServerParts {
   readonly publicKey: Uint8Array;
   readonly secrets: Secrets;
   readonly health: EndpointHealth;
-  readonly nsm: Nsm;
+  readonly documents: Documents;
   readonly clock: Clock;
   readonly report: BootReport;
 }
 
 /** The HTTP server around the parts; it does not listen yet. */
 export function createHttpServer(parts: ServerParts): Server {
-  const { config } = parts;
+  const { config, log } = parts;
   const server = createServer({
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
@@ -47,25 +57,51 @@ export function createHttpServer(parts: ServerParts): Server {
     // Checked below, where the answer is JSON.
     requireHostHeader: false,
   });
+  server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION;
   // A peer that neither reads nor writes for longer than any request may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  const inFlight = new InFlight(parts.log, config.requestTimeoutMs);
-  server.on('clientError', (error, socket) => {
-    onClientError(error, socket as Socket, inFlight.pendingOn(socket));
+  const connections = new Connections(config.maxConnections);
+  server.on('connection', (socket) => connections.opened(socket));
+  const inFlight = new InFlight(log, connections, {
+    timeoutMs: config.requestTimeoutMs,
+    maxRunning: config.maxConcurrentRequests,
   });
-  const routes: RequestHandler = createRoutes(parts, inFlight);
-  const answer = (request: Request, response: Response) =>
-    // In place of Express' own last step, which prints an error whole, and ends the connection of one that
-    // was answered at its deadline.
-    routes(request, response, (error: unknown) => answerError(error, request, response));
-  server.on('request', answer as RequestListener);
+  const bodies = new JsonBodies(config.bodyLimitBytes, config.requestTimeoutMs);
+  server.on('close', () => {
+    inFlight.stop();
+    bodies.stop();
+  });
+  const answer = createAnswer(createRoutes(parts, inFlight, bodies), inFlight);
+  server.on('request', answer);
   // An expectation other than 100-continue may be passed over (RFC 9110, section 10.1.1).
-  server.on('checkExpectation', answer as RequestListener);
+  server.on('checkExpectation', answer);
+  server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
+  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
   return server;
 }
 
-function createRoutes(parts: ServerParts, inFlight: InFlight): Express {
-  const { config, application, publicKey, secrets, health, nsm, clock, report } = parts;
+/** Every step of a request runs within one try: what is thrown is answered, logged, and ends there. */
+function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListener {
+  return (request, response) => {
+    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
+    try {
+      if (!inFlight.track(request, response, fail)) return;
+      const target = originForm(request.method, request.url ?? '');
+      if (target === null) {
+        throw new MalformedHttp('the request target is neither a path nor an http or https URL');
+      }
+      request.url = target;
+      // `fail` in place of Express' own last step, which prints an error whole, and ends the connection of one
+      // that was answered at its deadline.
+      routes(request as Request, response as Response, fail);
+    } catch (error) {
+      fail(error);
+    }
+  };
+}
+
+function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
+  const { config, application, publicKey, secrets, health, documents, clock, report } = parts;
   const routes = express();
   // Elsewhere, Express answers a fault of its own error handling with the stack.
   routes.set('env', 'production');
@@ -75,7 +111,7 @@ function createRoutes(parts: ServerParts, inFlight: InFlight): Express {
   routes.enable('case sensitive routing');
   routes.set('trust proxy', config.trustedProxies);
 
-  routes.use(inFlight.track(), requireHost, cors(config.corsOrigins));
+  routes.use(requireHost, cors(config.corsOrigins));
 
   // Without a limit: a busy server is alive, and says so.
   get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
@@ -84,38 +120,44 @@ function createRoutes(parts: ServerParts, inFlight: InFlight): Express {
     const warnings = clock.warnings();
     sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
   });
+  // With bounds of its own: callers that wait for the NSM keep nobody from the application.
+  get(routes, '/get_attestation', async (request, response) => {
+    const { nonce } = validate(AttestationQuery, { ...request.query });
+    const document = await (nonce === undefined
+      ? documents.shared()
+      : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
+    sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
+  });
 
-  const limited = inFlight.limit(config.maxConcurrentRequests);
   const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot']);
   for (const own of endpointsOf(application)) {
     if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
     if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
     taken.add(own.path);
-    addEndpoint(routes, own, limited, parts);
+    addEndpoint(routes, own, { config, secrets, inFlight, bodies });
   }
 
-  const getLimited = (path: string, handler: RequestHandler) => get(routes, path, limited(handler));
-  getLimited('/', (_request, response) => sendText(response, 'Pong!'));
-  getLimited('/health_check', async (_request, response) => {
+  const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
+    get(routes, path, (_request, response) => inFlight.work(response, () => handle(response)));
+  getLimited('/', (response) => sendText(response, 'Pong!'));
+  getLimited('/health_check', async (response) => {
     const endpoints_status = await health.status();
     sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
   });
-  getLimited('/boot', (_request, response) => {
+  getLimited('/boot', (response) => {
     const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
     sendJson(response, 200, { ...report, ...now });
-  });
-  getLimited('/get_attestation', async (request, response) => {
-    const { nonce } = validate(AttestationQuery, { ...request.query });
-    const document = await nsm.attestation({
-      publicKey,
-      nonce: nonce === undefined ? null : Buffer.from(nonce, 'hex'),
-      userData: null,
-    });
-    sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
   });
 
   routes.use(notFound);
   return routes;
+}
+
+/** Aborted when the answer has left, or when its caller has. */
+function whenClosed(response: Response): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  return controller.signal;
 }
 
 const AttestationQuery = v.strictObject({
@@ -135,31 +177,31 @@ function endpointsOf({ processData, endpoints = [] }: Application): readonly End
   return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
 }
 
-function addEndpoint(
-  routes: Express,
-  own: Endpoint,
-  limited: (handler: RequestHandler) => RequestHandler,
-  { config, secrets }: ServerParts,
-): void {
+interface EndpointParts {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly inFlight: InFlight;
+  readonly bodies: JsonBodies;
+}
+
+function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void {
+  const { config, secrets, inFlight, bodies } = parts;
   const { body } = own;
-  const callerOf = (request: Request): Caller => ({
-    address: config.trustedProxies === 0 ? undefined : request.ip,
-  });
-  if (own.method === 'GET') {
-    const handler: RequestHandler = async (request, response) => {
+  const answer = (request: Request, response: Response, input: never) =>
+    inFlight.work(response, async () => {
       requireSecrets(secrets);
-      sendJson(response, 200, await own.handle(undefined as never, callerOf(request)));
-    };
-    get(routes, own.path, limited(handler));
+      const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
+      sendJson(response, 200, await own.handle(input, caller));
+    });
+  if (own.method === 'GET') {
+    get(routes, own.path, (request, response) => answer(request, response, undefined as never));
     return;
   }
   if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
   const handler: RequestHandler = async (request, response) => {
-    const input = validate(body, await readJson(request, config.bodyLimitBytes));
-    requireSecrets(secrets);
-    sendJson(response, 200, await own.handle(input, callerOf(request)));
+    await answer(request, response, validate(body, await bodies.read(request)));
   };
-  routes.route(own.path).post(limited(handler)).all(methodNotAllowed('POST'));
+  routes.route(own.path).post(handler).all(methodNotAllowed('POST'));
 }
 
 /** GET, and with it HEAD. */

@@ -4,7 +4,7 @@ import type { ApplicationModule, Manifest } from './app.ts';
 import { boot } from './boot.ts';
 import { readConfig } from './config.ts';
 import { EnclaveError } from './errors.ts';
-import { createLog, describeError } from './log.ts';
+import { createLog, describeError, type Logger } from './log.ts';
 
 export interface StartOptions {
   readonly version: string;
@@ -17,15 +17,22 @@ export interface StartOptions {
 /** Starts the server with the process's environment; a mistake ends the process with one line. */
 export async function start({ version, load, nsmAddon }: StartOptions): Promise<void> {
   let reportFd: number | undefined;
+  let running: Logger | undefined;
   /** Node's own report of an uncaught error prints its message and members, whatever they hold. */
-  const endWith = (error: unknown): never => {
+  const onUncaught = (error: unknown): void => {
+    // The key that the application is registered with would end with the process: once it serves, an error that
+    // belongs to no request, such as one in an application's timer, must not end it.
+    if (running) {
+      running.error({ err: error }, 'an error outside of any request: the server goes on');
+      return;
+    }
     const known = error instanceof EnclaveError;
     process.stderr.write(`sui-enclave: ${known ? error.message : JSON.stringify(describeError(error))}\n`);
     if (reportFd !== undefined) reportFailure(reportFd, known ? error.code : 'INTERNAL');
     process.exit(1);
   };
-  process.on('uncaughtException', endWith);
-  process.on('unhandledRejection', endWith);
+  process.on('uncaughtException', onUncaught);
+  process.on('unhandledRejection', onUncaught);
 
   const env = process.env;
   const config = readConfig(env);
@@ -39,6 +46,7 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
     ...(await load(config.app)),
     ...(nsmAddon !== undefined && { nsmAddon }),
   });
+  running = log;
 
   let ending = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -47,8 +55,7 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
       if (ending) process.exit(1);
       ending = true;
       log.info({ signal }, 'finishing the requests in flight');
-      await server.close();
-      process.exit(0);
+      await server.close().finally(() => process.exit(0));
     });
   }
 }

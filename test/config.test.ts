@@ -14,10 +14,12 @@ describe('readConfig', () => {
       corsOrigins: '*',
       bodyLimitBytes: 65_536,
       maxConcurrentRequests: 256,
+      maxConnections: 2048,
       trustedProxies: 0,
       requestTimeoutMs: 30_000,
       shutdownGraceMs: 10_000,
       nsmRequired: false,
+      clockRequired: false,
       nsmDevice: '/dev/nsm',
       secretsFd: undefined,
     });

@@ -135,7 +135,10 @@ describe('GET', () => {
   test('/livez and /readyz', async () => {
     const { get } = await startWeather().then(({ server }) => server);
     expect(await (await get('/livez')).json()).toEqual({ live: true });
-    expect(await (await get('/readyz')).json()).toEqual({ ready: true });
+    expect(await (await get('/readyz')).json()).toEqual({
+      ready: true,
+      warnings: ['no document of the NSM from the last 10 minutes confirms the clock'],
+    });
   });
 
   test('is answered to HEAD too, without a body', async () => {

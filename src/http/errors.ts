@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import {
   EnclaveError,
@@ -12,9 +12,9 @@ import {
   UpstreamFailed,
   UpstreamTimeout,
 } from '../errors.ts';
+import type { Logger } from '../log.ts';
 import { NsmError } from '../nsm/errors.ts';
 import { SecretsMissing } from '../secrets.ts';
-import { logOf } from './in_flight.ts';
 import { sendJson } from './respond.ts';
 
 export class NotFound extends EnclaveError {
@@ -35,6 +35,11 @@ export class BodyTooLarge extends EnclaveError {
 
 export class MalformedJson extends InvalidInput {
   override readonly code = 'MALFORMED_JSON';
+}
+
+/** Not HTTP/1.1, or a request target of none of its forms. */
+export class MalformedHttp extends InvalidInput {
+  override readonly code = 'MALFORMED_HTTP';
 }
 
 /** The request did not arrive whole within the time that it has. */
@@ -88,22 +93,36 @@ export function methodNotAllowed(allow: string): RequestHandler {
 }
 
 /**
- * The one place where an error becomes an answer: `{"error": text, "code": text}`. Express calls it last, and
- * once more when a handler fails after its deadline.
+ * The one place where an error becomes an answer: `{"error": text, "code": text}`. It never throws: what has no
+ * answer ends its connection.
+ *
+ * @param log of the request
  */
-export function answerError(thrown: unknown, request: Request, response: Response): void {
-  const status = STATUS_OF.find(([cause]) => thrown instanceof cause)?.[1] ?? 500;
-  if (status >= 500) logOf(response).warn({ err: thrown }, 'request failed');
-  // Answered already, at its deadline.
-  if (response.headersSent) return;
-  const error =
-    status === 500
-      ? new Internal('an internal error; the log has its place')
-      : (thrown as EnclaveError & { retryAfterSeconds?: number });
-  const mayRetry = error instanceof Unavailable || error instanceof TooManyRequests;
-  if (mayRetry && error.retryAfterSeconds !== undefined) {
-    response.setHeader('retry-after', error.retryAfterSeconds);
+export function answerError(
+  thrown: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+  log: Logger,
+): void {
+  try {
+    const status = STATUS_OF.find(([cause]) => thrown instanceof cause)?.[1] ?? 500;
+    if (status >= 500) log.warn({ err: thrown }, 'request failed');
+    // A handler may fail after its deadline, when the request has been answered.
+    if (!response.headersSent) sendError(status, thrown, request, response);
+  } catch {
+    request.socket.destroy();
   }
+}
+
+function sendError(
+  status: number,
+  thrown: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const error: EnclaveError & { retryAfterSeconds?: number | undefined } =
+    status === 500 ? new Internal('an internal error; the log has its place') : (thrown as EnclaveError);
+  if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds);
   // RFC 9110, section 15.5.2, demands a challenge; RFC 6750, section 3, has the one for tokens.
   if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
   // What of a body was not read would be taken for the next request.
@@ -113,22 +132,18 @@ export function answerError(thrown: unknown, request: Request, response: Respons
 }
 
 /** RFC 9112, section 6.3. */
-function hasBody({ headers }: Request): boolean {
+function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**
- * Answers what is not HTTP, which never reaches a route, in the same form.
+ * Answers what is not HTTP, and never reaches a route, in the same form.
  *
- * @param pending the answer to a request before it in the same connection, which would be taken for this one's
+ * @param pending the answer to an earlier request of the connection: this one would be taken for it
  */
-export function onClientError(error: NodeJS.ErrnoException, socket: Socket, pending?: Response): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+export function onClientError(error: NodeJS.ErrnoException, socket: Duplex, pending?: ServerResponse): void {
+  if (error.code === 'ECONNRESET') {
     socket.destroy();
-    return;
-  }
-  if (pending) {
-    pending.once('close', () => socket.destroy());
     return;
   }
   const [status, code, message] =
@@ -137,9 +152,44 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Socket, pend
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? [408, 'REQUEST_TIMEOUT', 'the request did not arrive in time']
         : [400, 'MALFORMED_HTTP', 'the request is not well-formed HTTP/1.1'];
-  const body = JSON.stringify({ error: message, code });
+  endWith(socket, status as number, { error: message as string, code: code as string }, pending);
+}
+
+/** Answers CONNECT, whose connection Node takes out of its HTTP server (RFC 9110, section 9.3.6). */
+export function refuseConnect(socket: Duplex, pending?: ServerResponse): void {
+  // Nobody else listens any more, and without a listener the error would be uncaught.
+  socket.on('error', () => socket.destroy());
+  const error = { error: 'this server is no proxy: it takes GET, HEAD and POST', code: 'METHOD_NOT_ALLOWED' };
+  endWith(socket, 405, error, pending);
+}
+
+/**
+ * How long a connection stays open after the answer to what is not HTTP. Closed at once, it would be reset by
+ * what the peer has sent meanwhile, and the peer might never read the answer.
+ */
+const LINGER_MS = 1000;
+const lingering = new WeakSet<Duplex>();
+
+function endWith(
+  socket: Duplex,
+  status: number,
+  error: { error: string; code: string },
+  pending?: ServerResponse,
+): void {
+  if (pending) {
+    pending.once('close', () => socket.destroy());
+    return;
+  }
+  if (!socket.writable) {
+    if (!lingering.has(socket)) socket.destroy();
+    return;
+  }
+  lingering.add(socket);
+  const body = JSON.stringify(error);
+  const allow = status === 405 ? 'Allow: GET, HEAD, POST\r\n' : '';
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${allow}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    () => setTimeout(() => socket.destroy(), LINGER_MS).unref(),
   );
 }

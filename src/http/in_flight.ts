@@ -1,94 +1,122 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from '../log.ts';
+import type { Connection, Connections } from './connections.ts';
 import { AnswerTimeout, Overloaded, RequestTimeout } from './errors.ts';
 
-/** How often deadlines are looked at. */
+/** How often deadlines are checked. */
 const SWEEP_MS = 250;
 /**
  * Requests of one connection that may wait for an answer. Clients send one at a time; thousands fit into one
  * read, and each costs far more memory than its bytes.
  */
 const MAX_PIPELINED = 8;
+/** An older connection is closed after its next answer, so that none is kept for ever. */
+const MAX_CONNECTION_AGE_MS = 10 * 60_000;
 
 interface Entry {
   readonly id: string;
   readonly start: number;
-  readonly request: Request;
-  readonly response: Response;
-  readonly next: NextFunction;
-  /** Whether its handler is at work: longer than the caller waits, where that one leaves. */
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly connection: Connection;
+  readonly fail: (error: unknown) => void;
+  /** Whether its handler is at work, which may last longer than its caller waits. */
   running: boolean;
   closed: boolean;
 }
 
 /**
- * The requests that are being answered: each with an id of ours, a deadline and a line in the log when it
- * ends. All in one place and with one listener, since that is most of what a request costs here.
+ * The requests that are being answered, each with a generated id, a deadline and a log line when it ends. All in
+ * one place and with one listener, since that is most of what a request costs here.
  */
 export class InFlight {
   readonly #log: Logger;
   readonly #lines: Logger;
+  readonly #connections: Connections;
   readonly #timeoutMs: number;
+  readonly #maxRunning: number;
   /** In the order of their deadlines. */
   readonly #entries = new Set<Entry>();
-  readonly #waiting = new WeakMap<Duplex, number>();
+  readonly #byResponse = new WeakMap<ServerResponse, Entry>();
+  readonly #sweeping: NodeJS.Timeout;
   #running = 0;
 
-  constructor(log: Logger, timeoutMs: number) {
+  constructor(log: Logger, connections: Connections, limits: { timeoutMs: number; maxRunning: number }) {
     this.#log = log;
     // The lines below have fixed members, none of them the caller's: to look for secrets in them would cost
     // more than any other step of a request.
     this.#lines = log.child({}, { redact: [] });
-    this.#timeoutMs = timeoutMs;
-    setInterval(() => this.#sweep(), SWEEP_MS).unref();
+    this.#connections = connections;
+    this.#timeoutMs = limits.timeoutMs;
+    this.#maxRunning = limits.maxRunning;
+    this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  /** Requests that are neither answered nor given up, and those whose handler is at work. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  stop(): void {
+    clearInterval(this.#sweeping);
   }
 
   /**
    * Gives the request its id (header `x-request-id`) and prints a line when it ends: at level info where it
    * failed, at debug where it did not. Of a request only the method and the route are printed: paths,
    * queries and bodies are the caller's and may hold anything.
+   *
+   * @param fail answers the request with an error, called when its deadline has passed
+   * @returns false when the request must not be handled: its connection has ended, or ends with it
    */
-  track(): RequestHandler {
-    return (request, response, next) => {
-      const { socket } = request;
-      // What was read together with the request that was one too many.
-      if (socket.destroyed) return;
-      const waiting = (this.#waiting.get(socket) ?? 0) + 1;
-      if (waiting > MAX_PIPELINED) {
-        socket.destroy();
-        return;
-      }
-      this.#waiting.set(socket, waiting);
-      const [id, start] = [randomUUID(), performance.now()];
-      const entry: Entry = { id, start, request, response, next, running: false, closed: false };
-      response.setHeader('x-request-id', id);
-      response.locals['entry'] = entry;
-      response.locals['log'] = () => this.#log.child({ request_id: id });
-      response.on('close', () => this.#end(entry));
-      this.#entries.add(entry);
-      next();
-    };
+  track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
+    const connection = this.#connections.of(request);
+    // Requests that were read together with the one that was one too many.
+    if (!connection || request.socket.destroyed) return false;
+    if (connection.pending >= MAX_PIPELINED) {
+      request.socket.destroy();
+      return false;
+    }
+    this.#connections.began(connection, request);
+    const [id, start] = [randomUUID(), performance.now()];
+    const entry: Entry = { id, start, request, response, connection, fail, running: false, closed: false };
+    response.setHeader('x-request-id', id);
+    if (start - connection.openedAt > MAX_CONNECTION_AGE_MS) response.shouldKeepAlive = false;
+    response.on('close', () => this.#end(entry));
+    this.#entries.add(entry);
+    this.#byResponse.set(response, entry);
+    return true;
+  }
+
+  /** The log for the request of this response, with the request's id. */
+  logOf(response: ServerResponse): Logger {
+    const entry = this.#byResponse.get(response);
+    return entry ? this.#log.child({ request_id: entry.id }) : this.#log;
   }
 
   /**
-   * Lets at most `max` handlers work at a time and answers 503 beyond: what can't be served soon is refused at
-   * once. A handler counts until it has come to an end or its deadline has passed, whether its caller waits or
-   * not. There is no limit by address, since behind the enclave's bridge every peer is 127.0.0.1.
+   * Runs a handler, at most `maxRunning` of them at a time. A handler counts until it has come to an end or its
+   * deadline has passed, whether its caller waits or not. A request should get here only when it has arrived
+   * whole: else those that never do would keep others out.
+   *
+   * @throws Overloaded at once: what can't be served soon is refused
    */
-  limit(max: number): (handler: RequestHandler) => RequestHandler {
-    return (handler) => async (request, response, next) => {
-      if (this.#running >= max) throw new Overloaded(`the server is busy with ${max} requests: try again`);
-      const entry: Entry = response.locals['entry'];
-      entry.running = true;
-      this.#running += 1;
-      try {
-        await handler(request, response, next);
-      } finally {
-        this.#settle(entry);
-      }
-    };
+  async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
+    const entry = this.#byResponse.get(response);
+    // Its caller has left, or its deadline has passed.
+    if (!entry || entry.closed || response.headersSent) return;
+    if (this.#running >= this.#maxRunning) {
+      throw new Overloaded(`the server is busy with ${this.#maxRunning} requests: try again`);
+    }
+    entry.running = true;
+    this.#running += 1;
+    try {
+      await handler();
+    } finally {
+      this.#settle(entry);
+    }
   }
 
   #settle(entry: Entry): void {
@@ -99,8 +127,8 @@ export class InFlight {
   }
 
   /** The last answer that a connection still waits for, its request having arrived whole. */
-  pendingOn(socket: Duplex): Response | undefined {
-    let last: Response | undefined;
+  pendingOn(socket: Duplex): ServerResponse | undefined {
+    let last: ServerResponse | undefined;
     for (const { request, response, closed } of this.#entries) {
       if (!closed && request.complete && request.socket === socket) last = response;
     }
@@ -109,17 +137,17 @@ export class InFlight {
 
   #end(entry: Entry): void {
     entry.closed = true;
-    const { socket } = entry.request;
-    this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1);
+    this.#connections.ended(entry.connection);
     if (!entry.running) this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
     if (!this.#lines.isLevelEnabled(level)) return;
+    const { route } = request as IncomingMessage & { route?: { path?: string } };
     this.#lines[level](
       {
         request_id: id,
         method: request.method,
-        route: request.route?.path ?? null,
+        route: route?.path ?? null,
         status: response.statusCode,
         complete: response.writableFinished,
         ms: Math.round((performance.now() - start) * 10) / 10,
@@ -128,21 +156,19 @@ export class InFlight {
     );
   }
 
-  /** Ends what has neither arrived nor been answered in time. */
+  /** Ends what has not arrived, was not answered or was not read in time. */
   #sweep(): void {
-    const oldest = performance.now() - this.#timeoutMs;
+    const now = performance.now();
     for (const entry of this.#entries) {
-      const { start, request, response, next } = entry;
-      if (start > oldest) return;
+      const { start, request, response, fail } = entry;
+      if (start > now - this.#timeoutMs) return;
       this.#settle(entry);
-      if (response.headersSent || entry.closed) continue;
-      if (request.complete) next(new AnswerTimeout(`no answer within ${this.#timeoutMs} ms`));
-      else next(new RequestTimeout(`the request did not arrive within ${this.#timeoutMs} ms`));
+      if (entry.closed) continue;
+      if (response.headersSent) {
+        // The answer may wait for that of an earlier request, which has the same time again.
+        if (start <= now - 2 * this.#timeoutMs) request.socket.destroy();
+      } else if (request.complete) fail(new AnswerTimeout(`no answer within ${this.#timeoutMs} ms`));
+      else fail(new RequestTimeout(`the request did not arrive within ${this.#timeoutMs} ms`));
     }
   }
-}
-
-/** The log of the request that this response answers, with its id. */
-export function logOf(response: Response): Logger {
-  return response.locals['log']();
 }

@@ -1,50 +1,152 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { BodyTooLarge, MalformedJson, UnsupportedMediaType } from './errors.ts';
+import { BodyTooLarge, MalformedJson, Overloaded, RequestTimeout, UnsupportedMediaType } from './errors.ts';
 
 /** RFC 8259, section 8.1: JSON is UTF-8, whether a charset says so or not. */
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$/i;
 
-/**
- * Reads a JSON body of at most `limitBytes`. Bytes that are not UTF-8 are refused rather than replaced:
- * what is signed later must be what was sent. (Express' own parser decodes without a word, and costs twice
- * as much.)
- *
- * @throws UnsupportedMediaType, BodyTooLarge, MalformedJson
- */
-export async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
-  if (!JSON_TYPE.test(type ?? '')) {
-    throw new UnsupportedMediaType('send the body as Content-Type: application/json, in UTF-8');
-  }
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new UnsupportedMediaType('the body is compressed: send it without Content-Encoding');
-  }
-  if (Number(length) > limitBytes) throw tooLarge(limitBytes);
-  const body = await readBytes(request, limitBytes);
-  if (!isUtf8(body)) throw new MalformedJson('the body is not UTF-8');
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    throw new MalformedJson('the body is not JSON');
-  }
+/** A body has this time to arrive, and a second more for each of these bytes that have arrived. */
+const BODY_TIMEOUT_MS = 5000;
+const MIN_BYTES_PER_SECOND = 16 * 1024;
+/** How often deadlines are checked. */
+const SWEEP_MS = 250;
+/** All incomplete bodies together, or four of the largest, if that is more. */
+const MAX_INCOMPLETE_BYTES = 16 * 1024 ** 2;
+
+/** A body of which a part has arrived. */
+interface Reading {
+  readonly start: number;
+  bytes: number;
+  /** Its first `bytes` bytes are the body so far. */
+  buffer: Buffer;
+  readonly fail: (error: Error) => void;
 }
 
-function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= limitBytes) chunks.push(chunk);
-      else reject(tooLarge(limitBytes));
+/** Reads JSON bodies, bounded in size, time and in the memory that incomplete ones take together. */
+export class JsonBodies {
+  readonly #limitBytes: number;
+  readonly #timeoutMs: number;
+  readonly #maxIncompleteBytes: number;
+  /** The oldest first. */
+  readonly #readings = new Set<Reading>();
+  readonly #sweeping: NodeJS.Timeout;
+  #held = 0;
+
+  /**
+   * @param limitBytes of one body
+   * @param timeoutMs for a request to arrive: where it is shorter than a body's own time-out, it counts
+   */
+  constructor(limitBytes: number, timeoutMs: number) {
+    this.#limitBytes = limitBytes;
+    this.#timeoutMs = Math.min(timeoutMs, BODY_TIMEOUT_MS);
+    this.#maxIncompleteBytes = Math.max(MAX_INCOMPLETE_BYTES, 4 * limitBytes);
+    this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#sweeping);
+  }
+
+  /** Memory that incomplete bodies take, in bytes. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /**
+   * Bytes that are not UTF-8 are refused rather than replaced: what is signed later must be what was sent.
+   * (Express' own parser decodes without a word, and costs twice as much.)
+   *
+   * @throws UnsupportedMediaType, BodyTooLarge, MalformedJson; RequestTimeout when the body arrives too slowly;
+   *   Overloaded when incomplete bodies take too much memory and this is the oldest
+   */
+  async read(request: IncomingMessage): Promise<unknown> {
+    const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
+    if (!JSON_TYPE.test(type ?? '')) {
+      throw new UnsupportedMediaType('send the body as Content-Type: application/json, in UTF-8');
+    }
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+      throw new UnsupportedMediaType('the body is compressed: send it without Content-Encoding');
+    }
+    if (Number(length) > this.#limitBytes) throw this.#tooLarge();
+    const body = await this.#readBytes(request);
+    if (!isUtf8(body)) throw new MalformedJson('the body is not UTF-8');
+    try {
+      return JSON.parse(body.toString());
+    } catch {
+      throw new MalformedJson('the body is not JSON');
+    }
+  }
+
+  #readBytes(request: IncomingMessage): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => {
+        this.#release(reading);
+        reject(error);
+      };
+      const reading: Reading = { start: performance.now(), bytes: 0, buffer: Buffer.alloc(0), fail };
+      this.#readings.add(reading);
+      request.on('data', (chunk: Buffer) => {
+        if (this.#readings.has(reading)) this.#append(reading, chunk);
+      });
+      request.on('end', () => {
+        const { buffer, bytes } = reading;
+        this.#release(reading);
+        resolve(buffer.subarray(0, bytes));
+      });
+      // The caller is gone: nobody will see this answer.
+      request.on('error', () => fail(new MalformedJson('the body did not arrive whole')));
     });
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    // The caller is gone: what is thrown here is answered to nobody.
-    request.on('error', () => reject(new MalformedJson('the body did not arrive whole')));
-  });
-}
+  }
 
-function tooLarge(limitBytes: number): BodyTooLarge {
-  return new BodyTooLarge(`the body is larger than ${limitBytes} bytes`);
+  /** Chunks are not collected as they are: a caller chooses how small they are, and each would cost its own memory. */
+  #append(reading: Reading, chunk: Buffer): void {
+    const { buffer, bytes } = reading;
+    reading.bytes += chunk.length;
+    if (reading.bytes > this.#limitBytes) {
+      reading.fail(this.#tooLarge());
+      return;
+    }
+    if (bytes === 0) {
+      this.#hold(reading, chunk);
+      return;
+    }
+    if (reading.bytes > buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(2 * reading.bytes, this.#limitBytes));
+      buffer.copy(larger, 0, 0, bytes);
+      this.#hold(reading, larger);
+    }
+    chunk.copy(reading.buffer, bytes);
+  }
+
+  /** Replaces the reading's buffer. The oldest others give way when there is too much. */
+  #hold(reading: Reading, buffer: Buffer): void {
+    this.#held += buffer.length - reading.buffer.length;
+    reading.buffer = buffer;
+    for (const oldest of this.#readings) {
+      if (this.#held <= this.#maxIncompleteBytes) return;
+      if (oldest !== reading)
+        oldest.fail(new Overloaded('the server is busy with other requests: try again'));
+    }
+  }
+
+  #release(reading: Reading): void {
+    if (!this.#readings.delete(reading)) return;
+    this.#held -= reading.buffer.length;
+    reading.buffer = Buffer.alloc(0);
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const { start, bytes, fail } of this.#readings) {
+      if (now - start <= this.#timeoutMs) return;
+      const moreMs = (bytes / MIN_BYTES_PER_SECOND) * 1000;
+      if (now - start > this.#timeoutMs + moreMs) {
+        fail(new RequestTimeout('the body arrived too slowly, or not at all'));
+      }
+    }
+  }
+
+  #tooLarge(): BodyTooLarge {
+    return new BodyTooLarge(`the body is larger than ${this.#limitBytes} bytes`);
+  }
 }

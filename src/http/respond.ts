@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { SignedAnswer } from '../signing/signer.ts';
 
 /**
@@ -6,7 +6,7 @@ import { SignedAnswer } from '../signing/signer.ts';
  * past Express' own helpers: those hash every body for an ETag and look up its type, which costs more than
  * the rest of a request.
  */
-function send(response: Response, status: number, type: string, body: string, bytes: number): void {
+function send(response: ServerResponse, status: number, type: string, body: string, bytes: number): void {
   // A handler that finishes after the request's deadline finds it answered.
   if (response.headersSent) return;
   response.writeHead(status, {
@@ -19,7 +19,7 @@ function send(response: Response, status: number, type: string, body: string, by
   response.end(body);
 }
 
-export function sendJson(response: Response, status: number, value: SignedAnswer | object): void {
+export function sendJson(response: ServerResponse, status: number, value: SignedAnswer | object): void {
   const isSigned = value instanceof SignedAnswer;
   const json = isSigned ? value.json : JSON.stringify(value);
   send(
@@ -31,6 +31,6 @@ export function sendJson(response: Response, status: number, value: SignedAnswer
   );
 }
 
-export function sendText(response: Response, text: string): void {
+export function sendText(response: ServerResponse, text: string): void {
   send(response, 200, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
 }

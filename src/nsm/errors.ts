@@ -44,9 +44,11 @@ export class NsmTimeout extends NsmError {
 /** Too many calls wait for the NSM, which answers one at a time. The request was not sent. */
 export class NsmBusy extends NsmError {
   readonly code = 'NSM_BUSY';
+  readonly retryAfterSeconds: number;
 
-  constructor(waiting: number) {
+  constructor(waiting: number, retryAfterSeconds = 1) {
     super(`The NSM is busy: ${waiting} calls are already waiting.`);
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
