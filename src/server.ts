@@ -29,8 +29,6 @@ import { type Secrets, SecretsMissing } from './secrets.ts';
 /** Time for a connection to send a request's headers, and to be idle between two requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
-/** The last of them is answered with `Connection: close`. */
-const MAX_REQUESTS_PER_CONNECTION = 1000;
 
 export interface ServerParts {
   readonly config: Config;
@@ -57,7 +55,6 @@ export function createHttpServer(parts: ServerParts): Server {
     // Checked below, where the answer is JSON.
     requireHostHeader: false,
   });
-  server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION;
   // A peer that neither reads nor writes for longer than any request may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   const connections = new Connections(config.maxConnections);

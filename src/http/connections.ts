@@ -6,6 +6,8 @@ export interface Connection {
   readonly socket: Socket;
   /** By performance.now(). */
   readonly openedAt: number;
+  /** All that have begun. */
+  requests: number;
   /** Requests whose headers have arrived and whose answer has not left yet. */
   pending: number;
   /** The latest of them. */
@@ -46,7 +48,12 @@ export class Connections {
       return;
     }
     const connection: Connection = {
-      ...{ socket, openedAt: performance.now(), pending: 0, request: undefined, bytesAtRest: 0 },
+      socket,
+      openedAt: performance.now(),
+      requests: 0,
+      pending: 0,
+      request: undefined,
+      bytesAtRest: 0,
     };
     this.#open.set(socket, connection);
     this.#idle.add(connection);
@@ -55,6 +62,7 @@ export class Connections {
 
   /** A request's headers have arrived. */
   began(connection: Connection, request: IncomingMessage): void {
+    connection.requests += 1;
     connection.pending += 1;
     connection.request = request;
     this.#idle.delete(connection);

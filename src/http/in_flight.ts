@@ -12,7 +12,11 @@ const SWEEP_MS = 250;
  * read, and each costs far more memory than its bytes.
  */
 const MAX_PIPELINED = 8;
-/** An older connection is closed after its next answer, so that none is kept for ever. */
+/**
+ * A connection is closed after so many answers, and after its next one when it is older than this, so that none is
+ * kept for ever. (Node's own `maxRequestsPerSocket` announces the end, but leaves the connection open.)
+ */
+const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;
 
 interface Entry {
@@ -83,7 +87,8 @@ export class InFlight {
     const [id, start] = [randomUUID(), performance.now()];
     const entry: Entry = { id, start, request, response, connection, fail, running: false, closed: false };
     response.setHeader('x-request-id', id);
-    if (start - connection.openedAt > MAX_CONNECTION_AGE_MS) response.shouldKeepAlive = false;
+    const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
+    if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
     response.on('close', () => this.#end(entry));
     this.#entries.add(entry);
     this.#byResponse.set(response, entry);
