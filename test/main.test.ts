@@ -171,6 +171,37 @@ test("an application's own mistake stops the start with a line that tells it", a
   expect(said).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
 });
 
+test("an error outside of any request ends neither the server nor its key, and isn't printed whole", async () => {
+  const start = fileURLToPath(new URL('../src/start.ts', import.meta.url));
+  const source = `
+    import { start } from ${JSON.stringify(start)};
+    const create = () => {
+      setTimeout(() => { throw new Error('hunter2'); }, 300);
+      setTimeout(() => { Promise.reject(new Error('hunter2')); }, 300);
+      return {};
+    };
+    await start({
+      version: '1.2.3',
+      load: async () => ({ manifest: { endpoints: [], secrets: [] }, module: { signs: [], create } }),
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      said += chunk;
+    });
+  }
+  const lines = () => said.split('\n').filter((line) => line.includes('outside of any request'));
+  await expect.poll(() => lines().length, { timeout: 10_000 }).toBe(2);
+  expect(said).not.toMatch(/hunter2/);
+  const [, url = '', key = ''] = /"url":"([^"]*)","public_key":"([0-9a-f]*)"/.exec(said) ?? [];
+  expect(await (await fetch(`${url}/health_check`)).json()).toMatchObject({ pk: key });
+});
+
 describe('the production entry', () => {
   /** All files that a module imports, directly or not. */
   function reach(file: string, seen = new Set<string>()): Set<string> {
