@@ -181,7 +181,7 @@ function sendReport(fd: number, report: BootReport, log: Logger): void {
   }
 }
 
-function listen(server: Server, { host, port }: Config): Promise<string> {
+function listen(server: Server, { host, port, maxConnections }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const remedy =
@@ -192,7 +192,7 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
         ),
       );
     });
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, backlog: maxConnections }, () => {
       const { address, family, port: bound } = server.address() as AddressInfo;
       resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`);
     });

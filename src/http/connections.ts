@@ -27,7 +27,7 @@ export class Connections {
   readonly #open = new Map<unknown, Connection>();
   /** Between two requests; in the order in which they became idle. */
   readonly #idle = new Set<Connection>();
-  /** With a request that may be incomplete; in the order in which it began. */
+  /** With a request that may be incomplete, or has yet to come; in the order in which it began, or they did. */
   readonly #receiving = new Set<Connection>();
 
   constructor(max: number) {
@@ -56,7 +56,8 @@ export class Connections {
       bytesAtRest: 0,
     };
     this.#open.set(socket, connection);
-    this.#idle.add(connection);
+    // Not as idle: where nobody else is, newcomers would end each other before they can say anything.
+    this.#receiving.add(connection);
     socket.once('close', () => this.#forget(connection));
   }
 

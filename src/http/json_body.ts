@@ -8,6 +8,12 @@ const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$
 /** A body has this time to arrive, and a second more for each of these bytes that have arrived. */
 const BODY_TIMEOUT_MS = 5000;
 const MIN_BYTES_PER_SECOND = 16 * 1024;
+/**
+ * A body may arrive in so many pieces, and in one more for each of these bytes. Each piece costs the same work,
+ * however small it is, and a caller chooses their size (RFC 9112, section 7.1).
+ */
+const MAX_PIECES = 256;
+const BYTES_PER_PIECE = 16;
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
 /** All incomplete bodies together, or four of the largest, if that is more. */
@@ -17,6 +23,7 @@ const MAX_INCOMPLETE_BYTES = 16 * 1024 ** 2;
 interface Reading {
   readonly start: number;
   bytes: number;
+  pieces: number;
   /** Its first `bytes` bytes are the body so far. */
   buffer: Buffer;
   readonly fail: (error: Error) => void;
@@ -83,10 +90,14 @@ export class JsonBodies {
         this.#release(reading);
         reject(error);
       };
-      const reading: Reading = { start: performance.now(), bytes: 0, buffer: Buffer.alloc(0), fail };
+      const buffer = Buffer.alloc(0);
+      const reading: Reading = { start: performance.now(), bytes: 0, pieces: 0, buffer, fail };
       this.#readings.add(reading);
       request.on('data', (chunk: Buffer) => {
-        if (this.#readings.has(reading)) this.#append(reading, chunk);
+        if (!this.#readings.has(reading)) return;
+        this.#append(reading, chunk);
+        // Without an answer: each would be preceded by the work for what has been sent meanwhile.
+        if (reading.pieces > MAX_PIECES + reading.bytes / BYTES_PER_PIECE) request.socket.destroy();
       });
       request.on('end', () => {
         const { buffer, bytes } = reading;
@@ -101,6 +112,7 @@ export class JsonBodies {
   /** Chunks are not collected as they are: a caller chooses how small they are, and each would cost its own memory. */
   #append(reading: Reading, chunk: Buffer): void {
     const { buffer, bytes } = reading;
+    reading.pieces += 1;
     reading.bytes += chunk.length;
     if (reading.bytes > this.#limitBytes) {
       reading.fail(this.#tooLarge());

@@ -65,7 +65,7 @@ describe('with as many connections as there may be, a new one takes the place of
   test('an idle one before one whose request is not whole, headers or body', async () => {
     const { url } = await dice();
     const slow = [await open(url, HALF_HEAD), await open(url, HALF_BODY)];
-    const idle = await openAll(url, MAX - 2);
+    const idle = await openAll(url, MAX - 2, get('/rules'));
     await openAll(url, MAX - 2, get('/slow'));
     await closes(idle.at(-1) as Client);
     expect(ended(idle)).toEqual(idle.map(() => true));
@@ -75,6 +75,15 @@ describe('with as many connections as there may be, a new one takes the place of
     await expect
       .poll(() => slow.map(({ received }) => received.slice(0, 12)))
       .toEqual(slow.map(() => 'HTTP/1.1 200'));
+  });
+
+  test('one that has sent nothing, the oldest first, so that the newest can send its request', async () => {
+    const { url } = await dice();
+    const silent = await openAll(url, MAX + 3);
+    await closes(silent[2] as Client);
+    expect(ended(silent)).toEqual(silent.map((_, at) => at < 3));
+    silent.at(-1)?.socket.write(get('/rules'));
+    await expect.poll(() => silent.at(-1)?.received).toMatch(/^HTTP\/1.1 200/);
   });
 
   test('one whose request is not whole, the oldest first, and never one that is being answered', async () => {

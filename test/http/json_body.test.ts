@@ -35,10 +35,10 @@ function fakeClock(): (ms: number) => Promise<void> {
 }
 
 describe('a JSON body', () => {
-  test('is the same in one piece and byte by byte', async () => {
+  test('is the same in one piece and in many', async () => {
     const text = JSON.stringify({ text: 'é🌦'.repeat(500), list: [1, 2, 3] });
     const bytes = Buffer.from(text);
-    for (const size of [1, 7, bytes.length]) {
+    for (const size of [16, 31, bytes.length]) {
       const request = open();
       const read = bodies(bytes.length).read(request);
       for (let at = 0; at < bytes.length; at += size) {
@@ -54,7 +54,7 @@ describe('a JSON body', () => {
     const reader = bodies();
     const request = open();
     void outcome(reader.read(request));
-    for (let sent = 1; sent <= 2000; sent += 1) {
+    for (let sent = 1; sent <= 200; sent += 1) {
       request.write('[');
       await turn();
       expect(reader.held).toBeLessThanOrEqual(2 * sent);
@@ -62,6 +62,26 @@ describe('a JSON body', () => {
     request.destroy(new Error('gone'));
     await turn();
     expect(reader.held).toBe(0);
+  });
+
+  test('ends its connection when its pieces are too small', async () => {
+    const request = open();
+    let ended = false;
+    const socket = {
+      destroy() {
+        ended = true;
+        request.destroy(new Error('ended'));
+      },
+    };
+    const read = outcome(bodies().read(Object.assign(request, { socket }) as never));
+    for (let sent = 1; sent <= 273; sent += 1) {
+      expect(ended).toBe(false);
+      request.write('[');
+      await turn();
+    }
+    request.write('[');
+    expect(await read).toBe('MALFORMED_JSON');
+    expect(ended).toBe(true);
   });
 
   test.each([
