@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from './app.ts';
@@ -7,10 +7,11 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ConfigError, InvalidInput } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
-import { Connections } from './http/connections.ts';
+import { Connections, createRequestClass } from './http/connections.ts';
 import { cors } from './http/cors.ts';
 import {
   answerError,
+  HeadersTooLarge,
   MalformedHttp,
   methodNotAllowed,
   notFound,
@@ -29,6 +30,7 @@ import { type Secrets, SecretsMissing } from './secrets.ts';
 /** Time for a connection to send a request's headers, and to be idle between two requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
+const MAX_HEADERS = 100;
 
 export interface ServerParts {
   readonly config: Config;
@@ -46,7 +48,11 @@ export interface ServerParts {
 /** The HTTP server around the parts; it does not listen yet. */
 export function createHttpServer(parts: ServerParts): Server {
   const { config, log } = parts;
+  const connections = new Connections(config.maxConnections);
   const server = createServer({
+    IncomingMessage: createRequestClass(connections),
+    // Any other upgrade is ignored, and the request answered (RFC 9110, section 7.8).
+    shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -57,7 +63,6 @@ export function createHttpServer(parts: ServerParts): Server {
   });
   // A peer that neither reads nor writes for longer than any request may take is gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  const connections = new Connections(config.maxConnections);
   server.on('connection', (socket) => connections.opened(socket));
   const inFlight = new InFlight(log, connections, {
     timeoutMs: config.requestTimeoutMs,
@@ -83,6 +88,7 @@ function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListen
     const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
     try {
       if (!inFlight.track(request, response, fail)) return;
+      requireFewHeaders(request);
       const target = originForm(request.method, request.url ?? '');
       if (target === null) {
         throw new MalformedHttp('the request target is neither a path nor an http or https URL');
@@ -204,6 +210,13 @@ function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void
 /** GET, and with it HEAD. */
 function get(routes: Express, path: string, handler: RequestHandler): void {
   routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
+}
+
+/** Thousands of short ones fit into the bytes that headers may have, and each costs far more memory than its bytes. */
+function requireFewHeaders(request: IncomingMessage): void {
+  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
+  request.rawHeaders = [];
+  throw new HeadersTooLarge(`there are more than ${MAX_HEADERS} headers`);
 }
 
 /** RFC 9112, section 3.2. */

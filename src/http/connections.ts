@@ -1,5 +1,11 @@
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+
+/**
+ * Requests of one connection that may wait for an answer. Clients send one at a time; thousands fit into one read,
+ * and each costs far more memory than its bytes.
+ */
+const MAX_PIPELINED = 8;
 
 /** What the server knows of an open connection. */
 export interface Connection {
@@ -29,6 +35,8 @@ export class Connections {
   readonly #idle = new Set<Connection>();
   /** With a request that may be incomplete, or has yet to come; in the order in which it began, or they did. */
   readonly #receiving = new Set<Connection>();
+  /** Of all connections. */
+  #pending = 0;
 
   constructor(max: number) {
     this.#max = max;
@@ -40,6 +48,15 @@ export class Connections {
 
   of(request: IncomingMessage): Connection | undefined {
     return this.#open.get(request.socket);
+  }
+
+  /**
+   * Whether no further request of the connection is accepted: it has ended, or too many of its requests wait for
+   * an answer. Where more requests wait than there may be connections, one of a connection is enough.
+   */
+  isFull(socket: unknown): boolean {
+    const connection = this.#open.get(socket);
+    return !connection || connection.pending >= (this.#pending < this.#max ? MAX_PIPELINED : 1);
   }
 
   opened(socket: Socket): void {
@@ -65,6 +82,7 @@ export class Connections {
   began(connection: Connection, request: IncomingMessage): void {
     connection.requests += 1;
     connection.pending += 1;
+    this.#pending += 1;
     connection.request = request;
     this.#idle.delete(connection);
     this.#receiving.delete(connection);
@@ -74,6 +92,7 @@ export class Connections {
   /** A request's answer has left, or will never leave. */
   ended(connection: Connection): void {
     connection.pending -= 1;
+    this.#pending -= 1;
     if (connection.pending > 0 || !this.#open.has(connection.socket)) return;
     connection.request = undefined;
     connection.bytesAtRest = connection.socket.bytesRead;
@@ -108,4 +127,18 @@ export class Connections {
     this.#idle.delete(connection);
     this.#receiving.delete(connection);
   }
+}
+
+/**
+ * The class of a server's requests. One too many of its connection looks like an upgrade that nobody listens for,
+ * so that Node stops parsing and ends the connection. Ended later, in a handler, it would cost the memory of all
+ * requests that were read together, until the event loop comes to its end.
+ */
+export function createRequestClass(connections: Connections): typeof IncomingMessage {
+  return class extends IncomingMessage {
+    constructor(socket: Socket) {
+      super(socket);
+      if (connections.isFull(socket)) Object.defineProperty(this, 'upgrade', { get: () => true, set() {} });
+    }
+  };
 }

@@ -42,6 +42,10 @@ export class MalformedHttp extends InvalidInput {
   override readonly code = 'MALFORMED_HTTP';
 }
 
+export class HeadersTooLarge extends EnclaveError {
+  readonly code = 'HEADERS_TOO_LARGE';
+}
+
 /** The request did not arrive whole within the time that it has. */
 export class RequestTimeout extends EnclaveError {
   readonly code = 'REQUEST_TIMEOUT';
@@ -73,6 +77,7 @@ const STATUS_OF: readonly (readonly [abstract new (...args: never[]) => EnclaveE
   [UnsupportedMediaType, 415],
   [Unacceptable, 422],
   [TooManyRequests, 429],
+  [HeadersTooLarge, 431],
   [UpstreamFailed, 502],
   [Unavailable, 503],
   [NsmError, 503],

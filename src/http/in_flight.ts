@@ -8,11 +8,6 @@ import { AnswerTimeout, Overloaded, RequestTimeout } from './errors.ts';
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
 /**
- * Requests of one connection that may wait for an answer. Clients send one at a time; thousands fit into one
- * read, and each costs far more memory than its bytes.
- */
-const MAX_PIPELINED = 8;
-/**
  * A connection is closed after so many answers, and after its next one when it is older than this, so that none is
  * kept for ever. (Node's own `maxRequestsPerSocket` announces the end, but leaves the connection open.)
  */
@@ -73,16 +68,11 @@ export class InFlight {
    * queries and bodies are the caller's and may hold anything.
    *
    * @param fail answers the request with an error, called when its deadline has passed
-   * @returns false when the request must not be handled: its connection has ended, or ends with it
+   * @returns false when the request must not be handled: its connection has ended
    */
   track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
     const connection = this.#connections.of(request);
-    // Requests that were read together with the one that was one too many.
     if (!connection || request.socket.destroyed) return false;
-    if (connection.pending >= MAX_PIPELINED) {
-      request.socket.destroy();
-      return false;
-    }
     this.#connections.began(connection, request);
     const [id, start] = [randomUUID(), performance.now()];
     const entry: Entry = { id, start, request, response, connection, fail, running: false, closed: false };

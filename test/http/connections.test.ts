@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -99,6 +100,38 @@ describe('with as many connections as there may be, a new one takes the place of
     await closes(refused);
     const all = [...answered, pipelined, ...late];
     await expect.poll(() => all.every(({ received }) => received.endsWith('{"slow":true}'))).toBe(true);
+  });
+});
+
+describe('of thousands of requests in one read', () => {
+  /** The requests that Node makes objects of: thousands of a few connections would fill a small heap. */
+  function countRequests(): () => number {
+    let count = 0;
+    const onRequest = () => {
+      count += 1;
+    };
+    subscribe('http.server.request.start', onRequest);
+    onTestFinished(() => void unsubscribe('http.server.request.start', onRequest));
+    return () => count;
+  }
+
+  test('only the first eight of a connection take memory, and it ends', async () => {
+    const { url } = await dice();
+    const count = countRequests();
+    await closes(await open(url, get('/slow') + get('/rules').repeat(1900)));
+    expect(count()).toBe(8);
+  });
+
+  test('only one of a connection does where more wait for an answer than there may be connections', async () => {
+    const { url } = await dice();
+    const busy = await openAll(url, 2, get('/slow').repeat(8));
+    const count = countRequests();
+    const more = await open(url, get('/slow').repeat(2));
+    await closes(more);
+    expect(count()).toBe(1);
+    const honest = await open(url, get('/rules'));
+    await expect.poll(() => honest.received).toMatch(/^HTTP\/1.1 200/);
+    expect(ended(busy)).toEqual([false, false]);
   });
 });
 

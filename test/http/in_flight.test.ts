@@ -162,6 +162,11 @@ describe('what is not HTTP is answered as JSON too', () => {
       'MALFORMED_HTTP',
     ],
     [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+    [
+      `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${'a:b\r\n'.repeat(99)}\r\n`,
+      431,
+      'HEADERS_TOO_LARGE',
+    ],
     ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
     ['GET / HTTP/1.1\r\nHost: x\r\nhOST: x\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
   ])('%j', async (bytes, status, code) => {
