@@ -11,8 +11,11 @@ export interface Profile {
   readonly extendedSubject: number;
   readonly extendedAudience: number;
   readonly extendedNonce: number;
+  /** As the token writes it, escapes included. */
   readonly extendedIssuer: number;
-  /** White space within one claim. */
+  /** The base64 characters that hold it. */
+  readonly issuerBase64: number;
+  /** White space within one claim, except the issuer. */
   readonly whiteSpace: number;
 }
 
@@ -27,6 +30,7 @@ export const SUI_V1: Profile = {
   extendedAudience: 160,
   extendedNonce: 44,
   extendedIssuer: 165,
+  issuerBase64: 224,
   whiteSpace: 6,
 };
 

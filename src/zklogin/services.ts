@@ -153,7 +153,8 @@ export function readProof(answer: unknown): Proof {
   ) {
     throw new MalformedAnswerError('the proving service answered with proofPoints that are none');
   }
-  if (!isBase64url(value) || (indexMod4 !== 0 && indexMod4 !== 1 && indexMod4 !== 2)) {
+  const isIssuer = isBase64url(value) && value.length <= SUI_V1.issuerBase64;
+  if (!isIssuer || (indexMod4 !== 0 && indexMod4 !== 1 && indexMod4 !== 2)) {
     throw new MalformedAnswerError('the proving service answered with issBase64Details that are none');
   }
   if (!isBase64url(headerBase64) || headerBase64.length > SUI_V1.header) {

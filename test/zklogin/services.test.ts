@@ -246,6 +246,10 @@ describe('getProof', () => {
     ['an index of 3', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: 3 } }],
     ['an index as text', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: '1' } }],
     ['an issuer that is no base64', { ...PROOF, issBase64Details: { ...issBase64Details, value: '"' } }],
+    [
+      'an issuer that is too long',
+      { ...PROOF, issBase64Details: { ...issBase64Details, value: 'A'.repeat(225) } },
+    ],
     ['no header', { ...PROOF, headerBase64: undefined }],
     ['a header that is too long', { ...PROOF, headerBase64: 'A'.repeat(249) }],
   ])('refuses an answer with %s', async (_what, answer) => {
