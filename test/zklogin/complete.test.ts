@@ -450,6 +450,16 @@ describe('a login that is complete', () => {
     expect(() => login.token).toThrow(/another login was begun since/);
   });
 
+  test('was never begun where there is no session storage and none is given', async () => {
+    const message = expect.stringMatching(/^no login is under way: .*give beginLogin a storage/);
+    const none = { code: 'ZKLOGIN_NO_LOGIN', message };
+    for (const back of [`${REDIRECT_URI}?code=c&state=s`, REDIRECT_URI, '']) {
+      await expect(completeLogin(back)).rejects.toMatchObject(none);
+      await expect(completeLogin(back, { now })).rejects.toMatchObject(none);
+    }
+    expect(() => resumeLogin()).toThrow(expect.objectContaining(none));
+  });
+
   test('is not there before, and not after what else was kept', () => {
     const { storage } = begin();
     expect(() => resumeLogin({ storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));
