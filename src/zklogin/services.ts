@@ -2,7 +2,7 @@
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import { SUI_V1 } from './claims.ts';
 import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
-import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
+import { jsonOf, type PrivateServiceOptions, post, serviceUrl } from './http.ts';
 import {
   type BigNumber,
   isNumber,
@@ -34,11 +34,9 @@ export interface ProofRequest {
 /** What it answers (section 2.6): a signature's inputs without the address seed. */
 export type Proof = Omit<ZkLoginSignatureInputs, 'addressSeed'>;
 
-export interface ProofOptions extends ServiceOptions {
+export interface ProofOptions extends PrivateServiceOptions {
   /** How the three big numbers are sent: decimal unless told. */
   readonly encoding?: NumberEncoding;
-  /** Takes a URL of http as well: for a prover of one's own, within a private network. */
-  readonly allowHttp?: boolean;
 }
 
 /**
@@ -55,11 +53,11 @@ export interface ProofOptions extends ServiceOptions {
 export async function getSalt(
   url: string | URL,
   token: string,
-  { timeoutMs = SALT_TIMEOUT_MS, ...options }: ServiceOptions = {},
+  { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, ...options }: PrivateServiceOptions = {},
 ): Promise<string> {
   const service = 'salt service';
   if (typeof token !== 'string') throw new InvalidOptionError('token must be a text: see Login.token');
-  const base = serviceUrl(service, url);
+  const base = serviceUrl(service, url, allowHttp);
   if (/\/get_salt\/?$/.test(base.pathname)) {
     throw new InvalidOptionError(
       'the URL of the salt service must end before /get_salt, which is added to it',
@@ -77,11 +75,13 @@ export async function getSalt(
   });
   const { salt } = members(service, jsonOf(service, answer));
   if (typeof salt !== 'string') throw new MalformedAnswerError('the salt service answered with no salt');
-  try {
-    return readNumber('the salt', salt, SALT_SIZE).toString();
-  } catch {
-    throw new MalformedAnswerError('the salt service answered with a salt that is no number below 2^128');
+  // Decimal alone (spec section 2.4), though readNumber takes more.
+  if (!/^[0-9]+$/.test(salt) || !isNumber(salt, SALT_SIZE)) {
+    throw new MalformedAnswerError(
+      'the salt service answered with a salt that is no decimal number below 2^128',
+    );
   }
+  return BigInt(salt).toString();
 }
 
 /**

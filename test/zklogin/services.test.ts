@@ -96,10 +96,12 @@ describe('getSalt', () => {
     expect(seen).toEqual([]);
   });
 
-  test('takes a salt in base64 as well, and gives it in decimal', async () => {
-    const base64 = Buffer.from(BigInt(SALT).toString(16).padStart(32, '0'), 'hex').toString('base64');
-    expect(await getSalt((await service({ salt: base64 })).url, TOKEN)).toBe(SALT);
-    expect(await getSalt((await service({ salt: '0' })).url, TOKEN)).toBe('0');
+  test.each([
+    ['0', '0'],
+    [String(2n ** 128n - 1n), String(2n ** 128n - 1n)],
+    ['007', '7'],
+  ])('takes the decimal salt %s', async (salt, read) => {
+    expect(await getSalt((await service({ salt })).url, TOKEN)).toBe(read);
   });
 
   test.each([
@@ -112,7 +114,13 @@ describe('getSalt', () => {
     { salt: '0x10' },
     { salt: '0x1234567890abcdef1234567890abcdef' },
     { salt: (2n ** 128n).toString() },
+    { salt: Buffer.alloc(16, 1).toString('base64') },
     { salt: Buffer.alloc(17, 1).toString('base64') },
+    { salt: '+1' },
+    { salt: ' 1' },
+    { salt: '1\n' },
+    { salt: '1e3' },
+    { salt: Array(16).fill(1) },
     { salt: '9'.repeat(60_000) },
   ])('refuses the answer %j', async (answer) => {
     const { url } = await service(answer);
@@ -127,22 +135,35 @@ describe('getSalt', () => {
     expect(seen[0]?.headers.authorization).toBe('Bearer operator');
   });
 
+  test.each(['ftp://x', 'x', '', 'https://user:hunter2@salt.example', 'http://user:hunter2@salt.example'])(
+    'refuses the URL %j, and sends nothing',
+    async (url) => {
+      const { asked, fetch } = recorder();
+      for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
+        await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+        await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
+      }
+      expect(asked).toEqual([]);
+    },
+  );
+
   test.each([
-    'ftp://x',
-    'x',
-    '',
-    'https://user:hunter2@salt.example',
     'http://salt.example',
     'http://10.0.0.7',
     'http://localhost.example',
     'http://127.0.0.1.example',
-  ])('refuses the URL %j, and sends nothing', async (url) => {
-    const { asked, fetch } = recorder();
-    for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
-      await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
-      await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
+  ])('goes to %s only where the caller allows http', async (url) => {
+    const { asked, fetch } = recorder({ salt: SALT });
+    for (const allowHttp of [undefined, false, 'false', 1]) {
+      const options = { fetch, allowHttp: allowHttp as false };
+      await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({
+        code: 'ZKLOGIN_OPTION',
+        message: expect.stringMatching(/must be https: .* or say allowHttp/),
+      });
     }
     expect(asked).toEqual([]);
+    expect(await getSalt(url, TOKEN, { fetch, allowHttp: true })).toBe(SALT);
+    expect(asked).toEqual([`${url}/get_salt`]);
   });
 
   test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
