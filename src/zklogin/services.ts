@@ -5,6 +5,7 @@ import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
 import { jsonOf, type PrivateServiceOptions, post, serviceUrl } from './http.ts';
 import {
   type BigNumber,
+  EXTENDED_KEY_SIZES,
   isNumber,
   type NumberEncoding,
   readNumber,
@@ -16,8 +17,6 @@ const SALT_TIMEOUT_MS = 10_000;
 /** A self-run prover gives itself 15 seconds unless told; a queue comes before it. */
 const PROOF_TIMEOUT_MS = 60_000;
 
-/** Flag and public key: of ed25519, which beginLogin makes, and of Sui's other schemes. */
-const EXTENDED_KEY_SIZES = [33, 34] as const;
 /** The order of BN254's base field: coordinates are below it. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
@@ -120,21 +119,25 @@ function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
   if (typeof request?.jwt !== 'string') {
     throw new InvalidOptionError('the request for a proof must be what Login.proofRequest gives');
   }
-  const number = (name: 'extendedEphemeralPublicKey' | 'jwtRandomness' | 'salt', size: number) =>
-    writeNumber(readNumber(name, request[name], size), encoding, size);
-  const [usual, longer] = EXTENDED_KEY_SIZES;
-  const keySize = isNumber(request.extendedEphemeralPublicKey, usual) ? usual : longer;
+  const number = (name: 'jwtRandomness' | 'salt') =>
+    writeNumber(readNumber(name, request[name], SALT_SIZE), encoding, SALT_SIZE);
   const maxEpoch = String(request.maxEpoch);
   if (!/^(0|[1-9][0-9]{0,19})$/.test(maxEpoch))
     throw new InvalidOptionError('maxEpoch must be an epoch number');
   return {
     jwt: request.jwt,
-    extendedEphemeralPublicKey: number('extendedEphemeralPublicKey', keySize),
+    extendedEphemeralPublicKey: writeKey(request.extendedEphemeralPublicKey, encoding),
     maxEpoch,
-    jwtRandomness: number('jwtRandomness', SALT_SIZE),
-    salt: number('salt', SALT_SIZE),
+    jwtRandomness: number('jwtRandomness'),
+    salt: number('salt'),
     keyClaimName: request.keyClaimName,
   };
+}
+
+function writeKey(key: BigNumber, encoding: NumberEncoding): string {
+  const [usual, longer] = EXTENDED_KEY_SIZES;
+  const number = readNumber('extendedEphemeralPublicKey', key, usual, longer);
+  return writeNumber(number, encoding, isNumber(key, usual) ? usual : longer);
 }
 
 /** Only what the spec names is taken over. @throws MalformedAnswerError */

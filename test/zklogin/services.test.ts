@@ -222,12 +222,20 @@ describe('getProof', () => {
     expect(seen[1]?.body['extendedEphemeralPublicKey']).toBe(key);
   });
 
-  test('takes each number in either encoding', async () => {
+  test('takes each number in either encoding, or in bytes', async () => {
     const { url, seen } = await service(PROOF);
     await getProof(url, REQUEST, { encoding: 'base64' });
     await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
     await getProof(url, REQUEST);
+    const bytes = (name: string) => Uint8Array.from(Buffer.from(String(seen[0]?.body[name]), 'base64'));
+    await getProof(url, {
+      ...REQUEST,
+      extendedEphemeralPublicKey: bytes('extendedEphemeralPublicKey'),
+      jwtRandomness: bytes('jwtRandomness'),
+      salt: bytes('salt'),
+    });
     expect(seen[1]?.body).toEqual(seen[2]?.body);
+    expect(seen[3]?.body).toEqual(seen[2]?.body);
   });
 
   test.each([
@@ -240,6 +248,8 @@ describe('getProof', () => {
     ['extendedEphemeralPublicKey', 2n ** 272n],
     ['salt', '0x10'],
     ['salt', 'AAAAAAAAAAAAAAAAAAAF'],
+    ['salt', new Uint8Array(17)],
+    ['extendedEphemeralPublicKey', Buffer.alloc(32, 1).toString('base64')],
     ['jwt', undefined],
     ['maxEpoch', 1.5],
     ['maxEpoch', 'x'],

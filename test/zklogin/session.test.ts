@@ -28,6 +28,7 @@ const [production, devnet] = vector('proofs');
 const { common } = vector('jwts');
 const { partialInputs: proof, salt, address, iss, aud, keyClaimValue: sub, maxEpoch } = production;
 const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
+const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
 const legacyAddress = false;
 
 /** A login with the vector's key, complete but for salt and proof. The payload begins as Google's does. */
@@ -68,10 +69,12 @@ async function transaction(sender = address): Promise<Uint8Array> {
 describe('a login', () => {
   test('has its address, by the salt', () => {
     expect(vectorLogin().login.address(salt, { legacyAddress })).toBe(address);
+    expect(vectorLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
   });
 
   test('asks for a proof with all that the prover needs', () => {
     const { login, jwt } = vectorLogin();
+    expect(login.proofRequest(saltBytes)).toEqual(login.proofRequest(BigInt(salt)));
     expect(login.proofRequest(BigInt(salt))).toEqual({
       jwt,
       extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(key.getPublicKey()),
@@ -80,6 +83,12 @@ describe('a login', () => {
       salt,
       keyClaimName: 'sub',
     });
+  });
+
+  test('opens the same session by the salt in bytes', () => {
+    const { login } = vectorLogin();
+    const session = login.open({ salt: saltBytes, proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).toBe(address);
   });
 
   test('opens a session with its proof, and token and randomness are kept no longer', () => {
@@ -173,6 +182,7 @@ describe('a login', () => {
 
   test.each([
     [{ salt: '-1' }, 'ZKLOGIN_OPTION'],
+    [{ salt: new Uint8Array(15) }, 'ZKLOGIN_OPTION'],
     [{ salt: (2n ** 128n).toString() }, 'ZKLOGIN_OPTION'],
     [{ legacyAddress: undefined }, 'ZKLOGIN_OPTION'],
     [{ currentEpoch: 8 }, 'ZKLOGIN_OPTION'],
