@@ -6,6 +6,8 @@ export interface Profile {
   readonly header: number;
   /** Header, dot, payload and SHA-256 padding. */
   readonly paddedUnsignedJwt: number;
+  /** The name of the claim that stands for the user, with its quotes. */
+  readonly keyClaimName: number;
   readonly subject: number;
   readonly audience: number;
   readonly extendedSubject: number;
@@ -24,6 +26,7 @@ export const SUI_V1: Profile = {
   name: 'sui-v1',
   header: 248,
   paddedUnsignedJwt: 64 * 25,
+  keyClaimName: 32,
   subject: 115,
   audience: 145,
   extendedSubject: 126,

@@ -116,6 +116,21 @@ function checkProfile(
 }
 
 /**
+ * That a proof can be made by this claim: the token has it as a text, written as the circuit takes it.
+ *
+ * @param name at most 30 characters
+ * @throws MalformedTokenError, ClaimError
+ */
+export function checkKeyClaim(jwt: string, name: string): void {
+  const { payload } = parts(jwt);
+  const value = parseObject(payload, 'payload')[name];
+  if (value === undefined) throw new ClaimError(name, 'is missing');
+  if (!isText(value)) throw new ClaimError(name, 'must be a text');
+  const text = decodeBase64url(payload, 'payload');
+  checkClaim(text, name, value, SUI_V1.subject, SUI_V1.extendedSubject, SUI_V1);
+}
+
+/**
  * The circuit doesn't parse the issuer: the proof shows it as the token writes it, in base64, and validators parse
  * that as JSON. So its name and value may be written with escapes, as PHP and AWS Cognito do with `/`.
  */

@@ -1,8 +1,9 @@
 /** The salt service and the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
-import { SUI_V1 } from './claims.ts';
+import { SUI_V1, valueFault } from './claims.ts';
 import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
 import { jsonOf, type PrivateServiceOptions, post, serviceUrl } from './http.ts';
+import { checkKeyClaim } from './jwt.ts';
 import {
   type BigNumber,
   EXTENDED_KEY_SIZES,
@@ -89,7 +90,8 @@ export async function getSalt(
  * Exported from `sui-enclave/zklogin`.
  *
  * @param url whole, with its path: nothing is added to it (getSalt's is)
- * @throws the service errors of errors.ts, InvalidOptionError
+ * @throws the service errors of errors.ts, InvalidOptionError; MalformedTokenError and ClaimError when the token
+ *   lacks the claim that keyClaimName names, or has it as no proof takes it
  * @example
  * const proof = await getProof('https://prover.wallet.example/v1', login.proofRequest(salt));
  */
@@ -119,6 +121,7 @@ function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
   if (typeof request?.jwt !== 'string') {
     throw new InvalidOptionError('the request for a proof must be what Login.proofRequest gives');
   }
+  requireKeyClaim(request);
   const number = (name: 'jwtRandomness' | 'salt') =>
     writeNumber(readNumber(name, request[name], SALT_SIZE), encoding, SALT_SIZE);
   const maxEpoch = String(request.maxEpoch);
@@ -132,6 +135,13 @@ function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
     salt: number('salt'),
     keyClaimName: request.keyClaimName,
   };
+}
+
+function requireKeyClaim({ jwt, keyClaimName }: ProofRequest): void {
+  if (typeof keyClaimName !== 'string') throw new InvalidOptionError('keyClaimName must be a text');
+  const fault = valueFault(keyClaimName, SUI_V1.keyClaimName);
+  if (fault !== null) throw new InvalidOptionError(`keyClaimName ${fault}`);
+  checkKeyClaim(jwt, keyClaimName);
 }
 
 function writeKey(key: BigNumber, encoding: NumberEncoding): string {

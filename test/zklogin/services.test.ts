@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { discoverProvider, getProof, getSalt, type ProofRequest } from '../../src/zklogin/index.ts';
-import { vector } from './support.ts';
+import { jwtOf, SUBJECT, vector } from './support.ts';
 
 interface Seen {
   readonly url: string;
@@ -58,7 +58,7 @@ function recorder(answer: unknown = {}) {
   return { asked, fetch };
 }
 
-const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.e30.c2ln';
+const TOKEN = jwtOf({ sub: SUBJECT });
 const SALT = '206703048842351542647799591018316385612';
 const [{ partialInputs: PROOF }, DEVNET] = vector('proofs');
 const REQUEST: ProofRequest = {
@@ -250,6 +250,13 @@ describe('getProof', () => {
     ['salt', 'AAAAAAAAAAAAAAAAAAAF'],
     ['salt', new Uint8Array(17)],
     ['extendedEphemeralPublicKey', Buffer.alloc(32, 1).toString('base64')],
+    ['keyClaimName', undefined],
+    ['keyClaimName', null],
+    ['keyClaimName', 5],
+    ['keyClaimName', ['sub']],
+    ['keyClaimName', ''],
+    ['keyClaimName', 'sub"'],
+    ['keyClaimName', 'a'.repeat(31)],
     ['jwt', undefined],
     ['maxEpoch', 1.5],
     ['maxEpoch', 'x'],
@@ -260,6 +267,46 @@ describe('getProof', () => {
       code: 'ZKLOGIN_OPTION',
       message: name === 'jwt' ? expect.stringContaining('proofRequest') : expect.stringContaining(name),
     });
+    expect(seen).toEqual([]);
+  });
+
+  test.each([
+    ['another', { sub: SUBJECT }, 'email'],
+    ['an inherited', { sub: SUBJECT }, 'constructor'],
+    ['a number as', { sub: 5 }, 'sub'],
+    ['a list as', { sub: [SUBJECT] }, 'sub'],
+    ['an empty', { sub: '' }, 'sub'],
+    ['too long a', { sub: 'a'.repeat(114) }, 'sub'],
+    ['a foreign letter in', { sub: 'Zoë' }, 'sub'],
+    ['escapes in', String.raw`{"sub":"a\/b"}`, 'sub'],
+    ['two of', '{"sub":"a","in":{"sub":"a"}}', 'sub'],
+  ])('does not ask by a token with %s claim of keyClaimName', async (_what, payload, keyClaimName) => {
+    const { url, seen } = await service(PROOF);
+    await expect(getProof(url, { ...REQUEST, jwt: jwtOf(payload), keyClaimName })).rejects.toMatchObject({
+      code: 'ZKLOGIN_CLAIM',
+      claim: keyClaimName,
+    });
+    expect(seen).toEqual([]);
+  });
+
+  test('asks by any claim that the token has as the circuit takes it', async () => {
+    const { url, seen } = await service(PROOF);
+    const claims = [
+      ['sub', 'a'.repeat(113)],
+      ['email', 'me@wallet.example'],
+      ['a.b*c', 'x'],
+    ] as const;
+    for (const [keyClaimName, value] of claims) {
+      await getProof(url, { ...REQUEST, jwt: jwtOf({ aud: 'c', [keyClaimName]: value }), keyClaimName });
+      expect(seen.at(-1)?.body['keyClaimName']).toBe(keyClaimName);
+    }
+  });
+
+  test('does not ask by what is no token', async () => {
+    const { url, seen } = await service(PROOF);
+    for (const jwt of ['', 'x', 'a.b.c', `${TOKEN}.`]) {
+      await expect(getProof(url, { ...REQUEST, jwt })).rejects.toMatchObject({ code: 'ZKLOGIN_TOKEN' });
+    }
     expect(seen).toEqual([]);
   });
 
