@@ -8,7 +8,7 @@ import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';
 export const KEY_CLAIM = 'sub';
 
 export interface AddressInputs extends LoginClaims {
-  /** Below 2^128. */
+  /** Below 2^128; in base64 or bytes all 16. */
   readonly salt: BigNumber;
   /**
    * True for the few old addresses whose seed begins with a zero byte and was hashed without it. There is no

@@ -6,13 +6,18 @@ export interface Profile {
   readonly header: number;
   /** Header, dot, payload and SHA-256 padding. */
   readonly paddedUnsignedJwt: number;
+  /** The name of the claim that stands for the user, with its quotes. */
+  readonly keyClaimName: number;
   readonly subject: number;
   readonly audience: number;
   readonly extendedSubject: number;
   readonly extendedAudience: number;
   readonly extendedNonce: number;
+  /** As the token writes it, escapes included. */
   readonly extendedIssuer: number;
-  /** White space within one claim. */
+  /** The base64 characters that hold it. */
+  readonly issuerBase64: number;
+  /** White space within one claim, except the issuer. */
   readonly whiteSpace: number;
 }
 
@@ -21,12 +26,14 @@ export const SUI_V1: Profile = {
   name: 'sui-v1',
   header: 248,
   paddedUnsignedJwt: 64 * 25,
+  keyClaimName: 32,
   subject: 115,
   audience: 145,
   extendedSubject: 126,
   extendedAudience: 160,
   extendedNonce: 44,
   extendedIssuer: 165,
+  issuerBase64: 224,
   whiteSpace: 6,
 };
 

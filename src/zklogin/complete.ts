@@ -11,7 +11,7 @@ import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
 import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
-import { type BegunLogin, loadLogin, type SessionStore, saveLogin, sessionStore } from './storage.ts';
+import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } from './storage.ts';
 
 export interface CompleteOptions extends ServiceOptions {
   /** For a provider whose token URL demands it; outside browsers only. A page has its backend add it. */
@@ -33,7 +33,7 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
  * @throws ZkLoginError
  */
 export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
-  const store = sessionStore(options.storage);
+  const store = loginStore(options.storage);
   const login = loadLogin(store);
   // Its answer was taken already: this one is a copy, or another's.
   if (login.stage !== 'begun')

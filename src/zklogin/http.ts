@@ -16,6 +16,11 @@ export interface ServiceOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+export interface PrivateServiceOptions extends ServiceOptions {
+  /** Takes a URL of http as well: for a service of one's own, within a private network. */
+  readonly allowHttp?: boolean;
+}
+
 /** Far more than a proof (4 KB) or a token takes. */
 const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
@@ -52,7 +57,7 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
     throw new InvalidOptionError(`the URL of the ${service} must be https, without a user name`);
   }
-  if (!allowHttp && !isSecure(parsed)) {
+  if (allowHttp !== true && !isSecure(parsed)) {
     const hint = allowHttp === undefined ? '' : ', or say allowHttp in a private network of your own';
     throw new InvalidOptionError(
       `the URL of the ${service} must be https: over http others can read what is sent; use http on this machine alone${hint}`,

@@ -5,7 +5,7 @@ export { type Profile, SUI_V1 } from './claims.ts';
 export { type CompleteOptions, completeLogin } from './complete.ts';
 export { type DiscoveryOptions, discoverProvider } from './discovery.ts';
 export * from './errors.ts';
-export type { ServiceOptions } from './http.ts';
+export type { PrivateServiceOptions, ServiceOptions } from './http.ts';
 export { decodeJwtPayload, type JwtPayload, type LoginClaims } from './jwt.ts';
 export { cancelLogin, Login, type OpenOptions, resumeLogin } from './login.ts';
 export type { BigNumber, NumberEncoding } from './numbers.ts';

@@ -109,16 +109,44 @@ function checkProfile(
     );
   }
   const text = decodeBase64url(payload, 'payload');
-  checkClaim(text, 'iss', claims.iss, profile.extendedIssuer, profile.extendedIssuer, profile);
+  checkIssuer(text, claims.iss, profile);
   checkClaim(text, 'sub', claims.sub, profile.subject, profile.extendedSubject, profile);
   checkClaim(text, 'aud', claims.aud, profile.audience, profile.extendedAudience, profile);
   checkClaim(text, 'nonce', claims.nonce, profile.extendedNonce, profile.extendedNonce, profile);
 }
 
 /**
- * The circuit reads the payload's bytes and knows no nesting: the claim must stand there as it is, without an
- * escape, and its name once, or a proof could be of another value than the one that was parsed.
+ * That a proof can be made by this claim: the token has it as a text, written as the circuit takes it.
+ *
+ * @param name at most 30 characters
+ * @throws MalformedTokenError, ClaimError
  */
+export function checkKeyClaim(jwt: string, name: string): void {
+  const { payload } = parts(jwt);
+  const value = parseObject(payload, 'payload')[name];
+  if (value === undefined) throw new ClaimError(name, 'is missing');
+  if (!isText(value)) throw new ClaimError(name, 'must be a text');
+  const text = decodeBase64url(payload, 'payload');
+  checkClaim(text, name, value, SUI_V1.subject, SUI_V1.extendedSubject, SUI_V1);
+}
+
+/**
+ * The circuit doesn't parse the issuer: the proof shows it as the token writes it, in base64, and validators parse
+ * that as JSON. So its name and value may be written with escapes, as PHP and AWS Cognito do with `/`.
+ */
+function checkIssuer(payload: string, value: string, profile: Profile): void {
+  requireUsable('iss', value, profile.extendedIssuer);
+  const claim = findClaim(payload, 'iss', String.raw`(?:i|\\u0069)(?:s|\\u0073){2}`);
+  if (claim === null || JSON.parse(claim.value) !== value) {
+    throw new ClaimError(
+      'iss',
+      'does not stand in the payload as a claim of its own: no proof can be made for it',
+    );
+  }
+  requireShort('iss', claim.extended, profile.extendedIssuer);
+}
+
+/** The circuit hashes the bytes of name and value as they are: both must be written without an escape. */
 function checkClaim(
   payload: string,
   name: string,
@@ -127,22 +155,51 @@ function checkClaim(
   maxExtended: number,
   profile: Profile,
 ): void {
-  const fault = valueFault(value, maxQuoted);
-  if (fault !== null) throw new ClaimError(name, `${fault}: no proof can be made for it`);
-  const names = payload.match(new RegExp(`"${name}"\\s*:`, 'g')) ?? [];
+  requireUsable(name, value, maxQuoted);
+  const claim = findClaim(payload, name, name.replace(/[.*+?^${}()|[\]/-]/g, '\\$&'));
+  if (claim?.value !== `"${value}"`) {
+    throw new ClaimError(name, 'is written with escapes: no proof can be made for it');
+  }
+  requireShort(name, claim.extended, maxExtended);
+  if (claim.whiteSpace > profile.whiteSpace) {
+    throw new ClaimError(name, `has ${claim.whiteSpace} characters of white space: too many for a proof`);
+  }
+}
+
+/**
+ * A claim as the payload writes it. Neither the circuit nor validators know of nesting: the name must stand there
+ * once, or a proof could be of another value than the one that was parsed.
+ *
+ * @param pattern of the name's spellings
+ * @throws ClaimError
+ */
+function findClaim(
+  payload: string,
+  name: string,
+  pattern: string,
+): { extended: string; value: string; whiteSpace: number } | null {
+  const names = payload.match(new RegExp(`"${pattern}"\\s*:`, 'g')) ?? [];
   if (names.length > 1) {
     throw new ClaimError(
       name,
       'is there more than once, perhaps within another claim: no proof is sure of it',
     );
   }
-  const quoted = value.replace(/[.*+?^${}()|[\]/-]/g, '\\$&');
-  const claim = new RegExp(`"${name}"(\\s*):(\\s*)"${quoted}"(\\s*)[,}]`).exec(payload);
-  if (!claim) throw new ClaimError(name, 'is written with escapes: no proof can be made for it');
-  const [extended, ...spaces] = claim;
-  if (extended.length > maxExtended || spaces.join('').length > profile.whiteSpace) {
-    throw new ClaimError(name, `takes ${extended.length} characters with its name: too many for a proof`);
-  }
+  const text = String.raw`"(?:[^"\\]|\\.)*"`;
+  const claim = new RegExp(`"${pattern}"(\\s*):(\\s*)(${text})(\\s*)[,}]`).exec(payload);
+  if (!claim) return null;
+  const [extended, beforeColon = '', beforeValue = '', value = '', afterValue = ''] = claim;
+  return { extended, value, whiteSpace: (beforeColon + beforeValue + afterValue).length };
+}
+
+function requireUsable(name: string, value: string, maxQuoted: number): void {
+  const fault = valueFault(value, maxQuoted);
+  if (fault !== null) throw new ClaimError(name, `${fault}: no proof can be made for it`);
+}
+
+function requireShort(name: string, extended: string, max: number): void {
+  if (extended.length <= max) return;
+  throw new ClaimError(name, `takes ${extended.length} characters with its name: too many for a proof`);
 }
 
 function parts(jwt: string): { header: string; payload: string } {

@@ -9,6 +9,7 @@ import { keypairOf, signerOf } from './signer.ts';
 import {
   type CompleteLogin,
   loadLogin,
+  loginStore,
   type OpenSession,
   removeLogin,
   type SessionStore,
@@ -123,7 +124,7 @@ function loadComplete(store: SessionStore): CompleteLogin {
 
 /** The login that completeLogin finished before the page was loaded again. @throws NoLoginError, StorageError */
 export function resumeLogin({ storage }: { readonly storage?: SessionStore } = {}): Login {
-  return new Login(sessionStore(storage));
+  return new Login(loginStore(storage));
 }
 
 /**

@@ -1,10 +1,12 @@
 /** The salt service and the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
-import { SUI_V1 } from './claims.ts';
+import { SUI_V1, valueFault } from './claims.ts';
 import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
-import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
+import { jsonOf, type PrivateServiceOptions, post, serviceUrl } from './http.ts';
+import { checkKeyClaim } from './jwt.ts';
 import {
   type BigNumber,
+  EXTENDED_KEY_SIZES,
   isNumber,
   type NumberEncoding,
   readNumber,
@@ -16,8 +18,6 @@ const SALT_TIMEOUT_MS = 10_000;
 /** A self-run prover gives itself 15 seconds unless told; a queue comes before it. */
 const PROOF_TIMEOUT_MS = 60_000;
 
-/** Flag and public key: of ed25519, which beginLogin makes, and of Sui's other schemes. */
-const EXTENDED_KEY_SIZES = [33, 34] as const;
 /** The order of BN254's base field: coordinates are below it. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
@@ -34,11 +34,9 @@ export interface ProofRequest {
 /** What it answers (section 2.6): a signature's inputs without the address seed. */
 export type Proof = Omit<ZkLoginSignatureInputs, 'addressSeed'>;
 
-export interface ProofOptions extends ServiceOptions {
+export interface ProofOptions extends PrivateServiceOptions {
   /** How the three big numbers are sent: decimal unless told. */
   readonly encoding?: NumberEncoding;
-  /** Takes a URL of http as well: for a prover of one's own, within a private network. */
-  readonly allowHttp?: boolean;
 }
 
 /**
@@ -55,11 +53,11 @@ export interface ProofOptions extends ServiceOptions {
 export async function getSalt(
   url: string | URL,
   token: string,
-  { timeoutMs = SALT_TIMEOUT_MS, ...options }: ServiceOptions = {},
+  { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, ...options }: PrivateServiceOptions = {},
 ): Promise<string> {
   const service = 'salt service';
   if (typeof token !== 'string') throw new InvalidOptionError('token must be a text: see Login.token');
-  const base = serviceUrl(service, url);
+  const base = serviceUrl(service, url, allowHttp);
   if (/\/get_salt\/?$/.test(base.pathname)) {
     throw new InvalidOptionError(
       'the URL of the salt service must end before /get_salt, which is added to it',
@@ -77,11 +75,13 @@ export async function getSalt(
   });
   const { salt } = members(service, jsonOf(service, answer));
   if (typeof salt !== 'string') throw new MalformedAnswerError('the salt service answered with no salt');
-  try {
-    return readNumber('the salt', salt, SALT_SIZE).toString();
-  } catch {
-    throw new MalformedAnswerError('the salt service answered with a salt that is no number below 2^128');
+  // Decimal alone (spec section 2.4), though readNumber takes more.
+  if (!/^[0-9]+$/.test(salt) || !isNumber(salt, SALT_SIZE)) {
+    throw new MalformedAnswerError(
+      'the salt service answered with a salt that is no decimal number below 2^128',
+    );
   }
+  return BigInt(salt).toString();
 }
 
 /**
@@ -90,7 +90,8 @@ export async function getSalt(
  * Exported from `sui-enclave/zklogin`.
  *
  * @param url whole, with its path: nothing is added to it (getSalt's is)
- * @throws the service errors of errors.ts, InvalidOptionError
+ * @throws the service errors of errors.ts, InvalidOptionError; MalformedTokenError and ClaimError when the token
+ *   lacks the claim that keyClaimName names, or has it as no proof takes it
  * @example
  * const proof = await getProof('https://prover.wallet.example/v1', login.proofRequest(salt));
  */
@@ -120,21 +121,33 @@ function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
   if (typeof request?.jwt !== 'string') {
     throw new InvalidOptionError('the request for a proof must be what Login.proofRequest gives');
   }
-  const number = (name: 'extendedEphemeralPublicKey' | 'jwtRandomness' | 'salt', size: number) =>
-    writeNumber(readNumber(name, request[name], size), encoding, size);
-  const [usual, longer] = EXTENDED_KEY_SIZES;
-  const keySize = isNumber(request.extendedEphemeralPublicKey, usual) ? usual : longer;
+  requireKeyClaim(request);
+  const number = (name: 'jwtRandomness' | 'salt') =>
+    writeNumber(readNumber(name, request[name], SALT_SIZE), encoding, SALT_SIZE);
   const maxEpoch = String(request.maxEpoch);
   if (!/^(0|[1-9][0-9]{0,19})$/.test(maxEpoch))
     throw new InvalidOptionError('maxEpoch must be an epoch number');
   return {
     jwt: request.jwt,
-    extendedEphemeralPublicKey: number('extendedEphemeralPublicKey', keySize),
+    extendedEphemeralPublicKey: writeKey(request.extendedEphemeralPublicKey, encoding),
     maxEpoch,
-    jwtRandomness: number('jwtRandomness', SALT_SIZE),
-    salt: number('salt', SALT_SIZE),
+    jwtRandomness: number('jwtRandomness'),
+    salt: number('salt'),
     keyClaimName: request.keyClaimName,
   };
+}
+
+function requireKeyClaim({ jwt, keyClaimName }: ProofRequest): void {
+  if (typeof keyClaimName !== 'string') throw new InvalidOptionError('keyClaimName must be a text');
+  const fault = valueFault(keyClaimName, SUI_V1.keyClaimName);
+  if (fault !== null) throw new InvalidOptionError(`keyClaimName ${fault}`);
+  checkKeyClaim(jwt, keyClaimName);
+}
+
+function writeKey(key: BigNumber, encoding: NumberEncoding): string {
+  const [usual, longer] = EXTENDED_KEY_SIZES;
+  const number = readNumber('extendedEphemeralPublicKey', key, usual, longer);
+  return writeNumber(number, encoding, isNumber(key, usual) ? usual : longer);
 }
 
 /** Only what the spec names is taken over. @throws MalformedAnswerError */
@@ -153,7 +166,8 @@ export function readProof(answer: unknown): Proof {
   ) {
     throw new MalformedAnswerError('the proving service answered with proofPoints that are none');
   }
-  if (!isBase64url(value) || (indexMod4 !== 0 && indexMod4 !== 1 && indexMod4 !== 2)) {
+  const isIssuer = isBase64url(value) && value.length <= SUI_V1.issuerBase64;
+  if (!isIssuer || (indexMod4 !== 0 && indexMod4 !== 1 && indexMod4 !== 2)) {
     throw new MalformedAnswerError('the proving service answered with issBase64Details that are none');
   }
   if (!isBase64url(headerBase64) || headerBase64.length > SUI_V1.header) {

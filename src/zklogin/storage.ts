@@ -62,6 +62,20 @@ export function browserSession(): SessionStore {
   };
 }
 
+/**
+ * Where a login must have been begun. Without a storage there is no place that could hold one.
+ *
+ * @throws NoLoginError, StorageError
+ */
+export function loginStore(given: SessionStore | undefined): SessionStore {
+  if (given === undefined && !sessionStorageHere()) {
+    throw new NoLoginError(
+      'no login is under way: there is no session storage here, so give beginLogin a storage, such as memorySession(), and the same one to this call',
+    );
+  }
+  return sessionStore(given);
+}
+
 /** A page that may not have one gets an error by asking. */
 function sessionStorageHere(): Storage | null | undefined {
   try {

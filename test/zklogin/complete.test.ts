@@ -227,6 +227,27 @@ describe('the token', () => {
     await write(begin(), (p) => p.replace('"aud":', '"aud" :  '));
   });
 
+  test.each([
+    ['Facebook', PROVIDERS.facebook, String.raw`"iss":"https:\/\/www.facebook.com"`],
+    ['Slack', PROVIDERS.slack, String.raw`"iss":"https:\/\/slack.com"`],
+    [
+      'Microsoft',
+      PROVIDERS.microsoft,
+      String.raw`"iss":"https:\/\/login.microsoftonline.com\/9188040d-6c67-4c5b-b112-36a304b66dad\/v2.0","tid":"9188040d-6c67-4c5b-b112-36a304b66dad"`,
+    ],
+    [
+      'a tenant of AWS',
+      { ...PROVIDERS.google, issuer: 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi' },
+      String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`,
+    ],
+  ])('of %s is taken with its issuer written with escapes', async (_what, provider, written) => {
+    const begun = begin({ provider: { ...provider, token: null } });
+    const { iss: _iss, ...others } = begun.claims;
+    const id_token = jwtOf(JSON.stringify(others).replace('{', () => `{${written},`));
+    const login = await completeLogin(begun.back({ id_token }), { storage: begun.storage, now });
+    expect(login.claims.issuer).toBe(JSON.parse(`{${written}}`).iss);
+  });
+
   test('is never repeated by an error', async () => {
     const claims = { iss: 'hunter2', sub: 'hunter2"', aud: 'hunter2' };
     for (const [name, value] of Object.entries(claims)) {
@@ -427,6 +448,16 @@ describe('a login that is complete', () => {
     expect(() => login.token).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     await complete({ ...again, storage: begun.storage });
     expect(() => login.token).toThrow(/another login was begun since/);
+  });
+
+  test('was never begun where there is no session storage and none is given', async () => {
+    const message = expect.stringMatching(/^no login is under way: .*give beginLogin a storage/);
+    const none = { code: 'ZKLOGIN_NO_LOGIN', message };
+    for (const back of [`${REDIRECT_URI}?code=c&state=s`, REDIRECT_URI, '']) {
+      await expect(completeLogin(back)).rejects.toMatchObject(none);
+      await expect(completeLogin(back, { now })).rejects.toMatchObject(none);
+    }
+    expect(() => resumeLogin()).toThrow(expect.objectContaining(none));
   });
 
   test('is not there before, and not after what else was kept', () => {

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { discoverProvider, getProof, getSalt, type ProofRequest } from '../../src/zklogin/index.ts';
-import { vector } from './support.ts';
+import { jwtOf, SUBJECT, vector } from './support.ts';
 
 interface Seen {
   readonly url: string;
@@ -58,7 +58,7 @@ function recorder(answer: unknown = {}) {
   return { asked, fetch };
 }
 
-const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.e30.c2ln';
+const TOKEN = jwtOf({ sub: SUBJECT });
 const SALT = '206703048842351542647799591018316385612';
 const [{ partialInputs: PROOF }, DEVNET] = vector('proofs');
 const REQUEST: ProofRequest = {
@@ -96,10 +96,12 @@ describe('getSalt', () => {
     expect(seen).toEqual([]);
   });
 
-  test('takes a salt in base64 as well, and gives it in decimal', async () => {
-    const base64 = Buffer.from(BigInt(SALT).toString(16).padStart(32, '0'), 'hex').toString('base64');
-    expect(await getSalt((await service({ salt: base64 })).url, TOKEN)).toBe(SALT);
-    expect(await getSalt((await service({ salt: '0' })).url, TOKEN)).toBe('0');
+  test.each([
+    ['0', '0'],
+    [String(2n ** 128n - 1n), String(2n ** 128n - 1n)],
+    ['007', '7'],
+  ])('takes the decimal salt %s', async (salt, read) => {
+    expect(await getSalt((await service({ salt })).url, TOKEN)).toBe(read);
   });
 
   test.each([
@@ -112,7 +114,13 @@ describe('getSalt', () => {
     { salt: '0x10' },
     { salt: '0x1234567890abcdef1234567890abcdef' },
     { salt: (2n ** 128n).toString() },
+    { salt: Buffer.alloc(16, 1).toString('base64') },
     { salt: Buffer.alloc(17, 1).toString('base64') },
+    { salt: '+1' },
+    { salt: ' 1' },
+    { salt: '1\n' },
+    { salt: '1e3' },
+    { salt: Array(16).fill(1) },
     { salt: '9'.repeat(60_000) },
   ])('refuses the answer %j', async (answer) => {
     const { url } = await service(answer);
@@ -127,22 +135,35 @@ describe('getSalt', () => {
     expect(seen[0]?.headers.authorization).toBe('Bearer operator');
   });
 
+  test.each(['ftp://x', 'x', '', 'https://user:hunter2@salt.example', 'http://user:hunter2@salt.example'])(
+    'refuses the URL %j, and sends nothing',
+    async (url) => {
+      const { asked, fetch } = recorder();
+      for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
+        await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+        await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
+      }
+      expect(asked).toEqual([]);
+    },
+  );
+
   test.each([
-    'ftp://x',
-    'x',
-    '',
-    'https://user:hunter2@salt.example',
     'http://salt.example',
     'http://10.0.0.7',
     'http://localhost.example',
     'http://127.0.0.1.example',
-  ])('refuses the URL %j, and sends nothing', async (url) => {
-    const { asked, fetch } = recorder();
-    for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
-      await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
-      await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
+  ])('goes to %s only where the caller allows http', async (url) => {
+    const { asked, fetch } = recorder({ salt: SALT });
+    for (const allowHttp of [undefined, false, 'false', 1]) {
+      const options = { fetch, allowHttp: allowHttp as false };
+      await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({
+        code: 'ZKLOGIN_OPTION',
+        message: expect.stringMatching(/must be https: .* or say allowHttp/),
+      });
     }
     expect(asked).toEqual([]);
+    expect(await getSalt(url, TOKEN, { fetch, allowHttp: true })).toBe(SALT);
+    expect(asked).toEqual([`${url}/get_salt`]);
   });
 
   test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
@@ -201,12 +222,20 @@ describe('getProof', () => {
     expect(seen[1]?.body['extendedEphemeralPublicKey']).toBe(key);
   });
 
-  test('takes each number in either encoding', async () => {
+  test('takes each number in either encoding, or in bytes', async () => {
     const { url, seen } = await service(PROOF);
     await getProof(url, REQUEST, { encoding: 'base64' });
     await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
     await getProof(url, REQUEST);
+    const bytes = (name: string) => Uint8Array.from(Buffer.from(String(seen[0]?.body[name]), 'base64'));
+    await getProof(url, {
+      ...REQUEST,
+      extendedEphemeralPublicKey: bytes('extendedEphemeralPublicKey'),
+      jwtRandomness: bytes('jwtRandomness'),
+      salt: bytes('salt'),
+    });
     expect(seen[1]?.body).toEqual(seen[2]?.body);
+    expect(seen[3]?.body).toEqual(seen[2]?.body);
   });
 
   test.each([
@@ -219,6 +248,15 @@ describe('getProof', () => {
     ['extendedEphemeralPublicKey', 2n ** 272n],
     ['salt', '0x10'],
     ['salt', 'AAAAAAAAAAAAAAAAAAAF'],
+    ['salt', new Uint8Array(17)],
+    ['extendedEphemeralPublicKey', Buffer.alloc(32, 1).toString('base64')],
+    ['keyClaimName', undefined],
+    ['keyClaimName', null],
+    ['keyClaimName', 5],
+    ['keyClaimName', ['sub']],
+    ['keyClaimName', ''],
+    ['keyClaimName', 'sub"'],
+    ['keyClaimName', 'a'.repeat(31)],
     ['jwt', undefined],
     ['maxEpoch', 1.5],
     ['maxEpoch', 'x'],
@@ -229,6 +267,46 @@ describe('getProof', () => {
       code: 'ZKLOGIN_OPTION',
       message: name === 'jwt' ? expect.stringContaining('proofRequest') : expect.stringContaining(name),
     });
+    expect(seen).toEqual([]);
+  });
+
+  test.each([
+    ['another', { sub: SUBJECT }, 'email'],
+    ['an inherited', { sub: SUBJECT }, 'constructor'],
+    ['a number as', { sub: 5 }, 'sub'],
+    ['a list as', { sub: [SUBJECT] }, 'sub'],
+    ['an empty', { sub: '' }, 'sub'],
+    ['too long a', { sub: 'a'.repeat(114) }, 'sub'],
+    ['a foreign letter in', { sub: 'Zoë' }, 'sub'],
+    ['escapes in', String.raw`{"sub":"a\/b"}`, 'sub'],
+    ['two of', '{"sub":"a","in":{"sub":"a"}}', 'sub'],
+  ])('does not ask by a token with %s claim of keyClaimName', async (_what, payload, keyClaimName) => {
+    const { url, seen } = await service(PROOF);
+    await expect(getProof(url, { ...REQUEST, jwt: jwtOf(payload), keyClaimName })).rejects.toMatchObject({
+      code: 'ZKLOGIN_CLAIM',
+      claim: keyClaimName,
+    });
+    expect(seen).toEqual([]);
+  });
+
+  test('asks by any claim that the token has as the circuit takes it', async () => {
+    const { url, seen } = await service(PROOF);
+    const claims = [
+      ['sub', 'a'.repeat(113)],
+      ['email', 'me@wallet.example'],
+      ['a.b*c', 'x'],
+    ] as const;
+    for (const [keyClaimName, value] of claims) {
+      await getProof(url, { ...REQUEST, jwt: jwtOf({ aud: 'c', [keyClaimName]: value }), keyClaimName });
+      expect(seen.at(-1)?.body['keyClaimName']).toBe(keyClaimName);
+    }
+  });
+
+  test('does not ask by what is no token', async () => {
+    const { url, seen } = await service(PROOF);
+    for (const jwt of ['', 'x', 'a.b.c', `${TOKEN}.`]) {
+      await expect(getProof(url, { ...REQUEST, jwt })).rejects.toMatchObject({ code: 'ZKLOGIN_TOKEN' });
+    }
     expect(seen).toEqual([]);
   });
 
@@ -246,6 +324,10 @@ describe('getProof', () => {
     ['an index of 3', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: 3 } }],
     ['an index as text', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: '1' } }],
     ['an issuer that is no base64', { ...PROOF, issBase64Details: { ...issBase64Details, value: '"' } }],
+    [
+      'an issuer that is too long',
+      { ...PROOF, issBase64Details: { ...issBase64Details, value: 'A'.repeat(225) } },
+    ],
     ['no header', { ...PROOF, headerBase64: undefined }],
     ['a header that is too long', { ...PROOF, headerBase64: 'A'.repeat(249) }],
   ])('refuses an answer with %s', async (_what, answer) => {

@@ -1,5 +1,6 @@
 /** From a proof to signatures. Key, proof, salt and address are those of a real Google login (Sui's vectors). */
 import { inspect } from 'node:util';
+import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -13,6 +14,7 @@ import {
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   cancelLogin,
+  deriveAddress,
   epochOf,
   memorySession,
   resumeLogin,
@@ -20,16 +22,17 @@ import {
   type ZkLoginSession,
 } from '../../src/zklogin/index.ts';
 import { LoopbackNode } from '../sui/node.ts';
-import { base64url, begin, kept, vector, verifyZkLogin } from './support.ts';
+import { base64url, begin, issuerDetails, kept, validatorsIssuer, vector, verifyZkLogin } from './support.ts';
 
 const [production, devnet] = vector('proofs');
 const { common } = vector('jwts');
 const { partialInputs: proof, salt, address, iss, aud, keyClaimValue: sub, maxEpoch } = production;
 const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
+const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
 const legacyAddress = false;
 
 /** A login with the vector's key, complete but for salt and proof. The payload begins as Google's does. */
-function vectorLogin(payload: Record<string, unknown> = { iss, aud, sub }) {
+function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }) {
   const storage = memorySession();
   const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
   const login = {
@@ -66,10 +69,12 @@ async function transaction(sender = address): Promise<Uint8Array> {
 describe('a login', () => {
   test('has its address, by the salt', () => {
     expect(vectorLogin().login.address(salt, { legacyAddress })).toBe(address);
+    expect(vectorLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
   });
 
   test('asks for a proof with all that the prover needs', () => {
     const { login, jwt } = vectorLogin();
+    expect(login.proofRequest(saltBytes)).toEqual(login.proofRequest(BigInt(salt)));
     expect(login.proofRequest(BigInt(salt))).toEqual({
       jwt,
       extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(key.getPublicKey()),
@@ -78,6 +83,12 @@ describe('a login', () => {
       salt,
       keyClaimName: 'sub',
     });
+  });
+
+  test('opens the same session by the salt in bytes', () => {
+    const { login } = vectorLogin();
+    const session = login.open({ salt: saltBytes, proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).toBe(address);
   });
 
   test('opens a session with its proof, and token and randomness are kept no longer', () => {
@@ -123,6 +134,36 @@ describe('a login', () => {
     expect(session.address).not.toBe(address);
   });
 
+  describe('whose token writes its issuer with escapes', () => {
+    const written = String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`;
+    const issuer = 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi';
+    /** In AWS Cognito's order. */
+    const payload = `{"at_hash":"x","sub":"${sub}",${written},"cognito:username":"u","aud":"${aud}","token_use":"id"}`;
+    const openWith = (payload: string, claim: string) => {
+      const { jwt, login, storage } = vectorLogin(payload);
+      const shown = { ...proof, issBase64Details: issuerDetails(jwt, claim) };
+      const session = login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 });
+      return { session, shown, storage };
+    };
+
+    test('opens with the decoded one, in the address and in the signature', async () => {
+      const { session, shown } = openWith(payload, `${written},`);
+      const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
+      expect(session.address).toBe(deriveAddress(inputs));
+      const signature = await session.signTransaction(await transaction(session.address));
+      const parsed = parseSerializedSignature(signature);
+      expect(parsed).toMatchObject({ signatureScheme: 'ZkLogin', zkLogin: { iss: issuer } });
+      expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
+    });
+
+    test('does not open with another, nor with a part of it', () => {
+      const other = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
+      expect(() => openWith(other, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
+      expect(() => openWith(payload, written)).toThrow(mismatch);
+      expect(() => openWith(payload, `"aud":"${aud}",`)).toThrow(mismatch);
+    });
+  });
+
   test('refuses a proof that shows another issuer than the token has', () => {
     // The piece that the proof shows stands in the payload, but as what another claim holds.
     const [, payload = ''] = vectorLogin().jwt.split('.');
@@ -141,6 +182,7 @@ describe('a login', () => {
 
   test.each([
     [{ salt: '-1' }, 'ZKLOGIN_OPTION'],
+    [{ salt: new Uint8Array(15) }, 'ZKLOGIN_OPTION'],
     [{ salt: (2n ** 128n).toString() }, 'ZKLOGIN_OPTION'],
     [{ legacyAddress: undefined }, 'ZKLOGIN_OPTION'],
     [{ currentEpoch: 8 }, 'ZKLOGIN_OPTION'],

@@ -30,6 +30,34 @@ export function jwtOf(payload: unknown, header: unknown = { alg: 'RS256', kid: '
   return `${base64url(header)}.${base64url(payload)}.c2lnbmF0dXJl`;
 }
 
+/**
+ * What a proof shows of the issuer: the base64 characters that hold this piece of the payload, from the name's
+ * opening quote through the `,` or `}` that ends the claim.
+ */
+export function issuerDetails(jwt: string, claim: string): { value: string; indexMod4: number } {
+  const [, payload = ''] = jwt.split('.');
+  const from = Buffer.from(payload, 'base64url').indexOf(claim);
+  const index = Math.floor((8 * from) / 6);
+  const end = Math.floor((8 * (from + Buffer.byteLength(claim)) - 1) / 6);
+  return { value: payload.slice(index, end + 1), indexMod4: index % 4 };
+}
+
+/** What validators make of it (fastcrypto-zkp): the bytes between its outer bits, without their last, as JSON. */
+export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod4: number }): unknown {
+  const bits = [...Buffer.from(value)].map((character) => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    return alphabet.indexOf(String.fromCharCode(character)).toString(2).padStart(6, '0');
+  });
+  const spare = 2 * (3 - ((indexMod4 + value.length - 1) % 4));
+  const bytes =
+    bits
+      .join('')
+      .slice(2 * indexMod4, 6 * value.length - spare)
+      .match(/.{8}/g) ?? [];
+  const claim = Buffer.from(bytes.map((each) => Number.parseInt(each, 2))).toString();
+  return JSON.parse(`{${claim.slice(0, -1)}}`).iss;
+}
+
 export interface Begun {
   readonly storage: SessionStore;
   readonly url: URL;

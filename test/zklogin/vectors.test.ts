@@ -55,10 +55,11 @@ describe('the address', () => {
     expect(deriveAddress({ ...inputs, issuer: `${iss}/` })).not.toBe(address);
   });
 
-  test('by the salt in base64 as in decimal', () => {
+  test('by the salt in base64 and in bytes as in decimal', () => {
     const bytes = Buffer.from(BigInt(salt).toString(16).padStart(32, '0'), 'hex');
     expect(deriveAddress({ ...inputs, issuer: iss, salt: bytes.toString('base64') })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: iss, salt: BigInt(salt) })).toBe(address);
+    expect(deriveAddress({ ...inputs, issuer: iss, salt: Uint8Array.from(bytes) })).toBe(address);
   });
 
   test('in its legacy form differs where the seed begins with a zero byte, and only there', () => {
