@@ -13,9 +13,9 @@ const MAX_CACHED_PLACES = 1000;
 export const signs = [WeatherResponse];
 
 /** Signs the temperature of a place as weatherapi.com gives it, with the reading's own time. */
-export function create({ env, origin, secret, sign }: AppContext): Application {
+export function create({ env, upstream, secret, sign }: AppContext): Application {
   const cacheSeconds = integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
-  const service = new WeatherService(origin(UPSTREAM_HOST));
+  const service = new WeatherService(upstream(UPSTREAM_HOST));
   const cache = new AnswerCache<{ timestampMs: bigint; answer: SignedAnswer }>(
     cacheSeconds * 1000,
     MAX_CACHED_PLACES,
