@@ -54,7 +54,7 @@ export class WeatherService {
     this.#ask = ask;
   }
 
-  /** @throws the errors of errors.ts but those about the reading's age. */
+  /** @throws the errors of errors.ts but those about the reading's age; UpstreamBudgetExceeded. */
   async read(place: string, apiKey: string): Promise<Reading> {
     const query = new URLSearchParams({ key: apiKey, q: place });
     const { status, body } = await this.#exchange(`/v1/current.json?${query}`);
