@@ -88,6 +88,11 @@ function requireSafeSettings(env: Env): void {
       'SALT_ADDRESS_REQUESTS_PER_MINUTE needs TRUSTED_PROXIES: without a trusted proxy nobody has an address',
     );
   }
+  if (env['SECRETS_FD'] !== undefined && env['SALT_SEED_FINGERPRINTS'] === undefined) {
+    throw new ConfigError(
+      'SALT_SEED_FINGERPRINTS must be set where the seed comes by a hand-off (SECRETS_FD), or whoever hands over first would choose it: `npm run salt_seed -- fingerprint FILE` prints them',
+    );
+  }
 }
 
 function readFingerprints(env: Env): string[] | undefined {
