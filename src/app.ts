@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
@@ -7,6 +8,7 @@ import type { Logger } from './log.ts';
 import type { SecretsCheck } from './secrets.ts';
 import type { DeclaredType, SignedType } from './signing/intent.ts';
 import type { SignedAnswer } from './signing/signer.ts';
+import type { Upstream } from './upstream.ts';
 
 /**
  * What an application is to the core: a folder `<name>` with `app.yaml` and `app.ts`. The core knows
@@ -27,8 +29,8 @@ export interface AppContext {
   readonly log: Logger;
   /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off. */
   secret(name: string): string;
-  /** The origin, `https://<host>`, of an endpoint that app.yaml names. */
-  origin(host: string): string;
+  /** The way to an endpoint that app.yaml names. Get it at the start, where a host that is not there shows. */
+  upstream(host: string): Upstream;
   /** Signs with the enclave's key: see Signer.sign. */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer;
 }
@@ -84,18 +86,34 @@ const Hostname = v.pipe(
   v.string(),
   v.regex(/^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/),
 );
+/** A host, or a host with the authority of its own that it is pinned to. */
+const EndpointEntry = v.pipe(
+  v.union([Hostname, v.strictObject({ host: Hostname, ca: v.string() })]),
+  v.transform((entry) => (typeof entry === 'string' ? { host: entry, ca: undefined } : entry)),
+);
 const SecretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/));
-const unique = v.check<string[], string>((names) => new Set(names).size === names.length, 'names one twice');
+const unique = <T>(nameOf: (entry: T) => string) =>
+  v.check<T[], string>((entries) => new Set(entries.map(nameOf)).size === entries.length, 'names one twice');
 
-const Manifest = v.strictObject({
-  endpoints: v.pipe(v.array(Hostname), v.maxLength(64), unique),
-  secrets: v.pipe(v.array(SecretName), v.maxLength(64), unique),
+const ManifestFile = v.strictObject({
+  endpoints: v.pipe(
+    v.array(EndpointEntry),
+    v.maxLength(64),
+    unique(({ host }) => host),
+  ),
+  secrets: v.pipe(
+    v.array(SecretName),
+    v.maxLength(64),
+    unique((name) => name),
+  ),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't widen it. */
 export interface Manifest {
   /** Host names that the application may reach, by https on port 443. */
   readonly endpoints: readonly string[];
+  /** By host, for those that are pinned: PEM of the authorities that their certificates must lead to, and no others. */
+  readonly authorities?: Readonly<Record<string, string>>;
   /** Names of the secrets that it needs. */
   readonly secrets: readonly string[];
 }
@@ -108,13 +126,39 @@ export function parseManifest(yaml: string): Manifest {
   } catch {
     throw new ConfigError('app.yaml is not YAML');
   }
-  const result = v.safeParse(Manifest, data);
+  const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: want the lists endpoints (host names in lower case) and secrets (names in upper case), no other member, and no name twice`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: want the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), no other member, and no name twice`,
     );
   }
-  return result.output;
+  const { endpoints, secrets } = result.output;
+  const authorities: Record<string, string> = {};
+  for (const [index, { host, ca }] of endpoints.entries()) {
+    if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
+  }
+  const hosts = endpoints.map(({ host }) => host);
+  return { endpoints: hosts, secrets, ...(Object.keys(authorities).length > 0 && { authorities }) };
+}
+
+/** @param pem the certificates themselves, so that they are measured with app.yaml */
+function requireAuthorities(pem: string, where: string): string {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const isWhole = blocks.length > 0 && blocks.length === pem.split('-----BEGIN').length - 1;
+  if (!isWhole || !blocks.every(isAuthority)) {
+    throw new ConfigError(
+      `${where}: want one or more certificates of authorities in PEM, as a text below "ca: |", and nothing else in PEM`,
+    );
+  }
+  return pem;
+}
+
+function isAuthority(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).ca;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { AppContext, ApplicationModule, Manifest } from './app.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Config, Env } from './config.ts';
-import { ApplicationMistake, ConfigError } from './errors.ts';
+import { ConfigError } from './errors.ts';
 import { EndpointHealth } from './health.ts';
 import type { Logger } from './log.ts';
 import { NsmDevice } from './nsm/device.ts';
@@ -18,6 +18,7 @@ import { receiveSecrets, requireNotInEnv, Secrets, secretsFromEnv } from './secr
 import { createHttpServer } from './server.ts';
 import { EphemeralKey } from './signing/key.ts';
 import { Signer } from './signing/signer.ts';
+import { createUpstreams } from './upstream.ts';
 
 /** Tells the document that the clock is compared with from any other. */
 const CLOCK_NONCE_BYTES = 16;
@@ -55,12 +56,7 @@ export interface RunningServer {
  */
 export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, env, log, manifest, module, version = 'development', nsmAddon, origins = {} } = options;
-  const originOf = (host: string) => {
-    if (!manifest.endpoints.includes(host)) {
-      throw new ApplicationMistake(`${host} is not among the endpoints of app.yaml`);
-    }
-    return origins[host] ?? `https://${host}`;
-  };
+  const upstream = createUpstreams(manifest, origins);
   const { secretsFd } = config;
   const secrets = startSecrets(options);
   const handOff = secretsFd === undefined ? undefined : openPipe(secretsFd);
@@ -107,7 +103,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     env,
     log,
     secret: (name) => secrets.get(name),
-    origin: originOf,
+    upstream,
     sign: (type, timestampMs, data) => {
       if (config.clockRequired) clock.requireConfirmed();
       return signer.sign(type, timestampMs, data);
@@ -115,7 +111,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   };
   const application = module.create(context);
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);
-  const health = new EndpointHealth(manifest.endpoints, originOf);
+  const health = new EndpointHealth(manifest.endpoints, upstream);
   const parts = { config, log, application, publicKey, secrets, health, documents, clock, report };
   const server = createHttpServer(parts);
   const url = await listen(server, config);

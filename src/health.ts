@@ -1,5 +1,4 @@
-import { get as getHttp } from 'node:http';
-import { get as getHttps } from 'node:https';
+import { ExchangeFailed, type Upstream } from './upstream.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
 /** One round of probes serves every caller for this long, so that a GET can't be made an amplifier. */
@@ -8,13 +7,19 @@ const ROUND_MS = 10_000;
 /** Whether each endpoint of the application can be reached: any HTTP answer counts, an error status too. */
 export class EndpointHealth {
   readonly #hosts: readonly string[];
-  readonly #originOf: (host: string) => string;
+  readonly #upstream: (host: string) => Upstream;
+  readonly #timeoutMs: number;
   #round: Promise<Record<string, boolean>> | undefined;
   #startedAt = 0;
 
-  constructor(hosts: readonly string[], originOf: (host: string) => string) {
+  constructor(
+    hosts: readonly string[],
+    upstream: (host: string) => Upstream,
+    timeoutMs: number = PROBE_TIMEOUT_MS,
+  ) {
     this.#hosts = hosts;
-    this.#originOf = originOf;
+    this.#upstream = upstream;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** The answers of a round that was started at most 10 seconds ago. */
@@ -28,22 +33,19 @@ export class EndpointHealth {
   }
 
   async #probeAll(): Promise<Record<string, boolean>> {
-    const probes = this.#hosts.map(async (host) => [host, await isReachable(this.#originOf(host))] as const);
+    const probes = this.#hosts.map(async (host) => [host, await this.#isReachable(host)] as const);
     return Object.fromEntries(await Promise.all(probes));
   }
-}
 
-function isReachable(origin: string): Promise<boolean> {
-  const get = origin.startsWith('https:') ? getHttps : getHttp;
-  return new Promise((resolve) => {
-    // The signal bounds the whole probe: name, connection, TLS and the first line of the answer.
-    const request = get(origin, { agent: false, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    request.once('response', (response) => {
-      response.destroy();
-      resolve(true);
-    });
-    request.once('error', () => resolve(false));
-    // A protocol switch is neither.
-    request.once('close', () => resolve(false));
-  });
+  async #isReachable(host: string): Promise<boolean> {
+    const bounds = { timeoutMs: this.#timeoutMs, maxSize: 0 };
+    try {
+      await this.#upstream(host)('/', { method: 'HEAD', ...bounds });
+      return true;
+    } catch (error) {
+      if (!(error instanceof ExchangeFailed)) throw error;
+      // Whatever goes wrong later, an answer has begun.
+      return error.reason !== 'unreachable' && error.reason !== 'timeout';
+    }
+  }
 }

@@ -12,6 +12,7 @@ import {
 } from '../src/errors.ts';
 import { text } from '../src/signing/bcs.ts';
 import { signedType } from '../src/signing/intent.ts';
+import { makeTls } from './boot/tls.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 
 describe('app.yaml', () => {
@@ -22,8 +23,40 @@ describe('app.yaml', () => {
     });
   });
 
+  const { ca, cert } = makeTls(['api.example.com']);
+  const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
+  const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;
+
+  test('may pin an endpoint to authorities of its own', () => {
+    for (const pem of [ca, `# ours\n${ca}`, ca + makeTls(['x.example']).ca]) {
+      const { endpoints, authorities } = parseManifest(pinned(pem.trimEnd()));
+      expect(endpoints).toEqual(['a.example', 'b.example']);
+      expect(Object.keys(authorities ?? {})).toEqual(['b.example']);
+      expect(authorities?.['b.example']?.trim()).toBe(pem.trim());
+    }
+  });
+
+  test.each([
+    ['no certificate', 'ca.pem'],
+    ['nothing', '""'],
+    ['a certificate that is none', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+    ['a certificate that is cut off', ca.slice(0, -30)],
+    ['a certificate of no authority', cert],
+    ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
+    ['a second one that is none', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
+  ])('a pin to %s is refused, naming the place', (_what, pem) => {
+    expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
+    expect(() => parseManifest(pinned(pem))).toThrow(
+      /^app\.yaml, endpoints\.1\.ca: want one or more certificates/,
+    );
+  });
+
   test.each([
     ['', 'top level'],
+    ['endpoints: [{host: a.example}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: 5}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: x, port: 1}]\nsecrets: []', 'endpoints.0'],
+    [`endpoints:\n  - b.example${entry(ca.trimEnd())}\nsecrets: []`, 'endpoints'],
     ['endpoints: [a.b', 'not YAML'],
     ['endpoints: []', 'secrets'],
     ['endpoints: []\nsecrets: []\nendpoint: []', 'endpoint'],
@@ -114,7 +147,7 @@ describe('an application that is wrong does not start', () => {
         manifest: { endpoints: [], secrets: [] },
       });
     await expect(
-      reach(({ origin }: { origin: (host: string) => string }) => origin('evil.example')),
+      reach(({ upstream }: { upstream: (host: string) => unknown }) => upstream('evil.example')),
     ).rejects.toThrow(new ApplicationMistake('evil.example is not among the endpoints of app.yaml'));
     await expect(
       reach(({ secret }: { secret: (name: string) => string }) => secret('API_KEY')),

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../src/health.ts';
+import { createUpstream } from '../src/upstream.ts';
 
 /** A server that answers whatever it is sent with these bytes. */
 async function answering(bytes: string): Promise<string> {
@@ -22,7 +23,7 @@ test.each([
   ['', false],
 ])('an endpoint that answers %j: reachable %s', async (bytes, reachable) => {
   const origin = await answering(bytes);
-  const health = new EndpointHealth(['x.example'], () => origin);
+  const health = new EndpointHealth(['x.example'], () => createUpstream(origin), 1000);
   expect(await health.status()).toEqual({ 'x.example': reachable });
 });
 
@@ -34,7 +35,7 @@ test('a round serves everybody for 10 seconds, and the next one finds what has c
   let rounds = 0;
   const health = new EndpointHealth(['x.example'], () => {
     rounds++;
-    return origin;
+    return createUpstream(origin);
   });
   expect(await health.status()).toEqual({ 'x.example': true });
   origin = await answering('');

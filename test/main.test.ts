@@ -157,7 +157,7 @@ test("an application's own mistake stops the start with a line that tells it", a
   const start = fileURLToPath(new URL('../src/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
-    const module = { signs: [], create: ({ origin }) => origin('prices.example') };
+    const module = { signs: [], create: ({ upstream }) => upstream('prices.example') };
     await start({ version: '1.2.3', load: async () => ({ manifest: { endpoints: [], secrets: [] }, module }) });`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
     env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },

@@ -38,7 +38,7 @@ describe('the README lists', () => {
       name,
       `${name}_FILE`,
     ]);
-    const code = read('src/config.ts') + all(`${APPS}/**/*.ts`);
+    const code = all('src/*.ts') + all(`${APPS}/**/*.ts`);
     const variables = matches(code, /(?:text|integer|boolean|absolutePath)\(\s*env,\s*'([A-Z_]+)'/g);
     expect(variables).toContain('PORT');
     expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());

@@ -69,7 +69,7 @@ export interface CertificateOptions {
   /** Curve of the new key: P-384 unless told. */
   curve?: 'P-256' | 'P-384';
   /** Certify this identity's key instead of a new one. */
-  keyOf?: Identity;
+  keyOf?: Pick<Identity, 'publicKey' | 'privateKey'>;
   /** Digest of the signature over the certificate: SHA-384 unless told. */
   digest?: keyof typeof SIGNATURE_OIDS;
   /** The digest that the signed part names, where it is to differ from the signature's own. */

@@ -54,9 +54,9 @@ function now(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** From 0 to 34.9 °C, by the SHA-256 of the place. */
+/** From 0 to 34.9 °C, by the SHA-256 of the place, in any case. */
 export function temperatureOf(place: string): number {
-  return (createHash('sha256').update(place).digest().readUInt16BE() % 350) / 10;
+  return (createHash('sha256').update(place.toLowerCase()).digest().readUInt16BE() % 350) / 10;
 }
 
 function reading(place: string, current: object = {}): object {

@@ -110,7 +110,7 @@ describe('the test image', () => {
       })
       .toBytes();
     expect(ed25519.verify(Buffer.from(signature, 'hex'), signed, Buffer.from(pk, 'hex'))).toBe(true);
-    expect(weather.asked).toEqual(['San Francisco']);
+    expect(weather.asked).toEqual(['san francisco']);
   });
 
   test('gives the server no right that it does not need', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
 import { Extension, GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
-import { createCertificate, toPem } from '../../scripts/dev/attestation_ca.ts';
+import { createCertificate, type Identity, toPem } from '../../scripts/dev/attestation_ca.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FILES = ['ca.pem', 'cert.pem', 'key.pem'] as const;
@@ -23,7 +23,7 @@ export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
   const isYoung = (path: string) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS;
   if (!paths.every(isYoung) || !isFor(hosts, readFileSync(paths[1] as string))) {
     mkdirSync(dir, { recursive: true });
-    const made = make(hosts);
+    const made = makeTls(hosts);
     for (const [at, name] of (['ca', 'cert', 'key'] as const).entries()) {
       writeFileSync(paths[at] as string, made[name], { mode: 0o600 });
     }
@@ -46,7 +46,11 @@ export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFil
   inside.pipe(standIn).pipe(inside);
 }
 
-function make(hosts: readonly string[]): TlsFiles {
+/** @param keys of the hosts' certificate: new ones, of an elliptic curve, unless given */
+export function makeTls(
+  hosts: readonly string[],
+  keys?: Pick<Identity, 'publicKey' | 'privateKey'>,
+): TlsFiles {
   const valid = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + 7 * DAY_MS) };
   const authority = createCertificate({
     name: 'sui-enclave boot test, not an authority',
@@ -61,6 +65,7 @@ function make(hosts: readonly string[]): TlsFiles {
     ...valid,
     ca: false,
     keyUsage: ['digitalSignature'],
+    ...(keys && { keyOf: keys }),
     moreExtensions: [
       new Extension({
         extnID: id_ce_subjectAltName,

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
 import { type Env, integer, text } from '../../config.ts';
 import { ConfigError } from '../../errors.ts';
+import type { Upstream } from '../../upstream.ts';
 import { type Client, parseClients } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { IssuerKeys } from './keys.ts';
@@ -26,7 +27,7 @@ export const signs = [];
 export const secretsNotInEnvironment = ['SALT_SEED'];
 
 /** `POST /get_salt`: the salt of whoever a genuine token is about. */
-export function create({ env, log, origin }: AppContext): Application {
+export function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
   const clients = parseClients(text(env, 'SALT_CLIENTS'));
   const fingerprints = readFingerprints(env);
@@ -37,7 +38,7 @@ export function create({ env, log, origin }: AppContext): Application {
     integer(env, 'SALT_ADDRESS_REQUESTS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 300 }),
   );
   const slots = new Slots(integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }));
-  const verifier = new TokenVerifier(clients, keysByIssuer(clients, origin), slots);
+  const verifier = new TokenVerifier(clients, keysByIssuer(clients, upstream), slots);
   // New with each start: nobody can tell later whose line in the log it was, whatever they know.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
@@ -87,6 +88,11 @@ function requireSafeSettings(env: Env): void {
       'SALT_ADDRESS_REQUESTS_PER_MINUTE needs TRUSTED_PROXIES: without a trusted proxy nobody has an address',
     );
   }
+  if (env['SECRETS_FD'] !== undefined && env['SALT_SEED_FINGERPRINTS'] === undefined) {
+    throw new ConfigError(
+      'SALT_SEED_FINGERPRINTS must be set where the seed comes by a hand-off (SECRETS_FD), or whoever hands over first would choose it: `npm run salt_seed -- fingerprint FILE` prints them',
+    );
+  }
 }
 
 function readFingerprints(env: Env): string[] | undefined {
@@ -125,17 +131,18 @@ function requireSeeds(
 }
 
 /** One set of keys for each place of keys, whatever issuers and clients share it. */
-function keysByIssuer(clients: readonly Client[], origin: (host: string) => string) {
+function keysByIssuer(clients: readonly Client[], upstream: AppContext['upstream']) {
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
-    if (!keys.has(jwksUrl.href)) keys.set(jwksUrl.href, new IssuerKeys(located(jwksUrl, origin)));
+    if (keys.has(jwksUrl.href)) continue;
+    keys.set(jwksUrl.href, new IssuerKeys(wayTo(jwksUrl, upstream), jwksUrl.pathname + jwksUrl.search));
   }
   return ({ jwksUrl }: Client) => keys.get(jwksUrl.href) as IssuerKeys;
 }
 
-function located({ hostname, pathname, search }: URL, origin: (host: string) => string): URL {
+function wayTo({ hostname }: URL, upstream: AppContext['upstream']): Upstream {
   try {
-    return new URL(pathname + search, origin(hostname));
+    return upstream(hostname);
   } catch {
     throw new ConfigError(`SALT_CLIENTS: ${hostname} is not among the endpoints of app.yaml: add it there`);
   }

@@ -13,6 +13,8 @@ export interface Client {
   /** From 1. */
   readonly seed: number;
   readonly jwksUrl: URL;
+  /** Who else than the client may be a token's `azp`: the client ids of its apps on phones, for instance. */
+  readonly presenters: readonly string[];
 }
 
 const text = (maxQuoted: number) =>
@@ -39,6 +41,14 @@ const Entries = v.pipe(
           ),
         ),
       ),
+      presenters: v.optional(
+        v.pipe(
+          v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(255))),
+          v.minLength(1),
+          v.maxLength(100),
+          v.check((names) => new Set(names).size === names.length, 'names one twice'),
+        ),
+      ),
     }),
   ),
   v.minLength(1, 'needs an entry'),
@@ -57,7 +67,7 @@ export function parseClients(json: string | undefined): Client[] {
   const result = v.safeParse(Entries, data);
   if (!result.success) {
     throw new ConfigError(
-      `SALT_CLIENTS, ${v.getDotPath(result.issues[0]) ?? 'top level'}: want a list of {"issuer": text, "client_id": text, "seed": version from 1} and, for an issuer that is none of the known providers, "jwks_url": https URL`,
+      `SALT_CLIENTS, ${v.getDotPath(result.issues[0]) ?? 'top level'}: want a list of {"issuer": text, "client_id": text, "seed": version from 1} and, for an issuer that is none of the known providers, "jwks_url": https URL; with "presenters": a list of texts, other values of azp than the client id are taken`,
     );
   }
   const clients = result.output.map((entry, index) => {
@@ -67,6 +77,7 @@ export function parseClients(json: string | undefined): Client[] {
       clientId: entry.client_id,
       seed: entry.seed,
       jwksUrl: jwksUrl(issuer, entry.jwks_url, index),
+      presenters: entry.presenters ?? [],
     };
   });
   requireApart(clients);

@@ -53,6 +53,11 @@ export class ClientNotAllowed extends Forbidden {
   readonly code = 'SALT_CLIENT_NOT_ALLOWED';
 }
 
+/** The token was given to another than the client, and than those that its entry names (`azp`). */
+export class PresenterNotAllowed extends Forbidden {
+  readonly code = 'SALT_PRESENTER_NOT_ALLOWED';
+}
+
 /** The token is genuine, yet no zkLogin proof can be made for its subject. */
 export class SubjectUnusable extends Unacceptable {
   readonly code = 'SALT_SUBJECT_UNUSABLE';
@@ -76,7 +81,7 @@ export class IssuerRefused extends UpstreamFailed {
   readonly code = 'SALT_ISSUER_REFUSED';
 }
 
-/** What the issuer answered is no set of keys. */
+/** What the issuer answered is no set of keys, or the one that is needed is no key. */
 export class IssuerMalformed extends UpstreamFailed {
   readonly code = 'SALT_ISSUER_MALFORMED';
 }

@@ -1,9 +1,10 @@
 /** The keys of an issuer: fetched when they are needed, kept, and renewed at a bounded rate. */
-import { createLocalJWKSet, type JWK } from 'jose';
+import type { CryptoKey } from 'jose';
 import * as v from 'valibot';
 import type { EnclaveError } from '../../errors.ts';
-import { fetchText, NoAnswer } from '../../fetch.ts';
+import { ExchangeFailed, parseJson, type Upstream } from '../../upstream.ts';
 import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKeyUnknown } from './errors.ts';
+import { type IssuerKey, readKey } from './jwk.ts';
 
 /** Keys are asked for anew after this; a withdrawn one is taken no longer than that, if the issuer answers. */
 const FRESH_MS = 10 * 60_000;
@@ -17,70 +18,71 @@ const TIMEOUT_MS = 5000;
 /** The largest of the known providers' sets has about 20 KB. */
 const MAX_SIZE = 256 * 1024;
 
-/** A modulus of 2048 bits in base64url (RFC 7518, section 3.3: no RS256 key is smaller). */
-const MIN_MODULUS_LENGTH = 342;
-
-const KeySet = v.object({ keys: v.array(v.looseObject({ kty: v.string() })) });
-const RsaKey = v.looseObject({
-  kty: v.literal('RSA'),
-  kid: v.string(),
-  n: v.pipe(v.string(), v.minLength(MIN_MODULUS_LENGTH)),
-  e: v.string(),
-});
-
-/** A key as a set has it; `issuer` is no member that RFC 7517 knows. */
-type Key = JWK & { readonly issuer?: unknown };
+const KeySet = v.object({ keys: v.array(v.unknown()) });
 
 /** What a set has under one key id. */
-export interface KeysOfId {
-  readonly getKey: ReturnType<typeof createLocalJWKSet>;
-  /** Whose tokens alone they sign, where the set says it, as Microsoft's does: `{tenantid}` stands for any tenant. */
+export interface KeyOfId {
+  readonly key: CryptoKey;
+  /** Whose tokens alone it signs, where the set says it, as Microsoft's does: `{tenantid}` stands for any tenant. */
   readonly issuers: readonly string[];
 }
 
 interface Kept {
-  readonly byId: ReadonlyMap<string, KeysOfId>;
+  readonly byId: ReadonlyMap<string, KeyOfId>;
+  /** Ids under which there is nothing but keys that can't be read. */
+  readonly malformed: ReadonlySet<string>;
   readonly at: number;
 }
 
 export class IssuerKeys {
-  readonly #url: URL;
+  readonly #ask: Upstream;
+  readonly #path: string;
   readonly #now: () => number;
   #kept: Kept | undefined;
   #failure: EnclaveError | undefined;
   #askAgainAt = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
 
-  /** @param now a clock in milliseconds that only goes forward */
-  constructor(url: URL, now: () => number = () => performance.now()) {
-    this.#url = url;
+  /**
+   * @param ask the way to the host of the keys
+   * @param path of the keys there, with a query
+   * @param now a clock in milliseconds that only goes forward
+   */
+  constructor(ask: Upstream, path: string, now: () => number = () => performance.now()) {
+    this.#ask = ask;
+    this.#path = path;
     this.#now = now;
   }
 
   /**
-   * The keys of this id. The issuer is asked only when none is known or the known ones are
+   * The key of this id. The issuer is asked only when none is known or the known ones are
    * old, and all callers share one question.
    *
-   * @throws TokenKeyUnknown, or why the issuer gave no keys
+   * @throws TokenKeyUnknown, IssuerMalformed where the key can't be read, or why the issuer gave no keys
    */
-  async with(kid: string): Promise<KeysOfId> {
+  async with(kid: string): Promise<KeyOfId> {
     const known = this.#known(kid, FRESH_MS);
     if (known) return known;
-    const asking = this.#ask();
+    const renewed = this.#renew();
     // While the issuer fails, known keys don't wait for its next failure.
-    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await asking;
+    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await renewed;
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;
     if (this.#failure) throw this.#failure;
-    throw new TokenKeyUnknown('the issuer has no key of the id that the token names');
+    if (this.#kept?.malformed.has(kid)) {
+      throw new IssuerMalformed("the issuer's key of the id that the token names is malformed");
+    }
+    throw new TokenKeyUnknown(
+      'the issuer has no key for RS256 of the id that the token names, or not one alone',
+    );
   }
 
-  #known(kid: string, maxAgeMs: number): KeysOfId | undefined {
+  #known(kid: string, maxAgeMs: number): KeyOfId | undefined {
     const kept = this.#kept;
     return kept && this.#now() - kept.at < maxAgeMs ? kept.byId.get(kid) : undefined;
   }
 
-  async #ask(): Promise<void> {
+  async #renew(): Promise<void> {
     if (!this.#asking) {
       if (this.#now() < this.#askAgainAt) return;
       this.#asking = this.#fetch().finally(() => {
@@ -92,11 +94,8 @@ export class IssuerKeys {
 
   async #fetch(): Promise<void> {
     try {
-      const byId = Map.groupBy(parseKeys(await fetchKeys(this.#url)), ({ kid }) => kid as string);
-      this.#kept = {
-        byId: new Map([...byId].map(([kid, keys]) => [kid, keysOfId(keys)])),
-        at: this.#now(),
-      };
+      const keys = await readKeys(await fetchKeys(this.#ask, this.#path));
+      this.#kept = { ...sort(keys), at: this.#now() };
       this.#failure = undefined;
     } catch (error) {
       this.#failure = error as EnclaveError;
@@ -105,40 +104,52 @@ export class IssuerKeys {
   }
 }
 
-function keysOfId(keys: Key[]): KeysOfId {
-  const issuers = keys.map(({ issuer }) => issuer).filter((issuer) => typeof issuer === 'string');
-  return { getKey: createLocalJWKSet({ keys }), issuers };
+function sort(keys: readonly IssuerKey[]): Pick<Kept, 'byId' | 'malformed'> {
+  const byId = new Map<string, KeyOfId>();
+  const malformed = new Set<string>();
+  for (const [kid, ofId] of Map.groupBy(keys, (each) => each.kid)) {
+    const whole = ofId.filter(({ key }) => key !== 'malformed');
+    const usable = whole.flatMap(({ key }) => (typeof key === 'object' ? [key] : []));
+    const issuers = whole.map(({ issuer }) => issuer).filter((issuer) => typeof issuer === 'string');
+    const [key] = usable;
+    if (key && usable.length === 1) byId.set(kid, { key, issuers });
+    if (whole.length === 0) malformed.add(kid);
+  }
+  return { byId, malformed };
 }
 
-async function fetchKeys(url: URL): Promise<string> {
+async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
   const bounds = { timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const headers = { accept: 'application/json' };
-  const { status, text } = await fetchText(url, { headers }, bounds).catch((error: unknown) => {
-    if (!(error instanceof NoAnswer)) throw error;
-    if (error.reason === 'timeout') {
-      throw new IssuerSlow(`the issuer did not give its keys within ${TIMEOUT_MS} ms`);
-    }
-    if (error.reason === 'too large') {
-      throw new IssuerMalformed(`the issuer's keys are larger than ${MAX_SIZE} bytes`);
-    }
-    throw new IssuerUnreachable("the issuer's keys could not be fetched");
+  const { status, body } = await ask(path, { headers, ...bounds }).catch((error: unknown) => {
+    throw error instanceof ExchangeFailed ? FAILURES[error.reason]() : error;
   });
+  if (status >= 300 && status < 400) {
+    throw new IssuerUnreachable('the issuer says that its keys are elsewhere, and no redirect is followed');
+  }
   if (status !== 200)
     throw new IssuerRefused(`the issuer answered with status ${status} when asked for its keys`);
-  return text;
+  return body;
 }
 
-/** What can sign RS256, of a JWK Set (RFC 7517, section 5); other keys of the set are passed over. */
-function parseKeys(text: string): Key[] {
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch {
-    throw new IssuerMalformed('the issuer answered with no JSON when asked for its keys');
-  }
-  const set = v.safeParse(KeySet, data);
-  const keys = set.success ? set.output.keys.filter((key) => v.is(RsaKey, key)) : [];
+const unreachable = () => new IssuerUnreachable("the issuer's keys could not be fetched");
+const slow = () => new IssuerSlow(`the issuer did not give its keys within ${TIMEOUT_MS} ms`);
+const FAILURES: Readonly<Record<ExchangeFailed['reason'], () => EnclaveError>> = {
+  unreachable,
+  broken: unreachable,
+  timeout: slow,
+  'slow body': slow,
+  'too large': () => new IssuerMalformed(`the issuer's keys are larger than ${MAX_SIZE} bytes`),
+};
+
+/** What a token can name of a JWK Set (RFC 7517, section 5); the rest of the set is passed over. */
+async function readKeys(body: Buffer): Promise<IssuerKey[]> {
+  const set = v.safeParse(KeySet, parseJson(body));
+  if (!set.success) throw new IssuerMalformed('the issuer answered with no set of keys');
+  const keys = (await Promise.all(set.output.keys.map(readKey))).filter((key) => key !== undefined);
   // No keys at all is no withdrawal of all: no issuer of ours works without one.
-  if (keys.length === 0) throw new IssuerMalformed('the issuer answered with no usable RSA key');
-  return keys as Key[];
+  if (keys.every(({ key }) => key === 'malformed')) {
+    throw new IssuerMalformed('the issuer answered with no usable RSA key');
+  }
+  return keys;
 }

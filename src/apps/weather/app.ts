@@ -1,46 +1,73 @@
 import { type AppContext, type Application, processData } from '../../app.ts';
+import { budgeted } from '../../budget.ts';
 import { integer } from '../../config.ts';
+import { Unacceptable, UpstreamFailed, UpstreamTimeout } from '../../errors.ts';
 import type { SignedAnswer } from '../../signing/signer.ts';
-import { AnswerCache } from './cache.ts';
+import { LoadCache } from './cache.ts';
 import { FutureReading, StaleReading } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
-import { UPSTREAM_HOST, WeatherService } from './upstream.ts';
+import { type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
 const MAX_AGE_MS = 60 * 60 * 1000;
 const MAX_AHEAD_MS = 60 * 1000;
 const MAX_CACHED_PLACES = 1000;
+/** Spellings of a place whose signed answers are kept; more are signed for each request. */
+const MAX_SPELLINGS = 8;
+/** A failure of the service may be over soon. */
+const FAILURE_MS = 5000;
 
 export const signs = [WeatherResponse];
 
-/** Signs the temperature of a place as weatherapi.com gives it, with the reading's own time. */
-export function create({ env, origin, secret, sign }: AppContext): Application {
-  const cacheSeconds = integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
-  const service = new WeatherService(origin(UPSTREAM_HOST));
-  const cache = new AnswerCache<{ timestampMs: bigint; answer: SignedAnswer }>(
-    cacheSeconds * 1000,
-    MAX_CACHED_PLACES,
-  );
+/** A reading of a place, and the answers that were signed for it, by the place as it was asked for. */
+interface CachedReading {
+  readonly reading: Reading;
+  readonly answers: Map<string, SignedAnswer>;
+}
 
-  async function load(location: string) {
-    const { temperature, timestampMs } = await service.read(location, secret('API_KEY'));
-    requireCurrent(timestampMs);
-    return { timestampMs, answer: sign(WeatherResponse, timestampMs, { location, temperature }) };
+/** Signs the temperature of a place as weatherapi.com gives it, with the reading's own time. */
+export function create({ env, upstream, secret, sign }: AppContext): Application {
+  const ttlMs = 1000 * integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
+  const service = new WeatherService(budgeted(upstream(UPSTREAM_HOST), env));
+  const cache = new LoadCache<CachedReading>({
+    ttlMs,
+    failureMs: (error) => keepFailureMs(error, ttlMs),
+    maxEntries: MAX_CACHED_PLACES,
+  });
+
+  async function load(place: string): Promise<CachedReading> {
+    const reading = await service.read(place, secret('API_KEY'));
+    requireCurrent(reading);
+    return { reading, answers: new Map() };
+  }
+
+  function answer({ reading, answers }: CachedReading, location: string): SignedAnswer {
+    const { timestampMs, temperature } = reading;
+    const signed = answers.get(location) ?? sign(WeatherResponse, timestampMs, { location, temperature });
+    if (answers.size < MAX_SPELLINGS) answers.set(location, signed);
+    return signed;
   }
 
   return {
     processData: processData({
       payload: WeatherRequest,
-      async handle({ location }) {
-        const { timestampMs, answer } = await cache.get(location, () => load(location));
+      async handle({ location: { asked, place } }) {
+        const cached = await cache.get(place, load);
         // Again for each answer: a kept one ages.
-        requireCurrent(timestampMs);
-        return answer;
+        requireCurrent(cached.reading);
+        return answer(cached, asked);
       },
     }),
   };
 }
 
-function requireCurrent(timestampMs: bigint): void {
+/** What the service says of a place holds as long as a reading; what is no answer of the service is not kept. */
+function keepFailureMs(error: unknown, ttlMs: number): number {
+  if (error instanceof Unacceptable) return ttlMs;
+  const isOfService = error instanceof UpstreamFailed || error instanceof UpstreamTimeout;
+  return isOfService ? Math.min(ttlMs, FAILURE_MS) : 0;
+}
+
+function requireCurrent({ timestampMs }: Reading): void {
   const ageMs = Date.now() - Number(timestampMs);
   if (ageMs > MAX_AGE_MS) throw new StaleReading('Weather API timestamp is too old');
   if (ageMs < -MAX_AHEAD_MS) throw new FutureReading('Weather API timestamp is in the future');

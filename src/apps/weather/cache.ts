@@ -1,41 +1,49 @@
+export interface CacheBounds {
+  /** How long a result is kept; 0 keeps nothing, yet loads in flight are still shared. */
+  readonly ttlMs: number;
+  /** How long a failure is kept in the place of a result. */
+  failureMs(error: unknown): number;
+  readonly maxEntries: number;
+}
+
 /**
- * Answers by place. Requests for a place share one load while it is in flight; its result answers the rest
- * for `ttlMs`. A failed load is not kept.
+ * What was loaded, by key. Requests for a key share one load while it is in flight; what came of it, a result or
+ * a failure, answers the rest for its time.
  */
-export class AnswerCache<T> {
-  readonly #ttlMs: number;
-  readonly #maxEntries: number;
+export class LoadCache<T> {
+  readonly #bounds: CacheBounds;
   readonly #loading = new Map<string, Promise<T>>();
-  /** Oldest first: all entries live equally long. */
-  readonly #kept = new Map<string, { value: T; until: number }>();
+  /** Those that were loaded first come first. */
+  readonly #kept = new Map<string, { outcome: Promise<T>; until: number }>();
 
-  /** @param ttlMs 0 keeps nothing; loads in flight are still shared. */
-  constructor(ttlMs: number, maxEntries: number) {
-    this.#ttlMs = ttlMs;
-    this.#maxEntries = maxEntries;
+  constructor(bounds: CacheBounds) {
+    this.#bounds = bounds;
   }
 
-  async get(key: string, load: () => Promise<T>): Promise<T> {
+  get(key: string, load: (key: string) => Promise<T>): Promise<T> {
     const kept = this.#kept.get(key);
-    if (kept && performance.now() < kept.until) return kept.value;
-    const loading = this.#loading.get(key);
-    if (loading) return loading;
-    const fresh = load();
-    this.#loading.set(key, fresh);
-    try {
-      const value = await fresh;
-      this.#keep(key, value);
-      return value;
-    } finally {
-      this.#loading.delete(key);
-    }
+    if (kept && performance.now() < kept.until) return kept.outcome;
+    return this.#loading.get(key) ?? this.#load(key, load);
   }
 
-  #keep(key: string, value: T): void {
-    if (this.#ttlMs === 0) return;
-    this.#kept.delete(key);
-    this.#kept.set(key, { value, until: performance.now() + this.#ttlMs });
-    if (this.#kept.size > this.#maxEntries) {
+  #load(key: string, load: (key: string) => Promise<T>): Promise<T> {
+    const outcome = load(key);
+    this.#loading.set(key, outcome);
+    const keep = (forMs: number) => {
+      this.#loading.delete(key);
+      this.#kept.delete(key);
+      if (forMs > 0) this.#keep(key, outcome, forMs);
+    };
+    outcome.then(
+      () => keep(this.#bounds.ttlMs),
+      (error) => keep(this.#bounds.failureMs(error)),
+    );
+    return outcome;
+  }
+
+  #keep(key: string, outcome: Promise<T>, forMs: number): void {
+    this.#kept.set(key, { outcome, until: performance.now() + forMs });
+    if (this.#kept.size > this.#bounds.maxEntries) {
       const [oldest] = this.#kept.keys();
       this.#kept.delete(oldest as string);
     }

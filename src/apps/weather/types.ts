@@ -2,6 +2,7 @@ import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
 import { text, u64 } from '../../signing/bcs.ts';
 import { signedType } from '../../signing/intent.ts';
+import { canonicalPlace } from './place.ts';
 
 /** `WeatherResponse { location: String, temperature: u64 }` of the Move module `weather`, intent 0. */
 export const WeatherResponse = signedType(
@@ -14,19 +15,25 @@ export const WeatherResponse = signedType(
   }),
 );
 
-/** UTF-8 bytes of a location. */
+/** UTF-8 bytes of a location, as it is asked for and in its canonical spelling. */
 const MAX_LOCATION_BYTES = 256;
 
-export const WeatherRequest = v.strictObject({
-  location: v.pipe(
-    v.string(),
-    v.check((location) => location.isWellFormed(), 'must be well-formed Unicode (no lone surrogate)'),
-    v.check((location) => location.trim() !== '', 'must name a place'),
-    // The service would take it for where the question comes from.
-    v.check(
-      (location) => !/^\s*auto\s*:\s*ip\s*$/i.test(location),
-      "must name a place: auto:ip would be the server's own",
-    ),
-    v.maxBytes(MAX_LOCATION_BYTES, `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`),
+/** The requested text, and the place that it means. */
+const Location = v.pipe(
+  v.string(),
+  v.check((location) => location.isWellFormed(), 'must be well-formed Unicode (no lone surrogate)'),
+  v.maxBytes(MAX_LOCATION_BYTES, `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`),
+  v.transform((asked) => ({ asked, place: canonicalPlace(asked) })),
+  v.check(({ place }) => place !== '', 'must name a place'),
+  // The service would take it for where the question comes from.
+  v.check(
+    ({ place }) => !/^auto ?: ?ip$/.test(place),
+    "must name a place: auto:ip would be the server's own",
   ),
-});
+  v.check(
+    ({ place }) => Buffer.byteLength(place) <= MAX_LOCATION_BYTES,
+    `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8, after NFKC too`,
+  ),
+);
+
+export const WeatherRequest = v.strictObject({ location: Location });

@@ -1,11 +1,7 @@
 /** weatherapi.com, `GET /v1/current.json`. */
-import { isUtf8 } from 'node:buffer';
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import type { Readable } from 'node:stream';
-import axios from 'axios';
 import * as v from 'valibot';
 import type { EnclaveError } from '../../errors.ts';
+import { ExchangeFailed, parseJson, type Upstream, type UpstreamAnswer } from '../../upstream.ts';
 import {
   BelowZero,
   KeyRefused,
@@ -27,8 +23,6 @@ export const UPSTREAM_HOST = 'api.weatherapi.com';
 const DEADLINE_MS = 5000;
 /** An answer has about 1 KB. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Idle connections are dropped before the service would drop them. */
-const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
 
 export interface Reading {
   /** Whole degrees Celsius, truncated towards zero. */
@@ -52,30 +46,18 @@ const NO_MATCHING_LOCATION = 1006;
 const KEY_CODES = [1002, 2006, 2008];
 const QUOTA = 2007;
 
-/**
- * One pool of connections to the service. No error of it holds the request, whose URL has the key in it.
- */
+/** No error of it holds the request, whose URL has the key in it. */
 export class WeatherService {
-  readonly #origin: string;
-  readonly #http = axios.create({
-    httpAgent: new HttpAgent(POOL),
-    httpsAgent: new HttpsAgent(POOL),
-    responseType: 'stream',
-    headers: { accept: 'application/json', 'accept-encoding': 'identity' },
-    decompress: false,
-    maxRedirects: 0,
-    proxy: false,
-    validateStatus: () => true,
-  });
+  readonly #ask: Upstream;
 
-  constructor(origin: string) {
-    this.#origin = origin;
+  constructor(ask: Upstream) {
+    this.#ask = ask;
   }
 
-  /** @throws the errors of errors.ts but those about the reading's age. */
-  async read(location: string, apiKey: string): Promise<Reading> {
-    const query = new URLSearchParams({ key: apiKey, q: location });
-    const { status, body } = await this.#exchange(`${this.#origin}/v1/current.json?${query}`);
+  /** @throws the errors of errors.ts but those about the reading's age; UpstreamBudgetExceeded. */
+  async read(place: string, apiKey: string): Promise<Reading> {
+    const query = new URLSearchParams({ key: apiKey, q: place });
+    const { status, body } = await this.#exchange(`/v1/current.json?${query}`);
     if (status !== 200) throw refusal(status, body);
     const answer = v.safeParse(Current, parseJson(body));
     if (!answer.success) throw new UpstreamMalformed('the weather service gave no usable reading');
@@ -86,45 +68,24 @@ export class WeatherService {
     return { temperature: BigInt(Math.trunc(temp_c)), timestampMs: BigInt(last_updated_epoch) * 1000n };
   }
 
-  async #exchange(url: string): Promise<{ status: number; body: Buffer }> {
-    const signal = AbortSignal.timeout(DEADLINE_MS);
-    let answer: { status: number; data: Readable };
-    try {
-      answer = await this.#http.get<Readable>(url, { signal });
-    } catch {
-      throw signal.aborted
-        ? new UpstreamSilent(`the weather service did not answer within ${DEADLINE_MS} ms`)
-        : new UpstreamUnreachable('the weather service could not be reached');
-    }
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    try {
-      // Leaving the loop early destroys the stream, and with it the connection.
-      for await (const chunk of answer.data as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > MAX_ANSWER_BYTES) break;
-        chunks.push(chunk);
-      }
-    } catch {
-      throw signal.aborted
-        ? new UpstreamSlow(`the weather service's answer was not complete within ${DEADLINE_MS} ms`)
-        : new UpstreamUnreachable('the connection to the weather service broke');
-    }
-    if (bytes > MAX_ANSWER_BYTES) {
-      throw new UpstreamOversized(`the weather service's answer is larger than ${MAX_ANSWER_BYTES} bytes`);
-    }
-    return { status: answer.status, body: Buffer.concat(chunks) };
+  async #exchange(path: string): Promise<UpstreamAnswer> {
+    const headers = { accept: 'application/json' };
+    const bounds = { timeoutMs: DEADLINE_MS, maxSize: MAX_ANSWER_BYTES };
+    return await this.#ask(path, { headers, ...bounds }).catch((error: unknown) => {
+      throw error instanceof ExchangeFailed ? FAILURES[error.reason]() : error;
+    });
   }
 }
 
-function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) return undefined;
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    return undefined;
-  }
-}
+const FAILURES: Readonly<Record<ExchangeFailed['reason'], () => EnclaveError>> = {
+  unreachable: () => new UpstreamUnreachable('the weather service could not be reached'),
+  timeout: () => new UpstreamSilent(`the weather service did not answer within ${DEADLINE_MS} ms`),
+  broken: () => new UpstreamUnreachable('the connection to the weather service broke'),
+  'slow body': () =>
+    new UpstreamSlow(`the weather service's answer was not complete within ${DEADLINE_MS} ms`),
+  'too large': () =>
+    new UpstreamOversized(`the weather service's answer is larger than ${MAX_ANSWER_BYTES} bytes`),
+};
 
 /** What an answer other than 200 means. The service's own message may repeat the key and is dropped. */
 function refusal(status: number, body: Buffer): EnclaveError {

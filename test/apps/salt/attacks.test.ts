@@ -289,6 +289,52 @@ describe('the client id', () => {
   });
 });
 
+describe('the presenter (azp)', () => {
+  const refused = [403, 'SALT_PRESENTER_NOT_ALLOWED'];
+  const PHONE = '575519204237-android.apps.googleusercontent.com';
+
+  test('may be the client itself, or not be named', async () => {
+    const { issuer, server } = await setUp();
+    for (const azp of [CLIENT_ID, undefined]) {
+      expect((await server.ask(await issuer.token({ azp }))).status).toBe(200);
+    }
+  });
+
+  test('may be one that the entry names, which changes no salt', async () => {
+    const clients = [{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 1, presenters: ['other', PHONE] }];
+    const { issuer, server } = await setUp({ clients });
+    const salts = [];
+    for (const azp of [PHONE, 'other', CLIENT_ID, undefined]) {
+      salts.push((await server.ask(await issuer.token({ azp }))).body['salt']);
+    }
+    expect(salts[0]).toMatch(/^[0-9]+$/);
+    expect(new Set(salts).size).toBe(1);
+  });
+
+  test('is no service account that had the token made for the client id', async () => {
+    const { issuer, refusal } = await setUp();
+    for (const azp of ['110463452167303598383', PHONE, '', CLIENT_ID.toUpperCase(), `${CLIENT_ID} `]) {
+      expect(await refusal(await issuer.token({ azp }))).toEqual(refused);
+    }
+    expect(issuer.asked).toBe(0);
+  });
+
+  test('of one entry is none of another', async () => {
+    const clients = [
+      { issuer: GOOGLE, client_id: CLIENT_ID, seed: 1 },
+      { issuer: GOOGLE, client_id: 'other', seed: 1, presenters: [PHONE] },
+    ];
+    const { issuer, refusal } = await setUp({ clients });
+    expect(await refusal(await issuer.token({ azp: PHONE }))).toEqual(refused);
+    expect(await refusal(await issuer.token({ azp: 'other' }))).toEqual(refused);
+  });
+
+  test.each([null, 5, [CLIENT_ID], {}, true])('must be a text: %o', async (azp) => {
+    const { issuer, refusal } = await setUp();
+    expect(await refusal(await issuer.token({ azp }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
+  });
+});
+
 describe('time, with a minute of skew', () => {
   test.each([
     ['expired', () => ({ exp: seconds() - 61 }), [401, 'SALT_TOKEN_EXPIRED']],

@@ -16,6 +16,7 @@ describe('SALT_CLIENTS', () => {
       client_id: 'b',
       seed: 2,
       jwks_url,
+      presenters: ['c'],
     });
     expect(clients).toEqual([
       {
@@ -23,8 +24,9 @@ describe('SALT_CLIENTS', () => {
         clientId: 'a',
         seed: 1,
         jwksUrl: new URL('https://www.googleapis.com/oauth2/v3/certs'),
+        presenters: [],
       },
-      { issuer: 'https://op.example', clientId: 'b', seed: 2, jwksUrl: new URL(jwks_url) },
+      { issuer: 'https://op.example', clientId: 'b', seed: 2, jwksUrl: new URL(jwks_url), presenters: ['c'] },
     ]);
   });
 
@@ -54,6 +56,11 @@ describe('SALT_CLIENTS', () => {
     ['without a client id', entry(GOOGLE, ''), /0.client_id/],
     ['with a client id that no proof takes', entry(GOOGLE, 'a"b'), /0.client_id/],
     ['with a client id that is too long', entry(GOOGLE, 'a'.repeat(144)), /0.client_id/],
+    ['with no presenters', entry(GOOGLE, 'a', { presenters: [] }), /0.presenters/],
+    ['with a presenter that is no text', entry(GOOGLE, 'a', { presenters: [5] }), /0.presenters.0/],
+    ['with a presenter without a name', entry(GOOGLE, 'a', { presenters: [''] }), /0.presenters.0/],
+    ['with a presenter twice', entry(GOOGLE, 'a', { presenters: ['b', 'b'] }), /0.presenters/],
+    ['with one presenter as text', entry(GOOGLE, 'a', { presenters: 'b' }), /0.presenters/],
     ['with an unknown member', entry(GOOGLE, 'a', { version: 1 }), /0.version/],
     ['of an unknown issuer without its keys', entry(`${GOOGLE}/`, 'a'), /entry 0: .* say by jwks_url/],
     ['of an issuer like a tenant', entry(`${TENANT}x`, 'a'), /say by jwks_url/],

@@ -1,7 +1,14 @@
 /** The issuer's place of keys: asked seldom, outlived when it fails. */
-import type { ServerResponse } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { spawn } from 'node:child_process';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import type { JWK } from 'jose';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { readKey } from '../../../src/apps/salt/jwk.ts';
 import { IssuerKeys } from '../../../src/apps/salt/keys.ts';
+import { createUpstream } from '../../../src/upstream.ts';
 import { Issuer, startSalt } from './support.ts';
 
 const MINUTE = 60_000;
@@ -10,7 +17,7 @@ const HOUR = 60 * MINUTE;
 async function setUp() {
   const issuer = await Issuer.start();
   const clock = { now: 0 };
-  const keys = new IssuerKeys(new URL(issuer.origin), () => clock.now);
+  const keys = new IssuerKeys(createUpstream(issuer.origin), '/jwks', () => clock.now);
   return { issuer, clock, keys };
 }
 
@@ -71,6 +78,91 @@ describe('keys', () => {
     expect(issuer.asked).toBe(1 + 3);
     await keys.with('key-1');
     expect(issuer.asked).toBe(1 + 3);
+  });
+});
+
+describe('a malformed key', () => {
+  const malformed: [string, (good: JWK) => object][] = [
+    ['has an n that is not base64url', (good) => ({ ...good, n: `${good.n?.slice(0, -1)}!` })],
+    ['has an n in base64 with padding', (good) => ({ ...good, n: `${good.n}==` })],
+    ['has an n with a character too many', (good) => ({ ...good, n: `${good.n}AAA` })],
+    ['has an n that is a number', (good) => ({ ...good, n: 5 })],
+    ['has an even n', (good) => ({ ...good, n: `${good.n?.slice(0, -2)}AA` })],
+    ['has an n of no more than zeros', (good) => ({ ...good, n: 'A'.repeat(342) })],
+    ['has an n of 16384 bits', (good) => ({ ...good, n: Buffer.alloc(2048, 0xff).toString('base64url') })],
+    ['has no n', ({ n: _, ...rest }) => rest],
+    ['has an empty e', (good) => ({ ...good, e: '' })],
+    ['has an e of 0', (good) => ({ ...good, e: 'AA' })],
+    ['has an e of 1', (good) => ({ ...good, e: 'AQ' })],
+    ['has an even e', (good) => ({ ...good, e: 'AQAA' })],
+    ['has a huge e', (good) => ({ ...good, e: good.n })],
+    ['has an e that is a list', (good) => ({ ...good, e: ['AQAB'] })],
+    ['has a text for key_ops', (good) => ({ ...good, key_ops: 'verify' })],
+    ['has key_ops that name one twice', (good) => ({ ...good, key_ops: ['verify', 'verify'] })],
+    ['has key_ops of numbers', (good) => ({ ...good, key_ops: ['verify', 1] })],
+    ['has a use that is no text', (good) => ({ ...good, use: ['sig'] })],
+    ['has an alg that is no text', (good) => ({ ...good, alg: 256 })],
+    ['has its private part beside it', (good) => ({ ...good, d: 'AQAB' })],
+  ];
+
+  test('is the issuer’s fault when it is needed, and spoils no other key of the set', async () => {
+    const issuer = await Issuer.start();
+    const [good = {}] = issuer.keys;
+    const bad = malformed.map(([what, change]) => ({ ...change(good), kid: what }));
+    issuer.keys = [...bad, good, null, 'key', { kid: 'none' }] as JWK[];
+    const server = await startSalt(issuer);
+    for (const [kid] of malformed) {
+      const { status, body } = await server.ask(await issuer.token({}, { header: { kid } }));
+      expect([kid, status, body['code']]).toEqual([kid, 502, 'SALT_ISSUER_MALFORMED']);
+    }
+    expect((await server.ask(await issuer.token())).status).toBe(200);
+    expect(issuer.asked).toBe(1);
+  });
+
+  test('beside a good one of the same id is passed over', async () => {
+    const issuer = await Issuer.start();
+    const [good = {}] = issuer.keys;
+    issuer.keys = [{ ...good, e: '' }, good];
+    expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
+  });
+
+  test('is asked for again, since the issuer may mend it', async () => {
+    const { issuer, keys, clock } = await setUp();
+    const [good = {}] = issuer.keys;
+    issuer.keys = [
+      { ...good, e: '' },
+      { ...good, kid: 'other' },
+    ];
+    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'SALT_ISSUER_MALFORMED' });
+    issuer.keys = [good];
+    clock.now += 30_000;
+    await keys.with('key-1');
+  });
+
+  test('has zeros in front of its n: that is none', async () => {
+    const issuer = await Issuer.start();
+    const [good = {}] = issuer.keys;
+    const n = Buffer.concat([Buffer.alloc(2), Buffer.from(good.n ?? '', 'base64url')]).toString('base64url');
+    issuer.keys = [{ ...good, n }];
+    expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
+  });
+
+  test('cannot be made of anything that ends in a mistake of ours', async () => {
+    const issuer = await Issuer.start();
+    const [good = {}] = issuer.keys;
+    const number = fc.oneof(fc.string(), fc.base64String(), fc.constantFrom(good.n, good.e), fc.anything());
+    const anything = fc.record(
+      { n: number, e: number, use: fc.anything(), alg: fc.anything() },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(anything, fc.boolean(), async (changed, whole) => {
+        const key = await readKey({ ...(whole ? good : {}), ...changed, kty: 'RSA', kid: 'x' });
+        if (typeof key?.key === 'object')
+          expect(key.key).toMatchObject({ type: 'public', usages: ['verify'] });
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 
@@ -165,4 +257,33 @@ describe('the service, when its issuer', () => {
     expect(issuer.asked).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - started) / 30_000));
     expect((await server.ask(await issuer.token())).status).toBe(200);
   }, 60_000);
+});
+
+test('no key is asked for through a proxy, whatever the environment says', async () => {
+  let proxied = 0;
+  const proxy = createServer((_request, response) => {
+    proxied++;
+    response.writeHead(502).end();
+  });
+  await new Promise<void>((resolve) => {
+    proxy.listen(0, '127.0.0.1', resolve);
+  });
+  const HTTP_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const main = fileURLToPath(new URL('../../../scripts/dev/main.ts', import.meta.url));
+  const child = spawn(process.execPath, [main], {
+    env: { APP: 'salt', PORT: '0', NODE_USE_ENV_PROXY: '1', HTTP_PROXY, http_proxy: HTTP_PROXY },
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+    proxy.close();
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  await expect.poll(() => output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+  const [, url = '', body = ''] = /curl -s (\S+) -H '[^']*' -d '(.*)'/.exec(output) ?? [];
+  const headers = { 'content-type': 'application/json' };
+  expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
+  expect(proxied).toBe(0);
 });

@@ -3,7 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AppContext } from '../../../src/app.ts';
+import { create } from '../../../src/apps/salt/app.ts';
 import { fingerprint } from '../../../src/apps/salt/derive.ts';
+import { ConfigError } from '../../../src/errors.ts';
 import { startServer } from '../../support.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
@@ -66,6 +69,28 @@ describe('the service does not start', () => {
     await expect(startServer({ env: { APP: 'salt', CORS_ORIGINS: 'none' } })).rejects.toThrow(
       /^SALT_SEED_FILE must name a file with SALT_SEED: /,
     );
+  });
+});
+
+describe('a seed that is handed over', () => {
+  const env = {
+    SECRETS_FD: '3',
+    CORS_ORIGINS: 'none',
+    SALT_CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 1 }]),
+  };
+  const context = (more: Record<string, string> = {}) =>
+    ({ env: { ...env, ...more }, upstream: () => async () => expect.fail() }) as unknown as AppContext;
+
+  test('is not waited for without its fingerprint: whoever came first would choose it', () => {
+    expect(() => create(context())).toThrow(ConfigError);
+    expect(() => create(context())).toThrow(
+      /^SALT_SEED_FINGERPRINTS must be set where the seed comes by a hand-off .*`npm run salt_seed -- fingerprint FILE`/,
+    );
+  });
+
+  test('is waited for with its fingerprint', () => {
+    const { checkSecrets } = create(context({ SALT_SEED_FINGERPRINTS: print(SEED) }));
+    expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is another seed$/);
   });
 });
 

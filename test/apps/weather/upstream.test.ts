@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { WeatherService } from '../../../src/apps/weather/upstream.ts';
+import { createUpstream } from '../../../src/upstream.ts';
 
 /** Reads from a service whose answer has these members. */
 async function read(current: object) {
@@ -15,7 +16,7 @@ async function read(current: object) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return await new WeatherService(`http://127.0.0.1:${port}`).read('Paris', 'key');
+  return await new WeatherService(createUpstream(`http://127.0.0.1:${port}`)).read('Paris', 'key');
 }
 
 test.each([
