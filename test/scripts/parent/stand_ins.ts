@@ -2,7 +2,7 @@
  * Stand-ins of the parent's programs on PATH: they record how they were called, and keep as much state as the
  * real ones show. nitro-cli and aws can't be had here.
  */
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -59,7 +59,10 @@ switch (args[0]) {
     write('enclaves', enclaves.filter((each) => each.EnclaveID !== after('--enclave-id')));
     console.log('{}');
     break;
-  case 'console': console.log('the console'); break;
+  case 'console':
+    console.log('the console');
+    if (read('console stays', false)) setInterval(() => {}, 1000);
+    break;
   case '--version': console.log('Nitro CLI 1.4.2'); break;
   default: fail('[ E14 ] no such command');
 }`,
@@ -131,6 +134,15 @@ export class Parent {
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
+  get #env(): Record<string, string> {
+    return {
+      HOME: this.dir,
+      PATH: this.path,
+      STAND_INS: this.dir,
+      SUI_ENCLAVE_STATE: join(this.dir, 'state'),
+    };
+  }
+
   get state(): string {
     return join(this.dir, 'state/sui-enclave');
   }
@@ -141,15 +153,28 @@ export class Parent {
       cwd: this.dir,
       encoding: 'utf8',
       input,
-      env: {
-        HOME: this.dir,
-        PATH: this.path,
-        STAND_INS: this.dir,
-        SUI_ENCLAVE_STATE: join(this.dir, 'state'),
-        ...env,
-      },
+      env: { ...this.#env, ...env },
     });
     return { status, stdout, stderr };
+  }
+
+  /** Starts one of the parent's scripts that runs until it is ended; it ends with the test. */
+  start(script: string, args: readonly string[]): ChildProcess {
+    const child = spawn(process.execPath, [join(SCRIPTS, script), ...args], {
+      cwd: this.dir,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: this.#env,
+      // A group of its own, so that nothing of it outlives the test.
+      detached: true,
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-(child.pid as number), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    });
+    return child;
   }
 
   /** How the programs were called so far, but for questions about what is there. */
