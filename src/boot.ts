@@ -7,7 +7,7 @@ import { Clock } from './clock.ts';
 import type { Config, Env } from './config.ts';
 import { ApplicationMistake, ConfigError } from './errors.ts';
 import { EndpointHealth } from './health.ts';
-import type { Logger } from './log.ts';
+import { hideFromLog, type Logger } from './log.ts';
 import { NsmDevice } from './nsm/device.ts';
 import { NsmUnavailable } from './nsm/errors.ts';
 import { Nsm } from './nsm/nsm.ts';
@@ -50,6 +50,7 @@ export interface RunningServer {
  */
 export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, env, log, manifest, module, version = 'development', nsmAddon, origins = {} } = options;
+  hideFromLog(log, manifest.secrets);
   const originOf = (host: string) => {
     if (!manifest.endpoints.includes(host)) {
       throw new ApplicationMistake(`${host} is not among the endpoints of app.yaml`);
