@@ -81,6 +81,9 @@ if (read('denied', '') === action) fail('An error occurred (UnauthorizedOperatio
 const refused = read('refused', {});
 if (refused.action === action) fail(refused.text);
 const made = read('made', {});
+// The real one expands variables in the path (awscli/paramfile.py, get_file).
+const expand = (text) => text.replace(/\\$(\\w+)|\\$\\{(\\w+)\\}/g, (all, bare, braced) => process.env[bare ?? braced] ?? all);
+const paramFile = (option) => fs.readFileSync(expand(after(option).slice('file://'.length)), 'utf8');
 // What a command makes, and the command that finds it.
 const makes = {
   'create-security-group': ['describe-security-groups', 'sg-1'],
@@ -99,6 +102,8 @@ if (args.join(' ').includes('PublicIpAddress')) console.log(read('running', fals
 else if (action === 'wait') write('running', true);
 else if (makes[action]) {
   const [finder, id] = makes[action];
+  if (action === 'create-secret') write('secret string', paramFile('--secret-string'));
+  if (action === 'run-instances') write('user data', paramFile('--user-data'));
   write('made', { ...made, [finder]: id });
   console.log(id);
 } else if (action === 'get-parameter') console.log('ami-1');
