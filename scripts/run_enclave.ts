@@ -1,5 +1,6 @@
 /** On the parent: runs the image in an enclave. */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readArguments, runMain, Usage, wholeNumber } from './command.ts';
 import { NitroFailed, WrongState } from './parent/errors.ts';
 import { loadImage } from './parent/image.ts';
@@ -50,10 +51,17 @@ async function main(): Promise<void> {
     console.log(
       'It runs in debug mode: its registers are zero, it proves nothing, and it must not be registered.',
     );
-    spawnSync('nitro-cli', ['console', '--enclave-id', enclave.EnclaveID], { stdio: 'inherit' });
+    await showConsole(enclave);
   } else {
     console.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
   }
+}
+
+/** Until it ends, or this process is to end: then its console ends with it. */
+async function showConsole({ EnclaveID }: Enclave): Promise<void> {
+  const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], { stdio: 'inherit' });
+  process.once('SIGTERM', () => child.kill('SIGTERM'));
+  await once(child, 'close');
 }
 
 await runMain(main);

@@ -51,6 +51,12 @@ function givenReading({
   if (!isU64(timestamp_ms)) {
     throw usage(command, '<timestamp_ms> must be a whole number of milliseconds, below 2^64');
   }
+  if (/^-[\d.]+$/.test(temperature)) {
+    throw usage(
+      command,
+      `<temperature> is ${temperature}: no enclave signs a reading below 0 °C, since the contract's temperature is a u64`,
+    );
+  }
   if (!isU64(temperature)) throw usage(command, '<temperature> must be a whole number from 0, below 2^64');
   if (location === '') throw usage(command, '<location> must be the text that the enclave was asked for');
   return { signature: fromHex(hex), timestampMs: timestamp_ms, data: { location, temperature } };

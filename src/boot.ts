@@ -8,7 +8,7 @@ import { Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Config, Env } from './config.ts';
 import { ConfigError } from './errors.ts';
 import { EndpointHealth } from './health.ts';
-import type { Logger } from './log.ts';
+import { hideFromLog, type Logger } from './log.ts';
 import { NsmDevice } from './nsm/device.ts';
 import { Documents, timestampOf } from './nsm/documents.ts';
 import { NsmUnavailable } from './nsm/errors.ts';
@@ -56,6 +56,7 @@ export interface RunningServer {
  */
 export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, env, log, manifest, module, version = 'development', nsmAddon, origins = {} } = options;
+  hideFromLog(log, manifest.secrets);
   const upstream = createUpstreams(manifest, origins);
   const { secretsFd } = config;
   const secrets = startSecrets(options);

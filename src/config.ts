@@ -138,37 +138,31 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
 /**
- * `LOG_LEVEL` is a level. `RUST_LOG` is a list of directives as Rust's env_logger takes them: a bare level,
- * `module=level`, or a bare module for everything of it. The directive of this server's own module wins over the
- * bare level; those of other modules, and a filter after a slash, concern nothing here.
+ * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never stops the start:
+ * its directives are read as Rust's env_logger reads them, and those that mean nothing to this server are skipped.
  */
 function readLogLevel(env: Env): string {
   const level = text(env, 'LOG_LEVEL');
-  if (level !== undefined) {
-    if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
-    return level;
-  }
-  const [directives = ''] = (text(env, 'RUST_LOG') ?? 'info').split('/');
+  if (level === undefined) return readRustLog(env['RUST_LOG'] ?? '') ?? 'info';
+  if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
+  return level;
+}
+
+/**
+ * A directive is a bare level, `module=level`, or a bare module for everything of it; a filter may follow after a
+ * slash. The last directive of this server's own module wins over the last bare level.
+ */
+function readRustLog(value: string): string | undefined {
+  const [directives = ''] = value.split('/');
   let bare: string | undefined;
   let own: string | undefined;
-  let understood = false;
   for (const directive of directives.split(',')) {
-    const [name = '', value] = directive.split('=').map((part) => part.trim());
-    const isOwn = OWN_MODULES.includes(name.replace(/(::|\[).*/, ''));
-    const level = rustLevel(value ?? name);
-    if (isOwn) own = value === undefined ? 'trace' : level;
-    else if (value === undefined) bare = level ?? bare;
-    if (isOwn && own === undefined) {
-      throw new ConfigError(`RUST_LOG must give ${name} a level: error, warn, info, debug, trace or off`);
-    }
-    understood ||= isOwn || level !== undefined;
+    const [name = '', level] = directive.split('=').map((part) => part.trim());
+    if (OWN_MODULES.includes(name.replace(/(::|\[).*/, '')))
+      own = level ? (rustLevel(level) ?? own) : 'trace';
+    else if (level === undefined) bare = rustLevel(name) ?? bare;
   }
-  if (!understood) {
-    throw new ConfigError(
-      'RUST_LOG must be a level (error, warn, info, debug, trace, off) or a list such as nautilus_server=debug,info',
-    );
-  }
-  return own ?? bare ?? 'info';
+  return own ?? bare;
 }
 
 function rustLevel(name: string): string | undefined {

@@ -1,53 +1,74 @@
-import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
+import {
+  type Bindings,
+  type ChildLoggerOptions,
+  type DestinationStream,
+  type LogFn,
+  type Logger,
+  pino,
+} from 'pino';
 import { ApplicationMistake, EnclaveError } from './errors.ts';
+import { Redactor } from './redact.ts';
 
 export type { Logger };
 
-/**
- * Names whose values are never printed, at the top of a log line and one level down. A net, not the rule:
- * the rule is that secrets, tokens, salts and proofs are never handed to the log.
- */
-const SECRET_NAMES = [
-  'API_KEY',
-  'apiKey',
-  'authorization',
-  'cookie',
-  'jwt',
-  'key',
-  'password',
-  'privateKey',
-  'proof',
-  'salt',
-  'secret',
-  'secrets',
-  'seed',
-  'token',
-];
+/** Where a log keeps its net; its children inherit it. */
+const REDACTOR = Symbol('redactor');
 
-/** JSON lines on standard output (or `destination`, for tests). */
+/** JSON lines on standard output (or `destination`, for tests). A call of it never throws. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
+  const redactor = new Redactor(describeError);
   const options = {
     level,
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    redact: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]),
-    serializers: { err: describeError },
+    // The redactor has described it; pino's own would take it for an error once more.
+    serializers: { err: (described: unknown) => described },
     hooks: {
-      // Without a text of the line's own, pino would print the error's.
-      logMethod(args: Parameters<LogFn>, method: LogFn) {
-        const [first, message] = args as readonly unknown[];
-        const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;
-        if (error instanceof Error && message === undefined) {
-          const members = first instanceof Error ? { err: first } : (first as object);
-          method.apply(this, [members, 'error']);
-          return;
+      logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn) {
+        try {
+          method.apply(this, redactArguments(redactor, args));
+        } catch {
+          printLess(this, method);
         }
-        method.apply(this, args);
       },
     },
   };
-  return destination ? pino(options, destination) : pino(options);
+  const log = destination ? pino(options, destination) : pino(options);
+  const { child, setBindings } = log;
+  return Object.assign(log, {
+    [REDACTOR]: redactor,
+    child(this: Logger, bindings: Bindings, options?: ChildLoggerOptions) {
+      return Reflect.apply(child, this, [bindings && redactor.line(bindings), options]);
+    },
+    setBindings(this: Logger, bindings: Bindings) {
+      setBindings.call(this, redactor.line(bindings));
+    },
+  } as object);
+}
+
+/** From now on neither the log nor a child of it prints the value of a member that has one of these names. */
+export function hideFromLog(log: Logger, names: readonly string[]): void {
+  (log as unknown as { [REDACTOR]: Redactor })[REDACTOR].add(names);
+}
+
+function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[]): Parameters<LogFn> {
+  const values = rest.map((value) => redactor.value(value));
+  if (typeof first !== 'object' || first === null) {
+    return [redactor.value(first), ...values] as Parameters<LogFn>;
+  }
+  const members = redactor.line(first);
+  // Without a text of the line's own, pino would print the error's.
+  if (values[0] === undefined && 'err' in members) return [members, 'error'];
+  return [members, ...values] as Parameters<LogFn>;
+}
+
+function printLess(log: Logger, method: LogFn): void {
+  try {
+    method.call(log, {}, 'a line that can not be printed');
+  } catch {
+    // The destination itself fails.
+  }
 }
 
 /**

@@ -26,6 +26,7 @@ import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
 import type { Documents } from './nsm/documents.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
+import { SignedAnswer } from './signing/signer.ts';
 
 /** Time for a connection to send a request's headers, and to be idle between two requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -137,7 +138,7 @@ function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies
     if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
     if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
     taken.add(own.path);
-    addEndpoint(routes, own, { config, secrets, inFlight, bodies });
+    addEndpoint(routes, own, { config, secrets, clock, inFlight, bodies });
   }
 
   const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
@@ -183,18 +184,22 @@ function endpointsOf({ processData, endpoints = [] }: Application): readonly End
 interface EndpointParts {
   readonly config: Config;
   readonly secrets: Secrets;
+  readonly clock: Clock;
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
 }
 
 function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void {
-  const { config, secrets, inFlight, bodies } = parts;
+  const { config, secrets, clock, inFlight, bodies } = parts;
   const { body } = own;
   const answer = (request: Request, response: Response, input: never) =>
     inFlight.work(response, async () => {
       requireSecrets(secrets);
       const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
-      sendJson(response, 200, await own.handle(input, caller));
+      const answered = await own.handle(input, caller);
+      // One that was signed earlier may be handed out again.
+      if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
+      sendJson(response, 200, answered);
     });
   if (own.method === 'GET') {
     get(routes, own.path, (request, response) => answer(request, response, undefined as never));

@@ -5,6 +5,7 @@ import { boot } from './boot.ts';
 import { readConfig } from './config.ts';
 import { EnclaveError } from './errors.ts';
 import { createLog, describeError, type Logger } from './log.ts';
+import { endOnSignal } from './signals.ts';
 
 export interface StartOptions {
   readonly version: string;
@@ -48,16 +49,10 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
   });
   running = log;
 
-  let ending = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, async () => {
-      // Whoever asks twice doesn't want to wait.
-      if (ending) process.exit(1);
-      ending = true;
-      log.info({ signal }, 'finishing the requests in flight');
-      await server.close().finally(() => process.exit(0));
-    });
-  }
+  endOnSignal(async (signal) => {
+    log.info({ signal }, 'finishing the requests in flight');
+    await server.close();
+  });
 }
 
 /** The code alone: whoever reads the reports is not trusted with more. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { ConfigError } from '../src/errors.ts';
@@ -43,11 +44,8 @@ describe('readConfig', () => {
     ['PORT', ' 3000'],
     ['HOST', ''],
     ['LOG_LEVEL', 'verbose'],
-    ['RUST_LOG', 'verbose'],
-    ['RUST_LOG', 'nautilus_server='],
-    ['RUST_LOG', 'info,nautilus_server=loud'],
-    ['RUST_LOG', ','],
-    ['RUST_LOG', 'hyper=loud'],
+    ['LOG_LEVEL', ''],
+    ['LOG_LEVEL', 'hyper=debug'],
     ['CORS_ORIGINS', 'app.example.com'],
     ['CORS_ORIGINS', 'https://app.example.com/'],
     ['CORS_ORIGINS', 'https://app.example.com,*'],
@@ -100,7 +98,37 @@ describe('the log level', () => {
     [{ RUST_LOG: 'warn/a filter' }, 'warn'],
     [{ RUST_LOG: 'nautilus_server' }, 'trace'],
     [{ RUST_LOG: 'nautilus_server::app=debug,warn' }, 'debug'],
+    [{ RUST_LOG: 'nautilus_server=' }, 'trace'],
+    // What means nothing to this server.
+    [{ RUST_LOG: '' }, 'info'],
+    [{ RUST_LOG: ' ' }, 'info'],
+    [{ RUST_LOG: ',' }, 'info'],
+    [{ RUST_LOG: '/' }, 'info'],
+    [{ RUST_LOG: '=' }, 'info'],
+    [{ RUST_LOG: 'hyper' }, 'info'],
+    [{ RUST_LOG: 'hyper=debug' }, 'info'],
+    [{ RUST_LOG: 'hyper=loud' }, 'info'],
+    [{ RUST_LOG: 'hyper=debug,tower=trace' }, 'info'],
+    [{ RUST_LOG: 'verbose' }, 'info'],
+    [{ RUST_LOG: 'a=b=c,\u0000' }, 'info'],
+    [{ RUST_LOG: 'warn,nautilus_server=loud' }, 'warn'],
+    [{ RUST_LOG: 'nautilus_server=debug,nautilus_server=loud' }, 'debug'],
   ])('of %o is %s', (env, level) => {
     expect(read(env as unknown as Record<string, string>).logLevel).toBe(level);
+  });
+
+  test('is a level, whatever RUST_LOG says', () => {
+    const words = ['info', 'debug', 'off', 'loud', '', 'hyper', 'nautilus_server', '=', ',', '/', '::', '['];
+    const anything = fc.oneof(
+      fc.string(),
+      fc.array(fc.constantFrom(...words)).map((parts) => parts.join('')),
+    );
+    fc.assert(
+      fc.property(anything, (RUST_LOG) => {
+        expect(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).toContain(
+          read({ RUST_LOG }).logLevel,
+        );
+      }),
+    );
   });
 });

@@ -136,8 +136,9 @@ describe('npm start', () => {
     expect(await report(missing)).toEqual({ event: 'failed', code: 'NSM_UNAVAILABLE' });
   });
 
-  test('ends at once on a second signal', async () => {
-    const run = start({ APP: 'weather', API_KEY: 'x' });
+  /** A server with half a request, asked to end. */
+  async function ending(env: Record<string, string> = {}): Promise<Run> {
+    const run = start({ APP: 'weather', API_KEY: 'x', ...env });
     const { hostname, port } = new URL(await run.listening());
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
@@ -146,10 +147,22 @@ describe('npm start', () => {
       'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
     );
     await new Promise((done) => setTimeout(done, 200));
-    run.child.kill('SIGTERM');
+    run.child.kill('SIGINT');
     await expect.poll(run.output).toMatch(/finishing/);
+    return run;
+  }
+
+  test('ends at once on a second signal', async () => {
+    const run = await ending();
+    await new Promise((done) => setTimeout(done, 600));
     run.child.kill('SIGTERM');
     expect((await run.ended()).code).toBe(1);
+  });
+
+  test('takes a signal that came twice, by the terminal and by npm, for one', async () => {
+    const run = await ending({ SHUTDOWN_GRACE_MS: '1000' });
+    run.child.kill('SIGINT');
+    expect((await run.ended()).code).toBe(0);
   });
 });
 

@@ -39,7 +39,10 @@ describe('the README lists', () => {
       `${name}_FILE`,
     ]);
     const code = all('src/*.ts') + all(`${APPS}/**/*.ts`);
-    const variables = matches(code, /(?:text|integer|boolean|absolutePath)\(\s*env,\s*'([A-Z_]+)'/g);
+    const variables = matches(
+      code,
+      /(?:(?:text|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
+    );
     expect(variables).toContain('PORT');
     expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());
   });

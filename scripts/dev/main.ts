@@ -8,6 +8,7 @@ import { boot } from '../../src/boot.ts';
 import { readConfig } from '../../src/config.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
+import { endOnSignal } from '../../src/signals.ts';
 import { parseServerEnv } from '../image/settings.ts';
 import { SoftwareNsm } from './software_nsm.ts';
 import type { StandIns } from './stand_ins.ts';
@@ -49,13 +50,10 @@ async function main(): Promise<void> {
   ${curl(server.url, standIns.example)}`);
   }
   console.log('\nCtrl-C ends it.');
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, async () => {
-      await server.close();
-      await standIns?.close();
-      process.exit(0);
-    });
-  }
+  endOnSignal(async () => {
+    await server.close();
+    await standIns?.close();
+  });
 }
 
 /** What the image's build would put into the environment of the application. */

@@ -15,43 +15,65 @@ export interface AwsOptions {
   readonly userData: string;
 }
 
-/** A `$NAME` in an argument stands for what an earlier step found or made. */
+/** Stands for what an earlier step found or made. */
+export interface Variable {
+  readonly variable: string;
+}
+
+/** Text, a variable, or several of them as one. In a text, a `$NAME` is text. */
+export type Argument = string | Variable | readonly (string | Variable)[];
+
 export interface Step {
   readonly what: string;
   /** The variable that gets what was found, or what the last command of `make` printed. */
   readonly sets?: string;
   /** Prints what there is; fails, or prints nothing or `None`, where it is missing. */
-  readonly find: readonly string[];
-  readonly make: readonly (readonly string[])[];
+  readonly find: readonly Argument[];
+  readonly make: readonly (readonly Argument[])[];
+  /** A file that the last command of `make` reads from its standard input. */
+  readonly input?: string;
 }
 
-const AMI = '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64';
+/**
+ * In place of `file://` and the path itself, in which the AWS CLI expands a `$NAME`, however it was quoted for the shell
+ * (awscli, paramfile.py).
+ */
+const FROM_INPUT = 'file:///dev/stdin';
+const AMI_PARAMETER = '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64';
 const DISK_GIB = 30;
 const ASSUME_ROLE = {
   Version: '2012-10-17',
   Statement: [{ Effect: 'Allow', Principal: { Service: 'ec2.amazonaws.com' }, Action: 'sts:AssumeRole' }],
 };
+const READ_SECRET = [
+  '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"secretsmanager:GetSecretValue","Resource":"',
+  { variable: 'SECRET_ARN' },
+  '"}]}',
+];
 
 export function planInstance(options: AwsOptions): Step[] {
   const { name, region, keyName, instanceType, adminCidr, publicCidr, secretsFile, userData } = options;
   const text = (query: string) => ['--query', query, '--output', 'text'];
-  const aws = (...args: string[]) => ['aws', '--region', region, ...args];
-  const filter = (key: string, value: string) => `Name=${key},Values=${value}`;
+  const aws = (...args: Argument[]): Argument[] => ['aws', '--region', region, ...args];
+  const filter = (key: string, value: string | Variable) => [`Name=${key},Values=`, value];
+  const [securityGroup, ami, instance] = ['SECURITY_GROUP', 'AMI', 'INSTANCE'].map((variable) => ({
+    variable,
+  })) as [Variable, Variable, Variable];
   const wayIn = (port: number, cidr: string): Step => ({
     what: `the way in on port ${port} from ${cidr}`,
     find: aws(
-      ...['ec2', 'describe-security-group-rules', '--filters', filter('group-id', '$SECURITY_GROUP')],
+      ...['ec2', 'describe-security-group-rules', '--filters', filter('group-id', securityGroup)],
       ...text(`SecurityGroupRules[?FromPort==\`${port}\` && CidrIpv4=='${cidr}'].SecurityGroupRuleId`),
     ),
     make: [
       aws(
-        ...['ec2', 'authorize-security-group-ingress', '--group-id', '$SECURITY_GROUP'],
+        ...['ec2', 'authorize-security-group-ingress', '--group-id', securityGroup],
         ...['--protocol', 'tcp', '--port', String(port), '--cidr', cidr],
       ),
     ],
   });
   const address = aws(
-    ...['ec2', 'describe-instances', '--instance-ids', '$INSTANCE'],
+    ...['ec2', 'describe-instances', '--instance-ids', instance],
     ...text('Reservations[0].Instances[0].PublicIpAddress'),
   );
   const secret: Step[] = secretsFile
@@ -67,10 +89,11 @@ export function planInstance(options: AwsOptions): Step[] {
               '--name',
               name,
               '--secret-string',
-              `file://${secretsFile}`,
+              FROM_INPUT,
               ...text('ARN'),
             ),
           ],
+          input: secretsFile,
         },
         {
           what: "the role's right to read the secret",
@@ -92,12 +115,7 @@ export function planInstance(options: AwsOptions): Step[] {
               '--policy-name',
               'read-secret',
               '--policy-document',
-              JSON.stringify({
-                Version: '2012-10-17',
-                Statement: [
-                  { Effect: 'Allow', Action: 'secretsmanager:GetSecretValue', Resource: '$SECRET_ARN' },
-                ],
-              }),
+              READ_SECRET,
             ),
           ],
         },
@@ -165,7 +183,7 @@ export function planInstance(options: AwsOptions): Step[] {
     {
       what: 'the system image of Amazon Linux',
       sets: 'AMI',
-      find: aws('ssm', 'get-parameter', '--name', AMI, ...text('Parameter.Value')),
+      find: aws('ssm', 'get-parameter', '--name', AMI_PARAMETER, ...text('Parameter.Value')),
       make: [],
     },
     {
@@ -185,15 +203,15 @@ export function planInstance(options: AwsOptions): Step[] {
             'ec2',
             'run-instances',
             '--image-id',
-            '$AMI',
+            ami,
             '--instance-type',
             instanceType,
             '--key-name',
             keyName,
           ],
-          ...['--security-group-ids', '$SECURITY_GROUP', '--iam-instance-profile', `Name=${name}`],
+          ...['--security-group-ids', securityGroup, '--iam-instance-profile', `Name=${name}`],
           ...['--enclave-options', 'Enabled=true', '--metadata-options', 'HttpTokens=required'],
-          ...['--user-data', `file://${userData}`],
+          ...['--user-data', FROM_INPUT],
           // The system's own disk, with room for a clone, its packages and images.
           ...[
             '--block-device-mappings',
@@ -203,12 +221,13 @@ export function planInstance(options: AwsOptions): Step[] {
           ...text('Instances[0].InstanceId'),
         ),
       ],
+      input: userData,
     },
     {
       what: 'its public address',
       sets: 'ADDRESS',
       find: address,
-      make: [aws('ec2', 'wait', 'instance-running', '--instance-ids', '$INSTANCE'), address],
+      make: [aws('ec2', 'wait', 'instance-running', '--instance-ids', instance), address],
     },
   ];
 }
@@ -227,27 +246,38 @@ look() {
 
 /** The plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
 export function formatPlan(steps: readonly Step[]): string {
-  const blocks = steps.map(({ what, sets, find, make }) => {
+  const blocks = steps.map(({ what, sets, find, make, input }) => {
     const made = make.map((command, at) => {
       const isLast = at === make.length - 1;
-      return isLast && sets ? `  found=$(${quote(command)})` : `  ${quote(command)}`;
+      const line = isLast && input !== undefined ? `${quote(command)} <${quoteText(input)}` : quote(command);
+      return isLast && sets ? `  found=$(${line})` : `  ${line}`;
     });
-    if (make.length === 0) made.push(`  echo ${quoteArgument(`${what} was not found`)} >&2; exit 1`);
+    if (make.length === 0) made.push(`  echo ${quoteText(`${what} was not found`)} >&2; exit 1`);
     const keep = sets ? `${sets}=$found\n` : '';
     return `# ${what}\nlook ${quote(find)}\nif [ -z "$found" ]; then\n${made.join('\n')}\nfi\n${keep}`;
   });
   return `set -eu\n${LOOK}${blocks.join('')}echo "Log in: ssh ec2-user@$ADDRESS"\n`;
 }
 
-function quote(command: readonly string[]): string {
-  return command.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoteArgument(arg))).join(' ');
+function quote(command: readonly Argument[]): string {
+  return command.map((argument) => parts(argument).map(quotePart).join('')).join(' ');
 }
 
-function quoteArgument(arg: string): string {
-  const quoted = arg
-    .split(/(\$[A-Z_]+)/)
-    .map((part) =>
-      /^\$[A-Z_]+$/.test(part) ? `"${part}"` : part === '' ? '' : `'${part.replaceAll("'", `'\\''`)}'`,
-    );
-  return quoted.join('');
+function quotePart(part: string | Variable): string {
+  return typeof part === 'string' ? quoteText(part) : `"$${part.variable}"`;
+}
+
+function quoteText(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** An argument as a program gets it. @param resultOf throws for a variable that is not known yet */
+export function fillArgument(argument: Argument, resultOf: (variable: string) => string): string {
+  return parts(argument)
+    .map((part) => (typeof part === 'string' ? part : resultOf(part.variable)))
+    .join('');
+}
+
+function parts(argument: Argument): readonly (string | Variable)[] {
+  return typeof argument === 'string' || 'variable' in argument ? [argument] : argument;
 }

@@ -1,6 +1,6 @@
 /** Runs the programs of the parent instance. */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ProgramFailed } from './errors.ts';
 
@@ -10,13 +10,25 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** @param input goes to its standard input, where no other process can read it. @throws ProgramFailed when it can't be started */
-export function run(program: string, args: readonly string[], input?: string): Outcome {
+/**
+ * @param input goes to its standard input, where no other process can read it: a text, or a file as it is, which the
+ *   program may open as /dev/stdin
+ * @throws ProgramFailed when it can't be started
+ */
+export function run(
+  program: string,
+  args: readonly string[],
+  input: string | { file: string } = '',
+): Outcome {
+  const isText = typeof input === 'string';
+  const stdin = isText ? 'pipe' : openSync(input.file, 'r');
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: 'utf8',
-    input: input ?? '',
     maxBuffer: 16 * 1024 ** 2,
+    stdio: [stdin, 'pipe', 'pipe'],
+    ...(isText && { input }),
   });
+  if (stdin !== 'pipe') closeSync(stdin);
   const { code } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
     throw new ProgramFailed(

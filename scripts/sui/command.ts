@@ -1,6 +1,6 @@
 /** What the scripts that talk to Sui have in common: arguments, help, output and exit codes. */
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { InvalidPolicyError } from '../../src/attestation/index.ts';
 import { EnclaveUnreachableError, InvalidClientOptionError } from '../../src/client/errors.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
@@ -163,9 +163,9 @@ function readArguments(command: Command, argv: string[]) {
     ...Object.keys({ ...command.options, ...COMMON }).map((name) => [name, text] as const),
     ...Object.keys(FLAGS).map((name) => [name, { type: 'boolean' }] as const),
   ]);
-  let parsed: { values: Record<string, string | boolean | undefined>; positionals: string[] };
+  let parsed: ReturnType<typeof parseNumbersToo>;
   try {
-    parsed = parseArgs({ args: argv, options, allowPositionals: true }) as typeof parsed;
+    parsed = parseNumbersToo(argv, options);
   } catch (error) {
     throw usage(command, (error as Error).message);
   }
@@ -181,6 +181,22 @@ function readArguments(command: Command, argv: string[]) {
     }
   }
   return parsed;
+}
+
+/**
+ * parseArgs takes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
+ * argument of a process can hold, and comes out as it was.
+ */
+function parseNumbersToo(argv: readonly string[], options: ParseArgsOptionsConfig) {
+  const args = argv.map((arg) => arg.replace(/^-(?=\.?\d)/, '\0-'));
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  const asGiven = Object.entries(values as Record<string, string | boolean | undefined>).map(
+    ([name, value]) => [name, typeof value === 'string' ? value.replace('\0', '') : value] as const,
+  );
+  return {
+    values: Object.fromEntries(asGiven),
+    positionals: positionals.map((value) => value.replace('\0', '')),
+  };
 }
 
 /** A mistake on the command line, with the help after it. */

@@ -1,7 +1,7 @@
 /** Reads the answers of an enclave's endpoints, member by member. */
-import { hexToBytes } from '@noble/curves/utils.js';
+import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
 import type { SignedType } from '../signing/intent.ts';
-import { IntentMismatchError, MalformedAnswerError } from './errors.ts';
+import { IntentMismatchError, InvalidClientOptionError, MalformedAnswerError } from './errors.ts';
 
 /** A signed answer, and the bytes whose signature it claims to bring. Not verified yet. */
 export interface ReceivedAnswer<Data> {
@@ -27,6 +27,13 @@ export function readAnswer<Data, Input>(
   answer: unknown,
   schema: SignedType<Data, Input>,
 ): ReceivedAnswer<Data> {
+  const unsigned = missingMember(answer, ['response', 'signature']);
+  if (unsigned !== undefined) {
+    throw new MalformedAnswerError(
+      endpoint,
+      `it is not signed ("${unsigned}" is missing). Only an endpoint that signs its answers can be asked here; ask others by fetch, and believe them no more than their host`,
+    );
+  }
   const { response, signature } = members(endpoint, answer, 'response', 'signature');
   const { intent, timestamp_ms, data } = members(endpoint, response, 'intent', 'timestamp_ms', 'data');
   if (typeof intent !== 'number') throw new MalformedAnswerError(endpoint, '"intent" is no number');
@@ -39,6 +46,33 @@ export function readAnswer<Data, Input>(
   // Read back: members of the answer that the schema does not know are not signed, and do not come through.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
   return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes };
+}
+
+/**
+ * The first member of the signed data that is not as `expect` says: equal in BCS, so that a u64 may be expected as a
+ * number, a bigint or decimal text.
+ *
+ * @throws InvalidClientOptionError for what the schema can't have
+ */
+export function unexpectedMember<Data, Input>(
+  { data, intent, timestampMs, signedBytes }: ReceivedAnswer<Data>,
+  schema: SignedType<Data, Input>,
+  expect: Readonly<Record<string, unknown>>,
+): string | undefined {
+  return Object.keys(expect).find((name) => {
+    if (missingMember(data, [name]) !== undefined) {
+      throw new InvalidClientOptionError(`"expect": ${schema.payload.name} has no ${JSON.stringify(name)}`);
+    }
+    const payload = { ...data, [name]: expect[name] };
+    let bytes: Uint8Array;
+    try {
+      bytes = schema.message.serialize({ intent, timestamp_ms: timestampMs, payload } as never).toBytes();
+    } catch (cause) {
+      const what = `"expect": ${JSON.stringify(name)} can't be so in ${schema.payload.name}`;
+      throw new InvalidClientOptionError(what, { cause });
+    }
+    return bytesToHex(bytes) !== bytesToHex(signedBytes);
+  });
 }
 
 /** The document in `{"attestation": hex}`. */
@@ -65,11 +99,13 @@ function members<Name extends string>(
   value: unknown,
   ...names: Name[]
 ): Record<Name, unknown> {
-  const missing = names.find(
-    (name) => typeof value !== 'object' || value === null || !Object.hasOwn(value, name),
-  );
+  const missing = missingMember(value, names);
   if (missing !== undefined) throw new MalformedAnswerError(endpoint, `"${missing}" is missing`);
   return value as Record<Name, unknown>;
+}
+
+function missingMember(value: unknown, names: readonly string[]): string | undefined {
+  return names.find((name) => typeof value !== 'object' || value === null || !Object.hasOwn(value, name));
 }
 
 function hex(endpoint: string, name: string, value: unknown): Uint8Array {

@@ -7,10 +7,16 @@ import {
 import { checkPolicy } from '../attestation/policy.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import type { SignedType } from '../signing/intent.ts';
-import { type ReceivedAnswer, readAnswer } from './answer.ts';
+import { type ReceivedAnswer, readAnswer, unexpectedMember } from './answer.ts';
 import { attestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
-import { AnswerSignatureError, InvalidClientOptionError } from './errors.ts';
+import {
+  AnswerSignatureError,
+  FutureAnswerError,
+  InvalidClientOptionError,
+  StaleAnswerError,
+  UnexpectedAnswerError,
+} from './errors.ts';
 import { baseUrl, endpointPath, type Http, requestJson } from './http.ts';
 
 export interface EnclaveClientOptions {
@@ -23,11 +29,25 @@ export interface EnclaveClientOptions {
   readonly roots?: readonly Uint8Array[];
   /** How long an attested key is used before the enclave is attested again: an hour unless told. */
   readonly pinMaxAgeMs?: number;
+  /**
+   * How old the signed `timestampMs` of an answer may be, by `now`: an hour unless told; `Infinity` for data that
+   * does not age. It may be a minute ahead in any case.
+   */
+  readonly maxAnswerAgeMs?: number;
   /** For one request: 10 seconds unless told. */
   readonly timeoutMs?: number;
   /** The clock, in milliseconds since 1970. */
   readonly now?: () => number;
   readonly fetch?: typeof globalThis.fetch;
+}
+
+/** For one call. */
+export interface CallOptions<Input> {
+  /**
+   * Members of the signed data that must be equal to these: what the answer must repeat of the request, since a host
+   * can send the genuine answer to another one. A u64 may be a number, a bigint or decimal text.
+   */
+  readonly expect?: Readonly<Partial<Input>>;
 }
 
 /** An answer that the attested key signed. */
@@ -51,7 +71,10 @@ interface Pin {
 }
 
 const HOUR = 3_600_000;
-const OPTION_KEYS: readonly string[] = ['policy', 'roots', 'pinMaxAgeMs', 'timeoutMs', 'now', 'fetch'];
+/** As far as the server itself lets a reading be ahead. */
+const MAX_AHEAD_MS = 60_000;
+const OPTION_KEYS = ['policy', 'roots', 'pinMaxAgeMs', 'maxAnswerAgeMs', 'timeoutMs', 'now', 'fetch'];
+const CALL_OPTION_KEYS = ['expect'];
 
 /**
  * Talks to an enclave and believes it only as far as it is attested: the key comes from a document that
@@ -62,13 +85,15 @@ const OPTION_KEYS: readonly string[] = ['policy', 'roots', 'pinMaxAgeMs', 'timeo
  * @example
  * const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
  * const client = new EnclaveClient('https://weather.example', { policy: { images: [image] } });
- * const { data, signature } = await client.processData({ location: 'San Francisco' }, WeatherResponse);
+ * const asked = { location: 'San Francisco' };
+ * const { data, signature } = await client.processData(asked, WeatherResponse, { expect: asked });
  */
 export class EnclaveClient {
   readonly #http: Http;
   readonly #policy: AttestationPolicy;
   readonly #roots: readonly Uint8Array[] | undefined;
   readonly #pinMaxAgeMs: number;
+  readonly #maxAnswerAgeMs: number;
   readonly #now: () => number;
   #pin: Pin | undefined;
   #attesting: Promise<Pin> | undefined;
@@ -78,18 +103,19 @@ export class EnclaveClient {
    * @throws InvalidPolicyError, InvalidClientOptionError
    */
   constructor(url: string | URL, options: EnclaveClientOptions) {
-    const unknown = Object.keys(options ?? {}).find((key) => !OPTION_KEYS.includes(key));
-    if (unknown !== undefined) {
-      throw new InvalidClientOptionError(
-        `there is no option "${unknown}"; there are: ${OPTION_KEYS.join(', ')}`,
-      );
-    }
+    requireKnown(options ?? {}, OPTION_KEYS);
     this.#policy = checkPolicy(options?.policy);
     if ('nonce' in this.#policy) {
       throw new InvalidPolicyError('the client makes a fresh nonce for each attestation: leave "nonce" out');
     }
     this.#roots = options.roots;
     this.#pinMaxAgeMs = duration('pinMaxAgeMs', options.pinMaxAgeMs ?? HOUR);
+    this.#maxAnswerAgeMs = options.maxAnswerAgeMs ?? HOUR;
+    if (typeof this.#maxAnswerAgeMs !== 'number' || !(this.#maxAnswerAgeMs > 0)) {
+      throw new InvalidClientOptionError(
+        '"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity',
+      );
+    }
     this.#now = options.now ?? Date.now;
     this.#http = {
       base: baseUrl(url),
@@ -117,13 +143,15 @@ export class EnclaveClient {
    *
    * @param payload what the application's endpoint takes, as JSON
    * @param schema the type that the application signs: the bytes are rebuilt with it
+   * @param options `expect`: what the signed data must repeat of the request
    * @throws ClientError, AttestationError
    */
   async processData<Data, Input>(
     payload: unknown,
     schema: SignedType<Data, Input>,
+    options: CallOptions<NoInfer<Input>> = {},
   ): Promise<VerifiedAnswer<Data>> {
-    return await this.call('process_data', { payload }, schema);
+    return await this.call('process_data', { payload }, schema, options);
   }
 
   /**
@@ -137,17 +165,36 @@ export class EnclaveClient {
     path: string,
     body: unknown,
     schema: SignedType<Data, Input>,
+    options: CallOptions<NoInfer<Input>> = {},
   ): Promise<VerifiedAnswer<Data>> {
     const endpoint = endpointPath(this.#http, path);
+    const expect = expectOf(options);
     const pin = await this.#validPin();
     const [name = endpoint] = endpoint.split('?');
     const answer = readAnswer(name, await requestJson(this.#http, endpoint, body), schema);
-    if (await isSignedBy(pin, answer)) return verified(answer, pin);
+    const signer = await this.#signerOf(answer, pin);
+    this.#requireCurrent(answer.timestampMs);
+    const member = unexpectedMember(answer, schema, expect);
+    if (member !== undefined) throw new UnexpectedAnswerError(member);
+    const { data, intent, timestampMs, signature } = answer;
+    return { data, intent, timestampMs, signature, publicKey: signer.publicKey.slice() };
+  }
+
+  /** The pin, or that of a new attestation, whichever signed the answer. @throws AnswerSignatureError */
+  async #signerOf(answer: ReceivedAnswer<unknown>, pin: Pin): Promise<Pin> {
+    if (await isSignedBy(pin, answer)) return pin;
     // Another call may have attested the enclave since.
     if (this.#pin === pin) this.#pin = undefined;
     const newPin = await this.#validPin();
-    if (await isSignedBy(newPin, answer)) return verified(answer, newPin);
+    if (await isSignedBy(newPin, answer)) return newPin;
     throw new AnswerSignatureError();
+  }
+
+  #requireCurrent(timestampMs: bigint): void {
+    const age = this.#now() - Number(timestampMs);
+    if (age < -MAX_AHEAD_MS) throw new FutureAnswerError(timestampMs, MAX_AHEAD_MS);
+    // Not age > …: a clock that gives no number refuses.
+    if (!(age <= this.#maxAnswerAgeMs)) throw new StaleAnswerError(timestampMs, this.#maxAnswerAgeMs);
   }
 
   async #validPin(): Promise<Pin> {
@@ -185,9 +232,24 @@ async function isSignedBy(pin: Pin, { signature, signedBytes }: ReceivedAnswer<u
   return await verifyEd25519(pin.publicKey, signature, signedBytes);
 }
 
-function verified<Data>(answer: ReceivedAnswer<Data>, { publicKey }: Pin): VerifiedAnswer<Data> {
-  const { data, intent, timestampMs, signature } = answer;
-  return { data, intent, timestampMs, signature, publicKey: publicKey.slice() };
+/** A misspelt option would leave a check out without a word. */
+function requireKnown(options: object, keys: readonly string[]): void {
+  const unknown = Object.keys(options).find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw new InvalidClientOptionError(`there is no option "${unknown}"; there are: ${keys.join(', ')}`);
+  }
+}
+
+function expectOf<Input>(options: CallOptions<Input>): Readonly<Record<string, unknown>> {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidClientOptionError('the options of a call must be an object such as { expect: { … } }');
+  }
+  requireKnown(options, CALL_OPTION_KEYS);
+  const { expect = {} } = options;
+  if (typeof expect !== 'object' || expect === null || Array.isArray(expect)) {
+    throw new InvalidClientOptionError('"expect" must be an object with members of the signed data');
+  }
+  return expect as Readonly<Record<string, unknown>>;
 }
 
 function duration(name: string, value: unknown): number {

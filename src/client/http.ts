@@ -6,6 +6,7 @@ import {
   EnclaveUnreachableError,
   InvalidClientOptionError,
   MalformedAnswerError,
+  type UnreachableReason,
 } from './errors.ts';
 
 export interface Http {
@@ -18,6 +19,12 @@ export interface Http {
 
 /** Far more than an attestation document in hexadecimal (33 KB) or a signed answer takes. */
 const MAX_ANSWER_SIZE = 1_048_576;
+/** Characters, far more than any of the server's own messages has. */
+const MAX_MESSAGE_LENGTH = 500;
+
+/** Node's codes (`tls`, "X509 certificate error codes", and its own) and OpenSSL's. */
+const TLS_CODES =
+  /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_)/;
 
 /**
  * @param path relative to the base, with its query
@@ -37,15 +44,42 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
     (error: unknown) => {
       if (!(error instanceof NoAnswer)) throw error;
       if (error.reason === 'too large') throw new AnswerTooLargeError(name, MAX_ANSWER_SIZE);
-      throw new EnclaveUnreachableError(name, { cause: error.cause });
+      throw new EnclaveUnreachableError(name, reasonOf(error), { cause: error.cause });
     },
   );
-  if (!ok) throw new EnclaveRefusedError(name, status, serverCode(text));
+  if (!ok) throw new EnclaveRefusedError(name, status, serverCode(text), serverMessage(text));
   try {
     return JSON.parse(text);
   } catch (cause) {
     throw new MalformedAnswerError(name, 'it is not JSON', { cause });
   }
+}
+
+/** The `error` of an error's JSON as one line, with nothing in it that a terminal obeys or that hides text. */
+function serverMessage(body: string): string | null {
+  let message: unknown;
+  try {
+    message = JSON.parse(body)?.error;
+  } catch {
+    return null;
+  }
+  if (typeof message !== 'string') return null;
+  const line = message.replace(/[\p{C}\s]+/gu, ' ').trim();
+  if (line.length <= MAX_MESSAGE_LENGTH) return line === '' ? null : line;
+  // Not in the middle of a character.
+  return `${line.slice(0, MAX_MESSAGE_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** Node's fetch says why in the cause of its TypeError; a browser's says nothing. */
+function reasonOf({ reason, cause }: NoAnswer): UnreachableReason {
+  if (reason === 'timeout' || reason === 'broken') return reason;
+  const told: unknown = cause instanceof Error ? cause.cause : undefined;
+  if (!(told instanceof Error)) return 'unknown';
+  if (told.message === 'unexpected redirect') return 'redirect';
+  const code = 'code' in told ? String(told.code) : '';
+  if (/^(ENOTFOUND$|EAI_)/.test(code)) return 'dns';
+  if (/TIMEDOUT|TIMEOUT/.test(code)) return 'timeout';
+  return TLS_CODES.test(code) ? 'tls' : 'connection';
 }
 
 /**

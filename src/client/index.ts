@@ -2,5 +2,5 @@
 export { AttestationError, certificatesFromPem, type Image, parsePcrs } from '../attestation/index.ts';
 export { text, u8, u64 } from '../signing/bcs.ts';
 export { type SignedType, signedType } from '../signing/intent.ts';
-export { EnclaveClient, type EnclaveClientOptions, type VerifiedAnswer } from './client.ts';
+export { type CallOptions, EnclaveClient, type EnclaveClientOptions, type VerifiedAnswer } from './client.ts';
 export * from './errors.ts';

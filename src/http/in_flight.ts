@@ -32,7 +32,6 @@ interface Entry {
  */
 export class InFlight {
   readonly #log: Logger;
-  readonly #lines: Logger;
   readonly #connections: Connections;
   readonly #timeoutMs: number;
   readonly #maxRunning: number;
@@ -44,9 +43,6 @@ export class InFlight {
 
   constructor(log: Logger, connections: Connections, limits: { timeoutMs: number; maxRunning: number }) {
     this.#log = log;
-    // The lines below have fixed members, none of them the caller's: to look for secrets in them would cost
-    // more than any other step of a request.
-    this.#lines = log.child({}, { redact: [] });
     this.#connections = connections;
     this.#timeoutMs = limits.timeoutMs;
     this.#maxRunning = limits.maxRunning;
@@ -136,9 +132,9 @@ export class InFlight {
     if (!entry.running) this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
-    if (!this.#lines.isLevelEnabled(level)) return;
+    if (!this.#log.isLevelEnabled(level)) return;
     const { route } = request as IncomingMessage & { route?: { path?: string } };
-    this.#lines[level](
+    this.#log[level](
       {
         request_id: id,
         method: request.method,

@@ -27,6 +27,24 @@ describe('in a browser', () => {
     await expect(client.attest()).rejects.toMatchObject({ code: 'POLICY_PCRS' });
   });
 
+  test('the genuine answer to another request is refused', async () => {
+    const client = new EnclaveClient(url, { policy: { images: [image] }, roots });
+    const expected = { expect: { location: 'Bonn' } };
+    const asked = client.processData({ location: 'Köln' }, WeatherResponse, expected);
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
+  });
+
+  test('one that is not there, and one that allows no other origin, can’t be told apart', async () => {
+    for (const unreachable of ['http://127.0.0.1:1', `${url}/without_cors`]) {
+      const client = new EnclaveClient(unreachable, { policy: { images: [image] } });
+      await expect(client.attest()).rejects.toMatchObject({
+        code: 'CLIENT_UNREACHABLE',
+        reason: 'unknown',
+        message: expect.stringContaining('(CORS)'),
+      });
+    }
+  });
+
   test('an enclave that is not under AWS’s root is refused unless the root is named', async () => {
     const client = new EnclaveClient(url, { policy: { images: [image] } });
     await expect(client.attest()).rejects.toMatchObject({ code: 'CHAIN_ROOT' });

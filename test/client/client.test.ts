@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { bcs } from '@mysten/bcs';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
 import {
   EnclaveClient,
@@ -9,6 +12,7 @@ import {
   u8,
   u64,
 } from '../../src/client/index.ts';
+import { Signer } from '../../src/signing/signer.ts';
 import { FIXTURE_APPS, startServer } from '../support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 
@@ -61,7 +65,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     expect(answer).toMatchObject({
       data: { location: 'San Francisco', temperature: 13n },
       intent: 0,
-      timestampMs: 1_744_683_300_000n,
+      timestampMs: enclave.timestampMs,
     });
     const typed: { location: string; temperature: bigint } = answer.data;
     expect(typed.temperature).toBe(13n);
@@ -103,7 +107,9 @@ describe("an application's own endpoint", () => {
 
   async function diceClient(): Promise<EnclaveClient> {
     const server = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
-    return new EnclaveClient(server.url, { policy: { images: [enclave.image] }, roots: enclave.roots });
+    const policy = { images: [enclave.image] };
+    // Its draws are of the time 5.
+    return new EnclaveClient(server.url, { policy, roots: enclave.roots, maxAnswerAgeMs: Infinity });
   }
 
   test('is called by its path, and its answer verified as any other', async () => {
@@ -123,12 +129,15 @@ describe("an application's own endpoint", () => {
     });
     await expect(client.call('/rules', undefined, Roll)).rejects.toMatchObject({
       code: 'CLIENT_MALFORMED_ANSWER',
-      message: expect.stringContaining('the answer to rules '),
+      message: expect.stringMatching(
+        /^the answer to rules can't be used: it is not signed \("response" is missing\)\. .* ask others by fetch/,
+      ),
     });
     await expect(client.call('/draw', {}, Draw)).rejects.toMatchObject({
       code: 'CLIENT_REFUSED',
       status: 400,
       serverCode: 'INVALID_INPUT',
+      serverMessage: expect.stringMatching(/picked/),
     });
   });
 
@@ -157,6 +166,188 @@ describe("an application's own endpoint", () => {
     const asked = client.call(path as string, {}, WeatherResponse);
     await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
   });
+});
+
+describe('the age of an answer', () => {
+  const NOW = Date.now();
+  const MINUTE = 60_000;
+  const HOUR = 60 * MINUTE;
+
+  async function ask(age: number, options: Partial<EnclaveClientOptions> = {}) {
+    enclave.timestampMs = BigInt(NOW - age);
+    return await clientOf({ now: () => NOW, ...options }).processData(ASKED, WeatherResponse);
+  }
+
+  test.each<[number, Partial<EnclaveClientOptions>]>([
+    [HOUR, {}],
+    [-MINUTE, {}],
+    [5 * MINUTE, { maxAnswerAgeMs: 5 * MINUTE }],
+    [100 * HOUR, { maxAnswerAgeMs: 100 * HOUR }],
+    [NOW, { maxAnswerAgeMs: Infinity }],
+  ])('may be %d ms with %o', async (age, options) => {
+    expect((await ask(age, options)).timestampMs).toBe(BigInt(NOW - age));
+  });
+
+  test.each<[number, Partial<EnclaveClientOptions>, string]>([
+    [HOUR + 1, {}, 'CLIENT_STALE'],
+    [NOW, {}, 'CLIENT_STALE'],
+    [5 * MINUTE + 1, { maxAnswerAgeMs: 5 * MINUTE }, 'CLIENT_STALE'],
+    [-MINUTE - 1, {}, 'CLIENT_FUTURE'],
+    [-MINUTE - 1, { maxAnswerAgeMs: Infinity }, 'CLIENT_FUTURE'],
+  ])('may not be %d ms with %o: %s', async (age, options, code) => {
+    await expect(ask(age, options)).rejects.toMatchObject({ code, timestampMs: BigInt(NOW - age) });
+  });
+
+  test('is judged by what is signed, up to the last u64', async () => {
+    enclave.timestampMs = BigInt(NOW - 2 * HOUR);
+    lieAbout('/process_data', (answer) => {
+      answer.response.timestamp_ms = NOW;
+    });
+    await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+      code: 'CLIENT_SIGNATURE',
+    });
+    enclave.lie = (_, reply) => reply;
+    enclave.timestampMs = 2n ** 64n - 1n;
+    await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+      code: 'CLIENT_FUTURE',
+    });
+  });
+
+  test('of an answer that was recorded and is sent again is refused', async () => {
+    let recorded: Reply | undefined;
+    enclave.lie = (path, reply) => {
+      if (path === '/process_data') recorded ??= reply;
+      return path === '/process_data' ? (recorded ?? reply) : reply;
+    };
+    let now = NOW;
+    const client = clientOf({ now: () => now, pinMaxAgeMs: 24 * HOUR });
+    await client.processData(ASKED, WeatherResponse);
+    now += HOUR - MINUTE;
+    await client.processData(ASKED, WeatherResponse);
+    now += 2 * MINUTE;
+    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });
+  });
+
+  test('is unknown, and so refused, where the clock gives no number', async () => {
+    let calls = 0;
+    // The attestation is judged by the same clock, and comes first.
+    const now = () => (++calls > 2 ? Number.NaN : Date.now());
+    const client = clientOf({ now });
+    await client.attest();
+    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });
+  });
+});
+
+describe('what an answer must repeat', () => {
+  const all = { location: 'San Francisco', temperature: 13n };
+
+  test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
+    '%o is repeated',
+    async (wanted) => {
+      const { data } = await clientOf().processData(ASKED, WeatherResponse, { expect: wanted });
+      expect(data).toEqual(all);
+    },
+  );
+
+  test.each([
+    [{ location: 'Oslo' }, 'location'],
+    [{ location: 'San Francisco ' }, 'location'],
+    [{ location: 'san francisco' }, 'location'],
+    [{ location: '' }, 'location'],
+    [{ location: 'San Francisco', temperature: 14n }, 'temperature'],
+  ])('%o is not', async (wanted, member) => {
+    const asked = clientOf().processData(ASKED, WeatherResponse, { expect: wanted });
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member });
+  });
+
+  test('refuses the genuine answer to another request', async () => {
+    let ofOslo: Reply | undefined;
+    const client = clientOf();
+    enclave.lie = (path, reply) => {
+      if (path === '/process_data') ofOslo = reply;
+      return reply;
+    };
+    await client.processData({ location: 'Oslo' }, WeatherResponse, { expect: { location: 'Oslo' } });
+    enclave.lie = (_, reply) => ofOslo ?? reply;
+    const asked = client.processData(ASKED, WeatherResponse, { expect: ASKED });
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
+  });
+
+  test('is judged by the signed data alone', async () => {
+    lieAbout('/process_data', (answer) => {
+      answer.response.data.location = 'Oslo';
+    });
+    const forged = clientOf().processData(ASKED, WeatherResponse, { expect: { location: 'Oslo' } });
+    await expect(forged).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
+    lieAbout('/process_data', (answer) => {
+      answer.response.data['place'] = 'Oslo';
+    });
+    const unsigned = { expect: { place: 'Oslo' } } as never;
+    await expect(clientOf().processData(ASKED, WeatherResponse, unsigned)).rejects.toMatchObject({
+      code: 'CLIENT_OPTION',
+      message: expect.stringContaining('WeatherResponse has no "place"'),
+    });
+  });
+
+  test('may be bytes and nested values of an endpoint of the application’s own', async () => {
+    const Nested = signedType(
+      0,
+      bcs.struct('Nested', { at: bcs.struct('At', { x: u8, y: bcs.option(u8) }), raw: bcs.byteVector() }),
+    );
+    const signer = new Signer(enclave.key, [Nested]);
+    const { json } = signer.sign(Nested, enclave.timestampMs, {
+      at: { x: 1, y: null },
+      raw: Uint8Array.of(1, 2),
+    });
+    enclave.lie = (path, reply) => (path === '/nested' ? { ...reply, body: json.toString() } : reply);
+    const ask = (wanted: object) =>
+      clientOf().call('/nested', { payload: ASKED }, Nested, { expect: wanted });
+    await ask({ at: { x: 1, y: null }, raw: [1, 2] });
+    await expect(ask({ at: { x: 1, y: 0 } })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'at' });
+    await expect(ask({ raw: [1] })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'raw' });
+    await expect(ask({ at: { x: 256, y: null } })).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+  });
+
+  test('is as the answer, for any text, only where it is the same text', async () => {
+    const client = clientOf();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'binary' }),
+        fc.string({ unit: 'binary' }),
+        async (location, other) => {
+          const asked = client.processData({ location }, WeatherResponse, { expect: { location: other } });
+          const code = await asked.then(
+            () => null,
+            (error) => error.code,
+          );
+          expect(code).toBe(other === location ? null : 'CLIENT_EXPECT');
+          await client.processData({ location }, WeatherResponse, { expect: { location } });
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test.each([
+    ['a misspelt option', { expects: { location: 'Oslo' } }],
+    ['a text', 'San Francisco'],
+    ['null', null],
+    ['a text to be expected', { expect: 'San Francisco' }],
+    ['a list', { expect: ['San Francisco'] }],
+    ['null to be expected', { expect: null }],
+  ])('is refused before anything is asked where it is %s', async (_, options) => {
+    const asked = clientOf().processData(ASKED, WeatherResponse, options as never);
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+    expect(enclave.requests).toEqual([]);
+  });
+
+  test.each([{ location: undefined }, { location: 5 }, { temperature: 1.5 }, { temperature: -1 }])(
+    '%o can not be in an answer',
+    async (wanted) => {
+      const asked = clientOf().processData(ASKED, WeatherResponse, { expect: wanted as never });
+      await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+    },
+  );
 });
 
 describe('the attestation', () => {
@@ -320,8 +511,31 @@ describe('an answer is refused', () => {
     const error = await clientOf()
       .attest()
       .catch((e) => e);
-    expect(error).toMatchObject({ code: 'CLIENT_REFUSED', status: 503, serverCode: 'NSM' });
+    expect(error).toMatchObject({
+      code: 'CLIENT_REFUSED',
+      status: 503,
+      serverCode: 'NSM',
+      serverMessage: 'secret text',
+    });
     expect(error.message).not.toContain('secret');
+  });
+
+  test.each<[string, string, string | null]>([
+    ['in a line', '{"error":"no such\\nplace\\t!"}', 'no such place !'],
+    ['without what a terminal obeys', '{"error":"a\\u001b[2Jb\\u009bc\\u0000\\u007f"}', 'a [2Jb c'],
+    ['without what turns or hides text', '{"error":"a\\u202eb\\u200bc\\u2028d\\ufeff\\ud800"}', 'a b c d'],
+    ['with other scripts as they are', '{"error":"Köln: 城市 🏙"}', 'Köln: 城市 🏙'],
+    ['of 500 characters', `{"error":"${'a'.repeat(500)}"}`, 'a'.repeat(500)],
+    ['that is longer, cut', `{"error":"${'a'.repeat(501)}"}`, `${'a'.repeat(499)}…`],
+    ['that is longer, cut between characters', `{"error":"${'a'.repeat(498)}🏙🏙"}`, `${'a'.repeat(498)}…`],
+    ['that is empty', '{"error":" "}', null],
+    ['that is none', '{"error":{"toString":"x"}}', null],
+    ['in no JSON', '<html>error</html>', null],
+    ['in JSON that is no object', 'null', null],
+    ['under another name', '{"message":"x"}', null],
+  ])('with the message that came with it: %s', async (_, body, serverMessage) => {
+    enclave.lie = () => ({ status: 500, body });
+    await expect(clientOf().attest()).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverMessage });
   });
 
   test('with what to do where a development server has no NSM', async () => {
@@ -352,16 +566,91 @@ describe('an answer is refused', () => {
 });
 
 describe('the network', () => {
+  const unreachable = (reason: string, message: RegExp) => ({
+    code: 'CLIENT_UNREACHABLE',
+    reason,
+    message: expect.stringMatching(message),
+  });
+
+  /** Something on loopback that speaks no HTTP, or not all of it. */
+  async function listening(answer: (socket: Socket) => void): Promise<string> {
+    const server = createServer((socket) => answer(socket.on('error', () => {})));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      server.close();
+    });
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  function attest(url: string): Promise<unknown> {
+    return new EnclaveClient(url, { policy: { images: [enclave.image] } }).attest();
+  }
+
   test('an enclave that does not answer in time', async () => {
     enclave.lie = () => new Promise<Reply>(() => {});
-    await expect(clientOf({ timeoutMs: 50 }).attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
+    await expect(clientOf({ timeoutMs: 50 }).attest()).rejects.toMatchObject(
+      unreachable('timeout', /it took too long$/),
+    );
   });
 
   test('an enclave that is not there', async () => {
     const client = clientOf();
     enclave.close();
-    await expect(client.attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
+    await expect(client.attest()).rejects.toMatchObject(unreachable('connection', /connection failed$/));
   });
+
+  test('one that hangs up, or speaks no HTTP', async () => {
+    for (const answer of [
+      (socket: Socket) => socket.destroy(),
+      (socket: Socket) => socket.end('hello\r\n\r\n'),
+    ]) {
+      const host = await listening(answer);
+      await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('connection', /./));
+    }
+  });
+
+  test('one that hangs up in the middle of its answer', async () => {
+    const host = await listening((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'));
+    await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('broken', /in the middle/));
+  });
+
+  test('one that speaks no TLS', async () => {
+    const host = await listening((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    await expect(attest(`https://${host}`)).rejects.toMatchObject(unreachable('tls', /TLS/));
+  });
+
+  test('one that redirects', async () => {
+    const host = await listening((socket) =>
+      socket.end('HTTP/1.1 301 Moved\r\nLocation: https://a.example/\r\nContent-Length: 0\r\n\r\n'),
+    );
+    await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('redirect', /it redirects/));
+  });
+
+  test.each([
+    ['ENOTFOUND', 'dns'],
+    ['EAI_AGAIN', 'dns'],
+    ['ECONNRESET', 'connection'],
+    ['EHOSTUNREACH', 'connection'],
+    ['UND_ERR_SOCKET', 'connection'],
+    ['ETIMEDOUT', 'timeout'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'timeout'],
+    ['CERT_HAS_EXPIRED', 'tls'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls'],
+  ])('Node’s %s is a failure of %s', async (code, reason) => {
+    const cause = Object.assign(new Error(), { code });
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
+    await expect(clientOf({ fetch }).attest()).rejects.toMatchObject(unreachable(reason, /./));
+  });
+
+  test.each([new TypeError('Failed to fetch'), new TypeError('x', { cause: 'y' }), null, undefined])(
+    'where the platform does not say why, nor is it claimed, and CORS is named: %o',
+    async (thrown) => {
+      const fetch = () => Promise.reject(thrown);
+      await expect(clientOf({ fetch }).attest()).rejects.toMatchObject(unreachable('unknown', /\(CORS\)/));
+    },
+  );
 
   test('a redirect is not followed', async () => {
     const fetch = vi.fn(() => Promise.reject(new TypeError('redirect')));
@@ -401,6 +690,19 @@ describe('options that can not be used', () => {
       'a pin without end',
       'http://a',
       { policy: { images: [image] }, pinMaxAgeMs: Number.POSITIVE_INFINITY },
+      'CLIENT_OPTION',
+    ],
+    ['an age of 0', 'http://a', { policy: { images: [image] }, maxAnswerAgeMs: 0 }, 'CLIENT_OPTION'],
+    [
+      'an age that is no number',
+      'http://a',
+      { policy: { images: [image] }, maxAnswerAgeMs: Number.NaN },
+      'CLIENT_OPTION',
+    ],
+    [
+      'an age that is text',
+      'http://a',
+      { policy: { images: [image] }, maxAnswerAgeMs: '1' },
       'CLIENT_OPTION',
     ],
     ['a time-out of 0', 'http://a', { policy: { images: [image] }, timeoutMs: 0 }, 'CLIENT_OPTION'],

@@ -17,16 +17,20 @@ export interface Reply {
 export class FakeEnclave {
   readonly nsm = new SoftwareNsm();
   key = EphemeralKey.create();
+  /** Of what it signs; a real one refuses readings of over an hour ago. */
+  timestampMs = BigInt(Date.now());
   /** Changes what an endpoint answers. */
   lie: (path: string, reply: Reply) => Reply | Promise<Reply> = (_, reply) => reply;
   /** Paths that were asked, with their queries. */
   readonly requests: string[] = [];
   readonly #server = createServer(async (request, response) => {
     // Pages ask from another origin. A real enclave allows no more than this.
-    response
-      .setHeader('access-control-allow-origin', '*')
-      .setHeader('access-control-allow-headers', 'content-type');
-    if (request.method === 'OPTIONS') return response.end();
+    if (!request.url?.startsWith('/without_cors/')) {
+      response
+        .setHeader('access-control-allow-origin', '*')
+        .setHeader('access-control-allow-headers', 'content-type');
+    }
+    if (request.method === 'OPTIONS' || request.url?.startsWith('/without_cors/')) return response.end();
     const { status, body } = await this.#answer(request);
     return response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   });
@@ -78,7 +82,7 @@ export class FakeEnclave {
     }
     const { location } = JSON.parse(await text(request)).payload;
     const signer = new Signer(this.key, [WeatherResponse]);
-    const { json } = signer.sign(WeatherResponse, 1_744_683_300_000n, { location, temperature: 13n });
+    const { json } = signer.sign(WeatherResponse, this.timestampMs, { location, temperature: 13n });
     return await this.lie(pathname, { status: 200, body: json.toString() });
   }
 }

@@ -338,6 +338,18 @@ describe.concurrent('the reading of update_weather', () => {
     ['a timestamp of 2^64', [...base, READING[0] ?? '', String(2n ** 64n), 'Oslo', '1'], 'below 2^64'],
     ['20 nines of degrees', [...base, READING[0] ?? '', '1', 'Oslo', '9'.repeat(20)], 'below 2^64'],
     ['half a degree', [...base, READING[0] ?? '', '1', 'Oslo', '1.5'], 'whole number from 0'],
+    [
+      '5 degrees of frost',
+      [...base, READING[0] ?? '', '1', 'Oslo', '-5'],
+      'no enclave signs a reading below 0 °C',
+    ],
+    [
+      'a little frost',
+      [...base, READING[0] ?? '', '1', 'Oslo', '-.4'],
+      '<temperature> is -.4: no enclave signs',
+    ],
+    ['a time before 1970', [...base, READING[0] ?? '', '-1', 'Oslo', '1'], 'whole number of milliseconds'],
+    ['an option that is none', [...base, ...READING, '-x'], "Unknown option '-x'"],
     ['a part of it', [...base, READING[0] ?? ''], '--from-url and --location'],
     ['none', base, '--from-url and --location'],
     ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
@@ -349,5 +361,11 @@ describe.concurrent('the reading of update_weather', () => {
     ]);
     expect(run.err).toContain(message);
     expect([run.exit, dry.exit]).toEqual([2, 2]);
+  });
+
+  test('is asked for a place that begins as a number below 0', async () => {
+    const asked = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
+    const { out } = await script('update_weather', [...base, ...asked]);
+    expect(out).toContain('for the weather in "-5th Avenue"');
   });
 });

@@ -5,9 +5,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { WeatherService } from '../../../src/apps/weather/upstream.ts';
 import { createUpstream } from '../../../src/upstream.ts';
 
-/** Reads from a service whose answer has these members. */
-async function read(current: object) {
-  const server = createServer((_request, response) => response.end(JSON.stringify({ current })));
+/** Reads from a service whose answer has these members, or this text. */
+async function read(members: object | string) {
+  const current = typeof members === 'string' ? members : JSON.stringify({ current: members });
+  const server = createServer((_request, response) => response.end(current));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
@@ -23,7 +24,6 @@ test.each([
   [100, 100n],
   [99.9, 99n],
   [0, 0n],
-  [-0, 0n],
 ])('%d °C is %d', async (temp_c, temperature) => {
   expect(await read({ temp_c, last_updated_epoch: 1_700_000_000 })).toEqual({
     temperature,
@@ -31,9 +31,16 @@ test.each([
   });
 });
 
+// JSON.stringify makes 0 of it.
+test.each(['-0', '-0.0'])('%s °C is 0', async (text) => {
+  const answer = `{"current":{"temp_c":${text},"last_updated_epoch":1700000000}}`;
+  expect(await read(answer)).toMatchObject({ temperature: 0n });
+});
+
 test.each([
   [100.1, 'WEATHER_MALFORMED'],
   [-0.1, 'WEATHER_BELOW_ZERO'],
+  [-0.4, 'WEATHER_BELOW_ZERO'],
   [-100, 'WEATHER_BELOW_ZERO'],
   [-100.1, 'WEATHER_MALFORMED'],
 ])('%d °C is refused with %s', async (temp_c, code) => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Parent } from './stand_ins.ts';
@@ -19,7 +19,7 @@ describe('configure_enclave', () => {
     expect(parent.calls()).toEqual([]);
     expect(stdout).toMatch(/^ {2}found=\$\(aws --region eu-west-1 ec2 create-security-group/m);
     expect(stdout).toMatch(/--enclave-options Enabled=true --metadata-options HttpTokens=required/);
-    expect(stdout).toMatch(new RegExp(`--secret-string file://${parent.dir}/secrets.json`));
+    expect(stdout).toMatch(new RegExp(`--secret-string .* <${parent.dir}/secrets.json\\)$`, 'm'));
     expect(stdout).not.toMatch(/hunter2/);
   });
 
@@ -48,6 +48,34 @@ describe('configure_enclave', () => {
     expect(calls.find((call) => call.includes('run-instances'))).toMatch(
       /--image-id ami-1 .*--security-group-ids sg-1/,
     );
+  });
+
+  // Each in the environment too, where the AWS CLI looks for variables.
+  const ODD = '$HOME \x24{REGION} $SECURITY_GROUP it\'s "q" `id` $(id) \\\n*;&|<>#!~ -dash';
+  test.each([['printed'], ['applied']])('a path with characters of the shell is text: %s', (how) => {
+    const parent = new Parent();
+    const env = {
+      HOME: parent.dir,
+      REGION: 'x',
+      SECURITY_GROUP: 'sg-0',
+      PATH: parent.path,
+      STAND_INS: parent.dir,
+    };
+    mkdirSync(join(parent.dir, ODD));
+    writeFileSync(join(parent.dir, ODD, ODD), '{"API_KEY":"hunter2"}');
+    const args = [...ARGS, '--secrets', join(ODD, ODD)];
+    const { stdout } = parent.run(
+      'configure_enclave.ts',
+      how === 'applied' ? [...args, '--apply'] : args,
+      env,
+    );
+    if (how === 'printed') {
+      const { status, stderr } = spawnSync('sh', { input: stdout, encoding: 'utf8', cwd: '/', env });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    }
+    expect(JSON.parse(parent.read('secret string'))).toBe('{"API_KEY":"hunter2"}');
+    expect(JSON.parse(parent.read('user data'))).toMatch(/^#!\/bin\/sh\n/);
+    expect(parent.calls().join('')).not.toMatch(/hunter2/);
   });
 
   test('prints what makes nothing where AWS fails to say what is there', () => {
@@ -152,6 +180,8 @@ Log in: ssh ec2-user@203.0.113.5
     [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.4/33'], /--cidr must be IPv4/],
     [[...ARGS, '--public-cidr', '0.0.0.0'], /--public-cidr must be IPv4/],
     [[...ARGS, '--name', 'A B'], /--name/],
+    [['--region', 'eu-west-1', '--key-name=-me', '--cidr', '0.0.0.0/0'], /--key-name/],
+    [[...ARGS, '--instance-type=-m5.xlarge'], /--instance-type/],
     [[...ARGS, '--instance-type', 'big'], /--instance-type/],
     [[...ARGS, '--secrets', 'nowhere.json'], /nowhere.json can't be read/],
     [[...ARGS, 'more'], /Unexpected argument 'more'/],

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { measureImage } from '../../../scripts/eif/measure.ts';
@@ -39,6 +40,19 @@ describe('run_enclave', () => {
     expect(stdout).toMatch(/must not be registered/);
     expect(stdout).toMatch(/the console/);
     expect(parent.calls().find((call) => call.includes('run-enclave'))).toMatch(/--debug-mode$/);
+  });
+
+  test('in debug mode ends with its console on SIGTERM', async () => {
+    const parent = new Parent();
+    parent.set('console stays', true);
+    const child = parent.start('run_enclave.ts', ['--debug', '--eif', parent.makeImage()]);
+    let output = '';
+    child.stdout?.on('data', (chunk) => (output += chunk));
+    // When the console, too, has closed its end of the pipe.
+    const closed = once(child, 'close');
+    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/^the console$/m);
+    child.kill('SIGTERM');
+    await closed;
   });
 
   test('ends an enclave that measures something else', () => {

@@ -2,7 +2,7 @@
  * Stand-ins of the parent's programs on PATH: they record how they were called, and keep as much state as the
  * real ones show. nitro-cli and aws can't be had here.
  */
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -59,7 +59,10 @@ switch (args[0]) {
     write('enclaves', enclaves.filter((each) => each.EnclaveID !== after('--enclave-id')));
     console.log('{}');
     break;
-  case 'console': console.log('the console'); break;
+  case 'console':
+    console.log('the console');
+    if (read('console stays', false)) setInterval(() => {}, 1000);
+    break;
   case '--version': console.log('Nitro CLI 1.4.2'); break;
   default: fail('[ E14 ] no such command');
 }`,
@@ -78,6 +81,9 @@ if (read('denied', '') === action) fail('An error occurred (UnauthorizedOperatio
 const refused = read('refused', {});
 if (refused.action === action) fail(refused.text);
 const made = read('made', {});
+// The real one expands variables in the path (awscli/paramfile.py, get_file).
+const expand = (text) => text.replace(/\\$(\\w+)|\\$\\{(\\w+)\\}/g, (all, bare, braced) => process.env[bare ?? braced] ?? all);
+const paramFile = (option) => fs.readFileSync(expand(after(option).slice('file://'.length)), 'utf8');
 // What a command makes, and the command that finds it.
 const makes = {
   'create-security-group': ['describe-security-groups', 'sg-1'],
@@ -96,6 +102,8 @@ if (args.join(' ').includes('PublicIpAddress')) console.log(read('running', fals
 else if (action === 'wait') write('running', true);
 else if (makes[action]) {
   const [finder, id] = makes[action];
+  if (action === 'create-secret') write('secret string', paramFile('--secret-string'));
+  if (action === 'run-instances') write('user data', paramFile('--user-data'));
   write('made', { ...made, [finder]: id });
   console.log(id);
 } else if (action === 'get-parameter') console.log('ami-1');
@@ -131,6 +139,15 @@ export class Parent {
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
+  get #env(): Record<string, string> {
+    return {
+      HOME: this.dir,
+      PATH: this.path,
+      STAND_INS: this.dir,
+      SUI_ENCLAVE_STATE: join(this.dir, 'state'),
+    };
+  }
+
   get state(): string {
     return join(this.dir, 'state/sui-enclave');
   }
@@ -141,15 +158,28 @@ export class Parent {
       cwd: this.dir,
       encoding: 'utf8',
       input,
-      env: {
-        HOME: this.dir,
-        PATH: this.path,
-        STAND_INS: this.dir,
-        SUI_ENCLAVE_STATE: join(this.dir, 'state'),
-        ...env,
-      },
+      env: { ...this.#env, ...env },
     });
     return { status, stdout, stderr };
+  }
+
+  /** Starts one of the parent's scripts that runs until it is ended; it ends with the test. */
+  start(script: string, args: readonly string[]): ChildProcess {
+    const child = spawn(process.execPath, [join(SCRIPTS, script), ...args], {
+      cwd: this.dir,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: this.#env,
+      // A group of its own, so that nothing of it outlives the test.
+      detached: true,
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-(child.pid as number), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    });
+    return child;
   }
 
   /** How the programs were called so far, but for questions about what is there. */

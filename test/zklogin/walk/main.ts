@@ -1,5 +1,6 @@
 /** `make dev-wallet`: a wallet's page and all that it talks to on loopback, to try zkLogin by hand. */
 import { createLog } from '../../../src/log.ts';
+import { endOnSignal } from '../../../src/signals.ts';
 import { startWorld } from './world.ts';
 
 const { origin, issuer, saltUrl, proverUrl, node, close } = await startWorld(createLog('warn'));
@@ -13,9 +14,4 @@ Stand-ins:  ${issuer}  the OpenID provider (oidc-provider)
 
 Ctrl-C ends it.
 `);
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.once(signal, async () => {
-    await close();
-    process.exit(0);
-  });
-}
+endOnSignal(close);

@@ -1,0 +1,128 @@
+/**
+ * Takes what is named like a secret out of a log line. A net, not the rule: the rule is that secrets, tokens, salts
+ * and proofs are never handed to the log.
+ */
+
+const SECRET_NAMES = [
+  'accessToken',
+  'apiKey',
+  'authorization',
+  'clientSecret',
+  'cookie',
+  'idToken',
+  'jwt',
+  'key',
+  'passphrase',
+  'password',
+  'privateKey',
+  'proof',
+  'proxyAuthorization',
+  'rawHeaders',
+  'refreshToken',
+  'salt',
+  'secret',
+  'secretKey',
+  'secrets',
+  'seed',
+  'setCookie',
+  'token',
+  'xApiKey',
+];
+
+/** What lies deeper is not printed, so that a cycle ends here too. */
+const MAX_DEPTH = 6;
+/** Values of one line; more are not printed. */
+const MAX_VALUES = 1000;
+
+const REDACTED = '[Redacted]';
+const TOO_DEEP = '[Too deep]';
+const TOO_MANY = '[Too many values]';
+const UNREADABLE = '[Unreadable]';
+
+/** Copies what is to be logged without what is named like a secret; nothing that it is given makes it throw. */
+export class Redactor {
+  readonly #names = new Set(SECRET_NAMES.map(plainName));
+  readonly #describeError: (error: unknown) => unknown;
+
+  /** @param describeError what may be printed of an error */
+  constructor(describeError: (error: unknown) => unknown) {
+    this.#describeError = describeError;
+  }
+
+  /** Further names of secrets; `API_KEY` stands for `apiKey`, `api-key` and the like as well. */
+  add(names: readonly string[]): void {
+    for (const name of names) this.#names.add(plainName(name));
+  }
+
+  /** The members of a line, or the bindings of a child: their `err` is an error, whatever was thrown. */
+  line(members: object): object {
+    const left = { values: MAX_VALUES };
+    try {
+      if (members instanceof Error) return { err: this.#describeError(members) };
+      return this.#members(members, left, 0);
+    } catch {
+      return { unreadable: true };
+    }
+  }
+
+  /** A value that the text of a line refers to. */
+  value(value: unknown): unknown {
+    try {
+      return this.#copy(value, { values: MAX_VALUES }, 1);
+    } catch {
+      return UNREADABLE;
+    }
+  }
+
+  #members(owner: object, left: { values: number }, depth: number): object {
+    const copies: [name: string, copy: unknown][] = [];
+    for (const name of Object.keys(owner)) {
+      if (left.values <= 0) {
+        copies.push(['more', TOO_MANY]);
+        break;
+      }
+      copies.push([name, this.#member(owner, name, left, depth)]);
+    }
+    // Not by assignment: a member may be named __proto__.
+    return Object.fromEntries(copies);
+  }
+
+  #member(owner: object, name: string, left: { values: number }, depth: number): unknown {
+    left.values -= 1;
+    if (this.#names.has(plainName(name))) return REDACTED;
+    try {
+      const value = owner[name as keyof typeof owner] as unknown;
+      return name === 'err' && depth === 0 ? this.#describeError(value) : this.#copy(value, left, depth + 1);
+    } catch {
+      // A getter, a proxy or a toJSON that throws.
+      return UNREADABLE;
+    }
+  }
+
+  #copy(value: unknown, left: { values: number }, depth: number): unknown {
+    if (typeof value === 'function') return undefined;
+    if (typeof value === 'symbol') return '[Symbol]';
+    if (typeof value !== 'object' || value === null) return value;
+    if (value instanceof Error) return this.#describeError(value);
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+    if (depth >= MAX_DEPTH) return TOO_DEEP;
+    if ('toJSON' in value && typeof value.toJSON === 'function') {
+      return this.#copy(value.toJSON(), left, depth + 1);
+    }
+    return Array.isArray(value) ? this.#items(value, left, depth) : this.#members(value, left, depth);
+  }
+
+  #items(list: readonly unknown[], left: { values: number }, depth: number): unknown[] {
+    const copies: unknown[] = [];
+    for (let at = 0; at < list.length; at++) {
+      if (left.values <= 0) return [...copies, TOO_MANY];
+      copies.push(this.#member(list, String(at), left, depth));
+    }
+    return copies;
+  }
+}
+
+/** `API_KEY`, `apiKey` and `api-key` are one name. */
+function plainName(name: string): string {
+  return name.replace(/[^a-z0-9]/gi, '').toLowerCase();
+}
