@@ -80,11 +80,11 @@ Settings read_settings() {
   return settings;
 }
 
-Service bridge(const std::string& name, const Address& from, const Address& to) {
-  return {name, {}, [from, to] {
+Service bridge(const std::string& name, const Address& from, const Address& to, ServerEnd server) {
+  return {name, {}, [from, to, server] {
             // A port below 1024 is opened as root, and served without.
             Fd listener = listen_on(from);
-            if (listener && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
+            if (listener && become_user(kBridgeUser)) run_bridge(std::move(listener), to, server);
             return false;
           }};
 }
@@ -151,7 +151,7 @@ void run_init() {
     if (service.pid < 0) end_with_errno("fork");
     services.push_back(std::move(service));
   };
-  add(bridge("inbound bridge", kInbound, kServer));
+  add(bridge("inbound bridge", kInbound, kServer, ServerEnd::target));
   add({"console", {log_out.get()}, [] { return print_log(3); }});
   std::vector<int> server_ends{reports_in.get(), log_in.get()};
   if (settings.secrets) server_ends.push_back(secrets_out.get());
@@ -162,7 +162,8 @@ void run_init() {
   reports_in.reset();
   log_in.reset();
   for (const Forward& forward : settings.forwards) {
-    add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
+    const std::string name = "bridge to port " + std::to_string(forward.parent.port);
+    add(bridge(name, forward.listen, forward.parent, ServerEnd::peer));
   }
   if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
   if (has_reference) add({"clock", {}, keep_time});

@@ -25,15 +25,15 @@ namespace {
 using namespace enclave;
 
 int usage() {
-  fputs("usage: init bridge LISTEN TARGET | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
+  fputs("usage: init bridge LISTEN TARGET peer|target [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
         "console (pipe on 3) | settings FILE | correction NANOSECONDS | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
 
-int bridge(const Address& from, const Address& to) {
+int bridge(const Address& from, const Address& to, ServerEnd server, const BridgeLimits& limits) {
   Fd listener = listen_on(from);
-  if (listener) run_bridge(std::move(listener), to);
+  if (listener) run_bridge(std::move(listener), to, server, limits);
   perror("bridge");
   return 1;
 }
@@ -49,7 +49,7 @@ int hand_off(const Address& from) {
 int supervise_bridge(const char* last_end, const Address& from, const Address& to) {
   const auto bridge = [&from, &to] {
     Fd listener = listen_on(from);
-    if (listener) run_bridge(std::move(listener), to);
+    if (listener) run_bridge(std::move(listener), to, ServerEnd::target);
     return false;
   };
   const auto read_pipe = [] {
@@ -94,7 +94,13 @@ int main(int argc, char** argv) {
   Address first;
   Address second;
   const bool has_first = argc > 2 && parse_address(argv[2], first);
-  if (role == "bridge" && argc == 4 && has_first && parse_address(argv[3], second)) return bridge(first, second);
+  if (role == "bridge" && (argc == 5 || argc == 7) && has_first && parse_address(argv[3], second)) {
+    BridgeLimits limits;
+    if (argc == 7) limits = {strtoul(argv[5], nullptr, 10), atoll(argv[6])};
+    const std::string server = argv[4];
+    if (server == "peer") return bridge(first, second, ServerEnd::peer, limits);
+    if (server == "target") return bridge(first, second, ServerEnd::target, limits);
+  }
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
   if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;
