@@ -232,7 +232,7 @@ class Bridge {
       direction.sent += static_cast<size_t>(sent);
       direction.moved_ms = now_;
       if (direction.has_pending()) return true;
-      // Gives the memory back, which `= {}` does not.
+      // For other connections to use: `= {}` would keep the memory here.
       std::vector<char>().swap(direction.pending);
       direction.sent = 0;
     }

@@ -19,6 +19,7 @@
 #include "report.h"
 #include "settings.h"
 #include "supervise.h"
+#include "system.h"
 
 namespace {
 
@@ -33,7 +34,7 @@ int usage() {
 
 int bridge(const Address& from, const Address& to, ServerEnd server, const BridgeLimits& limits) {
   Fd listener = listen_on(from);
-  if (listener) run_bridge(std::move(listener), to, server, limits);
+  if (listener && end_first()) run_bridge(std::move(listener), to, server, limits);
   perror("bridge");
   return 1;
 }

@@ -71,6 +71,8 @@ bool write_state(const char* path, const std::string& text) {
          rename(partial.c_str(), path) == 0;
 }
 
+bool end_first() { return write_setting("/proc/self/oom_score_adj", "1000"); }
+
 bool become_user(unsigned id) {
   const rlimit none{0, 0};
   const rlimit files{kOpenFiles, kOpenFiles};

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { canRun, dial, freePort, initBinary, play, type Role, readAll, serve } from './init.ts';
@@ -292,4 +292,11 @@ describe.runIf(canRun)('a bridge', () => {
       for (const socket of sockets) socket.destroy();
     },
   );
+
+  test('is the first to be ended when memory runs out: init starts it again', async () => {
+    const port = await freePort();
+    const role = playBridge(await serve((socket) => void socket.end('hello')), port);
+    expect(await readAll(await dial(port))).toBe('hello');
+    expect(readFileSync(`/proc/${role.child.pid}/oom_score_adj`, 'utf8')).toBe('1000\n');
+  });
 });
