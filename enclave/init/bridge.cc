@@ -110,9 +110,9 @@ class Bridge {
     return epoll_ctl(epoll_.get(), want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener_.get(), &event) == 0;
   }
 
-  // Whoever finds all places taken gets that of a connection which the server has given up. Without such a one
-  // he waits a moment for the server to make room, and is then turned away, which is better than to hang.
-  // False, with errno, when the kernel refuses to go on.
+  // When all places are taken, a newcomer gets the place of a connection that the server has given up. If there
+  // is none, it waits a moment for the server to make room, and is then turned away, which is better than to
+  // hang. False, with errno, when the kernel refuses to go on.
   bool accept_some() {
     for (int times = 0; times < kAcceptsAtOnce; ++times) {
       const bool full = connections_.size() >= limits_.connections;
@@ -140,9 +140,9 @@ class Bridge {
     return watch_listener(true);
   }
 
-  // Of the connections that the server has ended, or may have (behind bytes that the far end does not take), the
-  // one on which its bytes have not moved for the longest time. All others are the server's to end: it has
-  // fewer places than a bridge.
+  // Looks for a connection that the server has ended, or may have ended behind bytes that the far end does not
+  // take: the one on which the server's bytes have not moved for the longest time. The server alone ends any
+  // other, and it has fewer places than a bridge.
   Connection* find_over() const {
     Connection* oldest = nullptr;
     for (const auto& [key, connection] : connections_) {

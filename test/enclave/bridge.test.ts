@@ -224,7 +224,7 @@ describe.runIf(canRun)('a bridge', () => {
     await Promise.all(held.map((socket) => once(socket, 'data')));
     const since = performance.now();
     expect(await outcome(await dial(port))).toBe('ECONNRESET');
-    expect(performance.now() - since).toBeLessThan(4000);
+    expect(performance.now() - since).toBeLessThan(8000);
     // Once it has waited in vain, it waits no more.
     expect(await outcome(await dial(port))).toBe('ECONNRESET');
     for (const [at, socket] of held.entries()) {
@@ -246,7 +246,7 @@ describe.runIf(canRun)('a bridge', () => {
     const held = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
     await Promise.all(held.map((socket) => once(socket, 'data')));
     const late = await dial(port);
-    setTimeout(() => open[0]?.destroy(), 300);
+    setTimeout(() => open[0]?.destroy(), 100);
     expect((await once(late, 'data')).toString()).toBe('hello');
     for (const socket of [...held, late]) socket.destroy();
   });
@@ -278,7 +278,7 @@ describe.runIf(canRun)('a bridge', () => {
         socket.write('hello');
         farEnds.push(readAll(socket));
       });
-      const role = playBridge(target, port, { server, limits: [100, 500] });
+      const role = playBridge(target, port, { server, limits: [100, 1000] });
       await readAll(await dial(port).then((socket) => socket.end()));
       const idle = descriptors(role);
       const sockets = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
