@@ -21,9 +21,6 @@ namespace {
 constexpr size_t kChunk = 16 * 1024;
 // A connection on which nothing has moved for so long is forgotten by someone.
 constexpr long long kIdleMs = 10 * 60 * 1000;
-// The far end has ended, or is gone, which looks the same, and the server is silent: three times as long as it
-// takes for an answer unless told.
-constexpr long long kWaitingIdleMs = 100 * 1000;
 // For so long new connections wait while all places are taken: the server may be about to end some.
 constexpr long long kFullMs = 1000;
 constexpr int kSweepMs = 1000;
@@ -66,12 +63,8 @@ void reset(Fd& fd) {
 
 class Bridge {
  public:
-  Bridge(Fd listener, const Address& target, ServerEnd server, const BridgeLimits& limits)
-      : listener_(std::move(listener)),
-        target_(target),
-        server_(static_cast<int>(server)),
-        limits_(limits),
-        epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  Bridge(Fd listener, const Address& target, const BridgeLimits& limits)
+      : listener_(std::move(listener)), target_(target), limits_(limits), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
   void run() {
     if (!epoll_ || !watch_listener(true)) return;
@@ -110,9 +103,9 @@ class Bridge {
     return epoll_ctl(epoll_.get(), want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener_.get(), &event) == 0;
   }
 
-  // When all places are taken, a newcomer gets the place of a connection that the server has given up. If there
-  // is none, it waits a moment for the server to make room, and is then turned away, which is better than to
-  // hang. False, with errno, when the kernel refuses to go on.
+  // When all places are taken, a newcomer gets the place of a connection that may be over. If there is none, it
+  // waits a moment for the server to make room, and is then turned away, which is better than to hang. False,
+  // with errno, when the kernel refuses to go on.
   bool accept_some() {
     for (int times = 0; times < kAcceptsAtOnce; ++times) {
       const bool full = connections_.size() >= limits_.connections;
@@ -128,7 +121,7 @@ class Bridge {
         break;
       }
       if (over != nullptr) {
-        over->from[server_].passed ? finish(*over) : abort(*over);
+        give_up(*over);
         bury();
       }
       if (room) {
@@ -140,15 +133,15 @@ class Bridge {
     return watch_listener(true);
   }
 
-  // Looks for a connection that the server has ended, or may have ended behind bytes that the far end does not
-  // take: the one on which the server's bytes have not moved for the longest time. The server alone ends any
-  // other, and it has fewer places than a bridge.
+  // Looks for a connection that one side has ended, or that the target may have ended behind bytes that the peer
+  // does not take: the one on which the target's bytes have not moved for the longest time. All others are the
+  // server's to end, and it has fewer places than a bridge.
   Connection* find_over() const {
     Connection* oldest = nullptr;
     for (const auto& [key, connection] : connections_) {
-      const Direction& out = connection->from[server_];
-      if (!out.ended && !out.has_pending()) continue;
-      if (oldest == nullptr || out.moved_ms < oldest->from[server_].moved_ms) oldest = key;
+      const Direction& back = connection->from[1];
+      if (!connection->from[0].ended && !back.ended && !back.has_pending()) continue;
+      if (oldest == nullptr || back.moved_ms < oldest->from[1].moved_ms) oldest = key;
     }
     return oldest;
   }
@@ -170,14 +163,9 @@ class Bridge {
 
   void sweep() {
     for (const auto& [key, connection] : connections_) {
-      const Direction& out = connection->from[server_];
-      const Direction& in = connection->from[1 - server_];
-      const long long idle = now_ - std::max(out.moved_ms, in.moved_ms);
-      if (out.passed) {
-        if (idle >= limits_.ended_idle_ms) finish(*connection);
-      } else if (idle >= (in.passed ? kWaitingIdleMs : kIdleMs)) {
-        abort(*connection);
-      }
+      const auto& [there, back] = connection->from;
+      const long long idle = now_ - std::max(there.moved_ms, back.moved_ms);
+      if (idle >= (there.passed || back.passed ? limits_.ended_idle_ms : kIdleMs)) give_up(*connection);
     }
   }
 
@@ -266,6 +254,9 @@ class Bridge {
     }
   }
 
+  // The peer has all that the target sent when the target has ended; else it must not take it for that.
+  void give_up(Connection& connection) { connection.from[1].passed ? finish(connection) : abort(connection); }
+
   void abort(Connection& connection) {
     for (End& end : connection.ends) reset(end.fd);
     drop(connection);
@@ -289,7 +280,6 @@ class Bridge {
 
   Fd listener_;
   const Address target_;
-  const int server_;  // which of a connection's ends is the server's
   const BridgeLimits limits_;
   Fd epoll_;
   bool listening_ = false;
@@ -302,8 +292,8 @@ class Bridge {
 
 }  // namespace
 
-void run_bridge(Fd listener, const Address& target, ServerEnd server, const BridgeLimits& limits) {
-  auto bridge = std::make_unique<Bridge>(std::move(listener), target, server, limits);
+void run_bridge(Fd listener, const Address& target, const BridgeLimits& limits) {
+  auto bridge = std::make_unique<Bridge>(std::move(listener), target, limits);
   bridge->run();
 }
 

@@ -80,12 +80,12 @@ Settings read_settings() {
   return settings;
 }
 
-Service bridge(const std::string& name, const Address& from, const Address& to, ServerEnd server) {
-  return {name, {}, [from, to, server] {
+Service bridge(const std::string& name, const Address& from, const Address& to) {
+  return {name, {}, [from, to] {
             // A port below 1024 is opened as root, and served without.
             Fd listener = listen_on(from);
             // Others fill its memory, and init starts it again; the server's end would be the enclave's.
-            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to, server);
+            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
             return false;
           }};
 }
@@ -152,7 +152,7 @@ void run_init() {
     if (service.pid < 0) end_with_errno("fork");
     services.push_back(std::move(service));
   };
-  add(bridge("inbound bridge", kInbound, kServer, ServerEnd::target));
+  add(bridge("inbound bridge", kInbound, kServer));
   add({"console", {log_out.get()}, [] { return print_log(3); }});
   std::vector<int> server_ends{reports_in.get(), log_in.get()};
   if (settings.secrets) server_ends.push_back(secrets_out.get());
@@ -163,8 +163,7 @@ void run_init() {
   reports_in.reset();
   log_in.reset();
   for (const Forward& forward : settings.forwards) {
-    const std::string name = "bridge to port " + std::to_string(forward.parent.port);
-    add(bridge(name, forward.listen, forward.parent, ServerEnd::peer));
+    add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
   }
   if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
   if (has_reference) add({"clock", {}, keep_time});

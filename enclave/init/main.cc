@@ -26,15 +26,15 @@ namespace {
 using namespace enclave;
 
 int usage() {
-  fputs("usage: init bridge LISTEN TARGET peer|target [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
-        "console (pipe on 3) | settings FILE | correction NANOSECONDS | "
+  fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
+        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | correction NANOSECONDS | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
 
-int bridge(const Address& from, const Address& to, ServerEnd server, const BridgeLimits& limits) {
+int bridge(const Address& from, const Address& to, const BridgeLimits& limits) {
   Fd listener = listen_on(from);
-  if (listener && end_first()) run_bridge(std::move(listener), to, server, limits);
+  if (listener && end_first()) run_bridge(std::move(listener), to, limits);
   perror("bridge");
   return 1;
 }
@@ -50,7 +50,7 @@ int hand_off(const Address& from) {
 int supervise_bridge(const char* last_end, const Address& from, const Address& to) {
   const auto bridge = [&from, &to] {
     Fd listener = listen_on(from);
-    if (listener) run_bridge(std::move(listener), to, ServerEnd::target);
+    if (listener) run_bridge(std::move(listener), to);
     return false;
   };
   const auto read_pipe = [] {
@@ -95,12 +95,10 @@ int main(int argc, char** argv) {
   Address first;
   Address second;
   const bool has_first = argc > 2 && parse_address(argv[2], first);
-  if (role == "bridge" && (argc == 5 || argc == 7) && has_first && parse_address(argv[3], second)) {
+  if (role == "bridge" && (argc == 4 || argc == 6) && has_first && parse_address(argv[3], second)) {
     BridgeLimits limits;
-    if (argc == 7) limits = {strtoul(argv[5], nullptr, 10), atoll(argv[6])};
-    const std::string server = argv[4];
-    if (server == "peer") return bridge(first, second, ServerEnd::peer, limits);
-    if (server == "target") return bridge(first, second, ServerEnd::target, limits);
+    if (argc == 6) limits = {strtoul(argv[4], nullptr, 10), atoll(argv[5])};
+    return bridge(first, second, limits);
   }
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
