@@ -17,17 +17,15 @@ namespace enclave {
 
 namespace {
 
-constexpr size_t kChunk = 64 * 1024;
-// With both buffers of each connection full, these are 64 MiB.
-constexpr size_t kMaxConnections = 512;
+// With both buffers of each of 2560 connections full, these are 80 MiB.
+constexpr size_t kChunk = 16 * 1024;
 // A connection on which nothing has moved for so long is forgotten by someone.
 constexpr long long kIdleMs = 10 * 60 * 1000;
-// The target has ended and the peer was told: an honest one ends as well, another one would keep its place.
-constexpr long long kEndedIdleMs = 10 * 1000;
-// The peer has ended, or is gone, which looks the same, and the target is silent: three times as long as the
-// server takes for an answer unless told.
-constexpr long long kWaitingIdleMs = 100 * 1000;
-constexpr int kSweepMs = 5 * 1000;
+// For so long new connections wait while all places are taken: the server may be about to end some.
+constexpr long long kFullMs = 1000;
+constexpr int kSweepMs = 1000;
+// Those who have a place have their turn between those who come.
+constexpr int kAcceptsAtOnce = 64;
 
 // Bytes on their way from one end to the other. They are kept here only when the receiver is slower.
 struct Direction {
@@ -35,6 +33,7 @@ struct Direction {
   size_t sent = 0;
   bool ended = false;   // the sender has ended
   bool passed = false;  // and the receiver was told so
+  long long moved_ms = now_ms();
 
   bool has_pending() const { return sent < pending.size(); }
 };
@@ -53,53 +52,50 @@ struct Connection {
   Direction from[2];
   bool connecting = true;
   bool dead = false;
-  long long last_ms = now_ms();
 };
+
+// Closes with a reset, so that nobody takes a broken stream for a whole one.
+void reset(Fd& fd) {
+  const linger now{1, 0};
+  if (fd) setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  fd.reset();
+}
 
 class Bridge {
  public:
-  Bridge(Fd listener, const Address& target)
-      : listener_(std::move(listener)), target_(target), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  Bridge(Fd listener, const Address& target, const BridgeLimits& limits)
+      : listener_(std::move(listener)), target_(target), limits_(limits), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
   void run() {
-    if (!epoll_ || !watch_listener()) return;
-    long long swept = now_ms();
+    if (!epoll_ || !watch_listener(true)) return;
+    long long swept = now_;
     for (;;) {
       epoll_event events[64];
       const int count = epoll_wait(epoll_.get(), events, 64, kSweepMs);
       if (count < 0 && errno != EINTR) return;
+      now_ = now_ms();
+      // Not watched while all places are taken: then anything that happens may have made room.
+      bool arrived = !listening_;
       for (int i = 0; i < count; ++i) {
         auto* end = static_cast<End*>(events[i].data.ptr);
         if (end == nullptr) {
-          accept_all();
+          arrived = true;
         } else if (!end->connection->dead) {
           handle(*end, events[i].events);
         }
       }
-      if (now_ms() - swept >= kSweepMs) {
-        swept = now_ms();
-        for (auto& [key, connection] : connections_) {
-          const long long idle = swept - connection->last_ms;
-          if (idle >= (connection->from[0].passed ? kWaitingIdleMs : kIdleMs)) {
-            abort(*connection);
-          } else if (connection->from[1].passed && idle >= kEndedIdleMs) {
-            // Without a reset: the last bytes may still be on their way to a slow peer.
-            connection->dead = true;
-            close_ends(*connection);
-          }
-        }
+      if (now_ - swept >= kSweepMs) {
+        swept = now_;
+        sweep();
       }
       // Only now: an event of the same round may still point at one.
-      if (std::erase_if(connections_, [](const auto& entry) { return entry.second->dead; }) > 0 &&
-          !watch_listener()) {
-        return;
-      }
+      bury();
+      if (arrived && !accept_some()) return;
     }
   }
 
  private:
-  bool watch_listener() {
-    const bool want = connections_.size() < kMaxConnections;
+  bool watch_listener(bool want) {
     if (want == listening_) return true;
     epoll_event event{};
     event.events = EPOLLIN;
@@ -107,37 +103,74 @@ class Bridge {
     return epoll_ctl(epoll_.get(), want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener_.get(), &event) == 0;
   }
 
-  void accept_all() {
-    while (connections_.size() < kMaxConnections) {
+  // When all places are taken, a newcomer gets the place of a connection that may be over. If there is none, it
+  // waits a moment for the server to make room, and is then turned away, which is better than to hang. False,
+  // with errno, when the kernel refuses to go on.
+  bool accept_some() {
+    for (int times = 0; times < kAcceptsAtOnce; ++times) {
+      const bool full = connections_.size() >= limits_.connections;
+      Connection* const over = full ? find_over() : nullptr;
+      const bool room = !full || over != nullptr;
+      if (room) full_since_ = 0;
+      if (!room && full_since_ == 0) full_since_ = now_;
+      if (!room && now_ - full_since_ < kFullMs) return watch_listener(false);
       Fd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
         // Out of descriptors or memory: the queue stays readable, and this must not become a busy loop.
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) usleep(10'000);
         break;
       }
-      auto connection = std::make_unique<Connection>();
-      connection->ends[0].fd = std::move(accepted);
-      connection->ends[1].fd = connect_to(target_);
-      for (End& end : connection->ends) {
-        end.connection = connection.get();
-        const int yes = 1;
-        // Fails on vsock, which has no such delay.
-        setsockopt(end.fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+      if (over != nullptr) {
+        give_up(*over);
+        bury();
       }
-      if (connection->ends[1].fd) {
-        watch(*connection);
+      if (room) {
+        open(std::move(accepted));
       } else {
-        abort(*connection);
+        reset(accepted);
       }
-      Connection* key = connection.get();
-      connections_.emplace(key, std::move(connection));
     }
-    watch_listener();
+    return watch_listener(true);
+  }
+
+  // Looks for a connection that one side has ended, or that the target may have ended behind bytes that the peer
+  // does not take: the one on which the target's bytes have not moved for the longest time. All others are the
+  // server's to end, and it has fewer places than a bridge.
+  Connection* find_over() const {
+    Connection* oldest = nullptr;
+    for (const auto& [key, connection] : connections_) {
+      const Direction& back = connection->from[1];
+      if (!connection->from[0].ended && !back.ended && !back.has_pending()) continue;
+      if (oldest == nullptr || back.moved_ms < oldest->from[1].moved_ms) oldest = key;
+    }
+    return oldest;
+  }
+
+  void open(Fd accepted) {
+    auto connection = std::make_unique<Connection>();
+    connection->ends[0].fd = std::move(accepted);
+    connection->ends[1].fd = connect_to(target_);
+    for (End& end : connection->ends) {
+      end.connection = connection.get();
+      const int yes = 1;
+      // Fails on vsock, which has no such delay.
+      setsockopt(end.fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    }
+    Connection& opened = *connection;
+    connections_.emplace(&opened, std::move(connection));
+    opened.ends[1].fd ? watch(opened) : abort(opened);
+  }
+
+  void sweep() {
+    for (const auto& [key, connection] : connections_) {
+      const auto& [there, back] = connection->from;
+      const long long idle = now_ - std::max(there.moved_ms, back.moved_ms);
+      if (idle >= (there.passed || back.passed ? limits_.ended_idle_ms : kIdleMs)) give_up(*connection);
+    }
   }
 
   void handle(End& end, uint32_t events) {
     Connection& connection = *end.connection;
-    connection.last_ms = now_ms();
     if (connection.connecting) {
       if (&end == &connection.ends[1] && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
         int error = 0;
@@ -153,10 +186,7 @@ class Bridge {
       const int at = &end == &connection.ends[0] ? 0 : 1;
       // Towards this end first: it may make room for what comes from the other one.
       if (!flush(connection, 1 - at) || !pump(connection, at)) return abort(connection);
-      if (connection.from[0].passed && connection.from[1].passed) {
-        connection.dead = true;
-        return close_ends(connection);
-      }
+      if (connection.from[0].passed && connection.from[1].passed) return finish(connection);
     }
     watch(connection);
   }
@@ -167,6 +197,7 @@ class Bridge {
     if (direction.ended || direction.has_pending()) return true;
     const ssize_t count = recv(connection.ends[at].fd.get(), chunk_, sizeof chunk_, 0);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
+    direction.moved_ms = now_;
     if (count == 0) {
       direction.ended = true;
       return flush(connection, at);
@@ -187,8 +218,10 @@ class Bridge {
                                 direction.pending.size() - direction.sent, MSG_NOSIGNAL);
       if (sent < 0) return errno == EAGAIN || errno == EINTR;
       direction.sent += static_cast<size_t>(sent);
+      direction.moved_ms = now_;
       if (direction.has_pending()) return true;
-      direction.pending = {};
+      // For other connections to use: `= {}` would keep the memory here.
+      std::vector<char>().swap(direction.pending);
       direction.sent = 0;
     }
     if (direction.ended && !direction.passed) {
@@ -221,32 +254,46 @@ class Bridge {
     }
   }
 
-  // Ends both sides with a reset, so that none takes a broken stream for a whole one.
+  // The peer has all that the target sent when the target has ended; else it must not take it for that.
+  void give_up(Connection& connection) { connection.from[1].passed ? finish(connection) : abort(connection); }
+
   void abort(Connection& connection) {
-    const linger now{1, 0};
-    for (End& end : connection.ends) {
-      if (end.fd) setsockopt(end.fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    }
-    connection.dead = true;
-    close_ends(connection);
+    for (End& end : connection.ends) reset(end.fd);
+    drop(connection);
   }
 
-  static void close_ends(Connection& connection) {
+  // Without a reset: the last bytes may still be on their way to a slow reader.
+  void finish(Connection& connection) {
     for (End& end : connection.ends) end.fd.reset();
+    drop(connection);
+  }
+
+  void drop(Connection& connection) {
+    connection.dead = true;
+    dead_.push_back(&connection);
+  }
+
+  void bury() {
+    for (Connection* connection : dead_) connections_.erase(connection);
+    dead_.clear();
   }
 
   Fd listener_;
   const Address target_;
+  const BridgeLimits limits_;
   Fd epoll_;
   bool listening_ = false;
+  long long now_ = now_ms();
+  long long full_since_ = 0;  // 0 while there is room
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> dead_;
   char chunk_[kChunk];
 };
 
 }  // namespace
 
-void run_bridge(Fd listener, const Address& target) {
-  auto bridge = std::make_unique<Bridge>(std::move(listener), target);
+void run_bridge(Fd listener, const Address& target, const BridgeLimits& limits) {
+  auto bridge = std::make_unique<Bridge>(std::move(listener), target, limits);
   bridge->run();
 }
 

@@ -92,7 +92,11 @@ bool run_hand_off(Fd listener, Fd pipe) {
     if (waiting[1].revents & (POLLERR | POLLHUP)) return true;
     if (!(waiting[0].revents & POLLIN)) continue;
     Fd sender(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!sender) continue;
+    if (!sender) {
+      // Out of memory, for one: the queue stays readable, and this must not become a busy loop.
+      usleep(10'000);
+      continue;
+    }
     Buffer buffer;
     if (!receive_line(sender.get(), buffer)) {
       answer(sender.get(), "empty, too long or too slow\n");

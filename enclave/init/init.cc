@@ -84,7 +84,8 @@ Service bridge(const std::string& name, const Address& from, const Address& to) 
   return {name, {}, [from, to] {
             // A port below 1024 is opened as root, and served without.
             Fd listener = listen_on(from);
-            if (listener && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
+            // Others fill its memory, and init starts it again; the server's end would be the enclave's.
+            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
             return false;
           }};
 }

@@ -19,21 +19,22 @@
 #include "report.h"
 #include "settings.h"
 #include "supervise.h"
+#include "system.h"
 
 namespace {
 
 using namespace enclave;
 
 int usage() {
-  fputs("usage: init bridge LISTEN TARGET | hand-off LISTEN (pipe on 3) | reports TARGET (pipe on 3) | "
-        "console (pipe on 3) | settings FILE | correction NANOSECONDS | "
+  fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
+        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | correction NANOSECONDS | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
 
-int bridge(const Address& from, const Address& to) {
+int bridge(const Address& from, const Address& to, const BridgeLimits& limits) {
   Fd listener = listen_on(from);
-  if (listener) run_bridge(std::move(listener), to);
+  if (listener && end_first()) run_bridge(std::move(listener), to, limits);
   perror("bridge");
   return 1;
 }
@@ -94,7 +95,11 @@ int main(int argc, char** argv) {
   Address first;
   Address second;
   const bool has_first = argc > 2 && parse_address(argv[2], first);
-  if (role == "bridge" && argc == 4 && has_first && parse_address(argv[3], second)) return bridge(first, second);
+  if (role == "bridge" && (argc == 4 || argc == 6) && has_first && parse_address(argv[3], second)) {
+    BridgeLimits limits;
+    if (argc == 6) limits = {strtoul(argv[4], nullptr, 10), atoll(argv[5])};
+    return bridge(first, second, limits);
+  }
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
   if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@ namespace {
 
 // Beyond the default of 4096 connections the kernel cuts it anyway; a short queue drops simultaneous ones.
 constexpr int kBacklog = 1024;
+// What the parent may send before it is read. The kernel's default of 256 KiB would be 640 MiB for all
+// connections of a full bridge, more than a small enclave has; for TCP the kernel bounds the sum itself.
+constexpr uint64_t kVsockBuffer = 16 * 1024;
 
 union SocketAddress {
   sockaddr any;
@@ -40,7 +44,11 @@ socklen_t fill(const Address& address, unsigned cid, SocketAddress& out) {
 }
 
 Fd open_socket(const Address& address) {
-  return Fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd || !address.vsock) return fd;
+  // A listener's connections inherit it.
+  if (setsockopt(fd.get(), AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &kVsockBuffer, sizeof kVsockBuffer) == 0) return fd;
+  return Fd();
 }
 
 bool wait_for(int fd, short events, long long until) {

@@ -13,6 +13,7 @@ namespace enclave {
 namespace {
 
 constexpr unsigned kRestartDelayUs = 200'000;
+constexpr int kRestartTries = 100;
 
 std::string describe_end(const std::string& name, int status) {
   return "the " + name + (WIFSIGNALED(status) ? " was ended by signal " + std::to_string(WTERMSIG(status))
@@ -45,8 +46,11 @@ std::string supervise(std::vector<Service>& services, pid_t main, const std::str
       const std::string reason = describe_end(service.name, status);
       fprintf(stderr, "init: %s, and is started again\n", reason.c_str());
       if (!write_state(last_end, reason + "\n")) perror("init: the reason of the last end");
-      usleep(kRestartDelayUs);
-      service.pid = start(service.name, service.descriptors, service.run);
+      // What was out of memory may leave none for a new process at first.
+      for (int tries = 0; tries < kRestartTries && service.pid < 0; ++tries) {
+        usleep(kRestartDelayUs);
+        service.pid = start(service.name, service.descriptors, service.run);
+      }
       if (service.pid < 0) return "the " + service.name + " can't be started again: " + strerror(errno);
       break;
     }

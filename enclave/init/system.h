@@ -19,6 +19,9 @@ bool seal_root();
 // Writes a file that every process may read, and that is always seen whole. False, with errno.
 bool write_state(const char* path, const std::string& text);
 
+// Has the kernel end this process before others when memory runs out. Before become_user. False, with errno.
+bool end_first();
+
 // Gives up root for good: no process that is started this way can get a right back.
 bool become_user(unsigned id);
 

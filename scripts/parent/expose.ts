@@ -10,10 +10,16 @@ import type { Service } from './services.ts';
 
 const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
-/** socat ends a half-closed connection after half a second unless told: an answer may take longer. */
-const HALF_CLOSED_SECONDS = '600';
-/** A process for each connection: no more of them than the enclave's bridges have places. */
-const LISTEN = 'reuseaddr,fork,backlog=128,max-children=512';
+/**
+ * How long socat waits for the other end when one has ended. The server answers nobody who has ended, and is
+ * through when it ends itself: whoever stays then must not keep a process for long.
+ */
+const HALF_CLOSED_SECONDS = '2';
+/**
+ * A process for each connection, of about 0.2 MB. There are more of them than the enclave's bridges have places,
+ * and bridges have more than the server: it alone ends those that are too many.
+ */
+const LISTEN = 'reuseaddr,fork,backlog=1024,max-children=4096';
 /** vsock-proxy serves four connections at a time unless told. */
 const PROXY_WORKERS = '512';
 const READY_MS = 60_000;

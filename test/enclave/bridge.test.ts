@@ -1,14 +1,38 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, play, readAll, serve } from './init.ts';
+import { canRun, dial, freePort, initBinary, play, type Role, readAll, serve } from './init.ts';
 
-/** A bridge to a server, on TCP at both ends: the boot test has it on vsock. */
-async function startBridge(handle: (socket: Socket) => void): Promise<number> {
+/** In place of the enclave's own: places, and milliseconds for which a connection may be silent once a side has ended. */
+type Limits = readonly [connections: number, endedIdleMs: number];
+
+/** A bridge on TCP at both ends: the boot test has it on vsock. */
+function playBridge(target: number, port: number, limits?: Limits): Role {
+  return play(['bridge', `tcp:127.0.0.1:${port}`, `tcp:127.0.0.1:${target}`, ...(limits ?? []).map(String)]);
+}
+
+async function startBridge(handle: (socket: Socket) => void, limits?: Limits): Promise<number> {
   const port = await freePort();
-  play(['bridge', `tcp:127.0.0.1:${port}`, `tcp:127.0.0.1:${await serve(handle)}`]);
+  playBridge(await serve(handle), port, limits);
   return port;
+}
+
+/** Open descriptors of a bridge: two of them for each connection, and fewer than ten of its own. */
+function descriptors({ child }: Role): number {
+  return readdirSync(`/proc/${child.pid}/fd`).length;
+}
+
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+
+/** What a connection ends with: all it got, or the code of its error. */
+function outcome(socket: Socket): Promise<string> {
+  socket.removeAllListeners('error');
+  return Promise.race([
+    readAll(socket).catch((error) => error.code),
+    once(socket, 'error').then(([error]) => error.code),
+  ]);
 }
 
 describe.runIf(canRun)('a bridge', () => {
@@ -117,7 +141,7 @@ describe.runIf(canRun)('a bridge', () => {
 
   test('resets a connection whose target refuses', async () => {
     const port = await freePort();
-    play(['bridge', `tcp:127.0.0.1:${port}`, `tcp:127.0.0.1:${await freePort()}`]);
+    playBridge(await freePort(), port);
     const socket = await dial(port);
     socket.removeAllListeners('error');
     const [error] = await once(socket, 'error');
@@ -136,38 +160,136 @@ describe.runIf(canRun)('a bridge', () => {
     expect(error).toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('lets those wait that are too many, and serves them when others end', async () => {
-    const port = await startBridge((socket) => {
-      socket.write('hello');
-      socket.on('end', () => socket.end());
-      socket.resume();
-    });
-    const sockets = await Promise.all(Array.from({ length: 530 }, () => dial(port)));
+  test('has places for more connections than the server has', async () => {
     let greeted = 0;
+    const port = await startBridge((socket) => void socket.write('hello'));
+    const sockets = await Promise.all(Array.from({ length: 2100 }, () => dial(port)));
     for (const socket of sockets) {
-      socket.on('data', () => {
-        greeted += 1;
-      });
-    }
-    await expect.poll(() => greeted, { timeout: 5000 }).toBe(512);
-    await new Promise((done) => setTimeout(done, 300));
-    expect(greeted).toBe(512);
-    for (const socket of sockets.slice(0, 30)) socket.end();
-    await expect.poll(() => greeted, { timeout: 5000 }).toBe(530);
-    for (const socket of sockets) socket.destroy();
-  }, 30_000);
-
-  test('gives away the places of those who do not end when the target has', async () => {
-    const port = await startBridge((socket) => void socket.end('hello'));
-    const stubborn = await Promise.all(Array.from({ length: 512 }, () => dial(port)));
-    let greeted = 0;
-    for (const socket of stubborn) {
       socket.once('data', () => {
         greeted += 1;
       });
     }
-    await expect.poll(() => greeted, { timeout: 5000 }).toBe(512);
-    expect(await readAll(await dial(port))).toBe('hello');
+    await expect.poll(() => greeted, { timeout: 10_000 }).toBe(2100);
+    for (const socket of sockets) socket.destroy();
+  }, 30_000);
+
+  test('lets the server make room: silent peers that never end keep nobody out', async () => {
+    // As the server does it: the oldest connection ends when there are too many.
+    const open: Socket[] = [];
+    const port = await startBridge(
+      (socket) => {
+        open.push(socket);
+        if (open.length > 16) open.shift()?.destroy();
+        socket.on('data', () => socket.end('served'));
+      },
+      [20, 10_000],
+    );
+    const silent: Socket[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      silent.push(...(await Promise.all(Array.from({ length: 30 }, () => dial(port)))));
+      const honest = await dial(port);
+      honest.write('x');
+      expect(await readAll(honest)).toBe('served');
+    }
+    for (const socket of silent) socket.destroy();
+  }, 30_000);
+
+  test('gives away the places of those who take nothing of an answer that the server is through with', async () => {
+    // More than the connection holds on its way: the end stands behind bytes that nobody takes.
+    const answer = Buffer.alloc(10 * 1024 * 1024, 'x');
+    const port = await startBridge((socket) => void socket.end(answer), [10, 10_000]);
+    const stubborn = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
+    for (const socket of stubborn) socket.pause();
+    await pause(200);
+    expect(await readAll(await dial(port))).toHaveLength(answer.length);
     for (const socket of stubborn) socket.destroy();
   }, 30_000);
+
+  test('gives away no place of a connection that the server still has, and lets nobody hang', async () => {
+    const port = await startBridge(
+      (socket) => {
+        socket.write('hello');
+        socket.on('data', (bytes) => socket.end(bytes));
+      },
+      [10, 10_000],
+    );
+    const held = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
+    await Promise.all(held.map((socket) => once(socket, 'data')));
+    const since = performance.now();
+    expect(await outcome(await dial(port))).toBe('ECONNRESET');
+    expect(performance.now() - since).toBeLessThan(8000);
+    // Once it has waited in vain, it waits no more.
+    expect(await outcome(await dial(port))).toBe('ECONNRESET');
+    for (const [at, socket] of held.entries()) {
+      socket.write(`still ${at}`);
+      expect(await readAll(socket)).toBe(`still ${at}`);
+    }
+    expect((await once(await dial(port), 'data')).toString()).toBe('hello');
+  }, 30_000);
+
+  test('lets a newcomer wait for a moment in which the server makes room', async () => {
+    const open: Socket[] = [];
+    const port = await startBridge(
+      (socket) => {
+        open.push(socket);
+        socket.write('hello');
+      },
+      [10, 10_000],
+    );
+    const held = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
+    await Promise.all(held.map((socket) => once(socket, 'data')));
+    const late = await dial(port);
+    setTimeout(() => open[0]?.destroy(), 100);
+    expect((await once(late, 'data')).toString()).toBe('hello');
+    for (const socket of [...held, late]) socket.destroy();
+  });
+
+  test('is not kept full by an upstream that hangs', async () => {
+    // The server's side is the peer here: it gives up each request at its deadline.
+    const port = await startBridge(
+      (socket) => void socket.on('data', (bytes) => bytes.includes('honest') && socket.end('served')),
+      [40, 10_000],
+    );
+    for (let round = 0; round < 20; round += 1) {
+      const hung = await Promise.all(Array.from({ length: 16 }, () => dial(port)));
+      for (const socket of hung) socket.write('a request');
+      await pause(20);
+      for (const socket of hung) socket.destroy();
+      const honest = await dial(port);
+      honest.write('honest');
+      expect(await readAll(honest)).toBe('served');
+    }
+  }, 30_000);
+
+  test.each([
+    // Not an end: nobody may take what has come of an answer for the whole of it.
+    ['peer', 'ECONNRESET'],
+    ['target', 'hello'],
+  ])('gives up a connection that is silent once its %s has ended', async (ended, seen) => {
+    const port = await freePort();
+    const received: Promise<string>[] = [];
+    const target = await serve((socket) => {
+      socket.write('hello');
+      if (ended === 'target') socket.end();
+      received.push(readAll(socket));
+    });
+    const role = playBridge(target, port, [100, 1000]);
+    const connect = async () => {
+      const socket = await dial(port);
+      if (ended === 'peer') socket.end('a request');
+      return outcome(socket);
+    };
+    const outcomes = Array.from({ length: 10 }, connect);
+    await expect.poll(() => descriptors(role)).toBeGreaterThan(20);
+    await expect.poll(() => descriptors(role), { timeout: 5000 }).toBeLessThan(10);
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set([seen]));
+    expect(new Set(await Promise.all(received))).toEqual(new Set([ended === 'peer' ? 'a request' : '']));
+  });
+
+  test('is the first to be ended when memory runs out: init starts it again', async () => {
+    const port = await freePort();
+    const role = playBridge(await serve((socket) => void socket.end('hello')), port);
+    expect(await readAll(await dial(port))).toBe('hello');
+    expect(readFileSync(`/proc/${role.child.pid}/oom_score_adj`, 'utf8')).toBe('1000\n');
+  });
 });

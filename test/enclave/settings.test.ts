@@ -61,13 +61,14 @@ describe.runIf(canRun)('init', () => {
     expect(init('correction', difference).stdout).toBe(`${correction}\n`);
   });
 
-  test.each([[], ['bridge'], ['bridge', 'tcp:127.0.0.1:1'], ['sh'], ['bridge', 'udp:1', 'tcp:127.0.0.1:1']])(
-    'plays no role that is not one of its own (%j)',
-    (...args) => {
-      expect(init(...(args as string[]))).toMatchObject({
-        status: 2,
-        stderr: expect.stringMatching(/^usage/),
-      });
-    },
-  );
+  test.each([
+    [],
+    ['sh'],
+    ['bridge'],
+    ['bridge', 'tcp:127.0.0.1:1'],
+    ['bridge', 'tcp:127.0.0.1:1', 'tcp:127.0.0.1:1', '5'],
+    ['bridge', 'udp:1', 'tcp:127.0.0.1:1'],
+  ])('plays no role that is not one of its own (%j)', (...args) => {
+    expect(init(...(args as string[]))).toMatchObject({ status: 2, stderr: expect.stringMatching(/^usage/) });
+  });
 });

@@ -63,7 +63,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.read('handed')).toBe(SECRETS);
     expect(calls()).toEqual([
       `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
-      `socat -t 600 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=128,max-children=512 VSOCK-CONNECT:16:3000`,
+      `socat -t 2 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=1024,max-children=4096 VSOCK-CONNECT:16:3000`,
       'socat -t 20 - VSOCK-CONNECT:16:7777',
     ]);
     expect(parent.read('state/sui-enclave/vsock-proxy.yaml')).toBe(
@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const { expose, calls } = await start({ ready: true, missing: ['vsock-proxy'] });
     expect(expose().status).toBe(0);
     expect(calls()[0]).toBe(
-      'socat -t 600 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=128,max-children=512 TCP:api.weatherapi.com:443',
+      'socat -t 2 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=1024,max-children=4096 TCP:api.weatherapi.com:443',
     );
   });
 
