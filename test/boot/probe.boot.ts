@@ -113,6 +113,10 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['san francisco']);
   });
 
+  test('has a clock that the NSM confirms: nothing is to be warned of', async () => {
+    expect((await machine.request('/readyz')).json()).toEqual({ ready: true });
+  });
+
   test('gives the server no right that it does not need', async () => {
     expect((await machine.request('/inside')).json()).toMatchObject({
       uid: '1000 1000 1000 1000',
@@ -125,6 +129,7 @@ describe('the test image', () => {
       environment: [
         ...[
           'APP',
+          'CLOCK_REQUIRED',
           'CLOCK_STATE',
           'HOST',
           'LAST_END',
