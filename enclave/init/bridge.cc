@@ -44,6 +44,7 @@ struct End {
   Fd fd;
   Connection* connection = nullptr;
   uint32_t watched = 0;
+  bool wide = false;
 };
 
 // Bytes that `ends[i]` sends travel in `from[i]`.
@@ -202,8 +203,13 @@ class Bridge {
       direction.ended = true;
       return flush(connection, at);
     }
-    const ssize_t sent = send(connection.ends[1 - at].fd.get(), chunk_, static_cast<size_t>(count), MSG_NOSIGNAL);
+    End& to = connection.ends[1 - at];
+    const ssize_t sent = send(to.fd.get(), chunk_, static_cast<size_t>(count), MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (sent < count && !to.wide) {
+      to.wide = true;
+      widen(to.fd.get());
+    }
     direction.pending.assign(chunk_ + std::max<ssize_t>(sent, 0), chunk_ + count);
     direction.sent = 0;
     return true;

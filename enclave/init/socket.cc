@@ -19,9 +19,11 @@ namespace {
 
 // Beyond the default of 4096 connections the kernel cuts it anyway; a short queue drops simultaneous ones.
 constexpr int kBacklog = 1024;
-// What the parent may send before it is read. The kernel's default of 256 KiB would be 640 MiB for all
-// connections of a full bridge, more than a small enclave has; for TCP the kernel bounds the sum itself.
+// What the parent may send before it is read. The kernel's default would be 640 MiB for all connections of a full
+// bridge, more than a small enclave has; for TCP the kernel bounds the sum itself.
 constexpr uint64_t kVsockBuffer = 16 * 1024;
+// The kernel's default, and the most that it takes.
+constexpr uint64_t kWideVsockBuffer = 256 * 1024;
 
 union SocketAddress {
   sockaddr any;
@@ -98,6 +100,10 @@ Fd connect_to(const Address& address) {
   const socklen_t size = fill(address, kParentCid, peer);
   if (fd && (connect(fd.get(), &peer.any, size) == 0 || errno == EINPROGRESS)) return fd;
   return Fd();
+}
+
+void widen(int fd) {
+  setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &kWideVsockBuffer, sizeof kWideVsockBuffer);
 }
 
 bool wait_connected(int fd, int timeout_ms) {

@@ -47,6 +47,11 @@ Fd listen_on(const Address& address);
 // A non-blocking socket whose connection is made or under way; without one, errno tells why.
 Fd connect_to(const Address& address);
 
+// For a connection over vsock on which more is to be sent than its buffer holds; TCP needs nothing. The kernel also
+// takes this buffer for the most that may be on its way, and a parent whose kernel is older than 6.8 doesn't tell
+// that it has read anything before it has read 192 KiB: each would wait for the other for ever.
+void widen(int fd);
+
 // Waits for a connection that is under way; false, with errno, when it fails or takes too long.
 bool wait_connected(int fd, int timeout_ms);
 
