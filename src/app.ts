@@ -2,13 +2,13 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
-import type { Env } from './config.ts';
 import { ConfigError } from './errors.ts';
-import type { Logger } from './log.ts';
-import type { SecretsCheck } from './secrets.ts';
-import type { DeclaredType, SignedType } from './signing/intent.ts';
-import type { SignedAnswer } from './signing/signer.ts';
-import type { Upstream } from './upstream.ts';
+import type { Env } from './server/config.ts';
+import type { Logger } from './server/log.ts';
+import type { SecretsCheck } from './server/secrets.ts';
+import type { SignedAnswer } from './server/signer.ts';
+import type { Upstream } from './server/upstream.ts';
+import type { DeclaredType, SignedType } from './wire/intent.ts';
 
 /**
  * What an application is to the core: a folder `<name>` with `app.yaml` and `app.ts`. The core knows

@@ -1,6 +1,6 @@
 /**
  * The base of every error that is thrown on purpose, and the causes that an application's own errors
- * extend. Nothing here knows of HTTP: `src/http/errors.ts` maps a cause to its status, in one table.
+ * extend. Nothing here knows of HTTP: `src/server/http/errors.ts` maps a cause to its status, in one table.
  *
  * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
  * of a foreign error into one.

@@ -38,7 +38,7 @@ describe('the README lists', () => {
       name,
       `${name}_FILE`,
     ]);
-    const code = all('src/*.ts') + all(`${APPS}/**/*.ts`);
+    const code = all('src/{*.ts,server/*.ts}') + all(`${APPS}/**/*.ts`);
     const variables = matches(
       code,
       /(?:(?:text|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
@@ -48,7 +48,7 @@ describe('the README lists', () => {
   });
 
   test('every error that the server answers with', () => {
-    const files = globSync(['src/{*.ts,{http,nsm}/**/*.ts}', `${APPS}/**/*.ts`], { cwd: root });
+    const files = globSync(['src/{*.ts,{server,nsm}/**/*.ts}', `${APPS}/**/*.ts`], { cwd: root });
     const code = files.map(read).join('\n');
     const codes = [
       ...matches(code, /code(?:: string)? = '([A-Z_]+)'/g),

@@ -1,14 +1,14 @@
 /**
  * `make dev`: the server as in production, against stand-ins on loopback. This is the only entry that has
- * any; `src/main.ts` reaches none of them.
+ * any; `src/server/main.ts` reaches none of them.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { loadApplication } from '../../src/app.ts';
-import { boot } from '../../src/boot.ts';
-import { readConfig } from '../../src/config.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
-import { createLog } from '../../src/log.ts';
-import { endOnSignal } from '../../src/signals.ts';
+import { boot } from '../../src/server/boot.ts';
+import { readConfig } from '../../src/server/config.ts';
+import { createLog } from '../../src/server/log.ts';
+import { endOnSignal } from '../../src/server/signals.ts';
 import { parseServerEnv } from '../image/settings.ts';
 import { SoftwareNsm } from './software_nsm.ts';
 import type { StandIns } from './stand_ins.ts';

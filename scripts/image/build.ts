@@ -22,11 +22,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../../src/errors.ts';
 import { runMain } from '../command.ts';
-import { formatPcrs, measureImage } from '../eif/measure.ts';
-import { readEif } from '../eif/read.ts';
 import { makeBase } from './base.ts';
 import { buildContainer } from './container.ts';
 import { makeContext } from './context.ts';
+import { formatPcrs, measureImage } from './eif/measure.ts';
+import { readEif } from './eif/read.ts';
 import { checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

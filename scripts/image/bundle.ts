@@ -16,7 +16,7 @@ const ENTRY = '\0entry';
 const entry = (version: string, appDir: string) => `
 import { readFileSync } from 'node:fs';
 import { parseManifest } from '/src/app.ts';
-import { start } from '/src/start.ts';
+import { start } from '/src/server/start.ts';
 import * as module from '/${appDir}/app.ts';
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));

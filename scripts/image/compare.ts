@@ -1,7 +1,7 @@
 /** Where two images differ: the file inside the ramdisk, not the offset inside the image. */
 import { gunzipSync } from 'node:zlib';
-import { readEif } from '../eif/read.ts';
 import { type CpioEntry, readCpio } from './cpio.ts';
+import { readEif } from './eif/read.ts';
 
 /** A line for each difference; none when the files are the same byte for byte. */
 export function compareEifs(first: Buffer, second: Buffer): string[] {

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { measureImage } from '../eif/measure.ts';
-import { readEif } from '../eif/read.ts';
+import { measureImage } from './eif/measure.ts';
+import { readEif } from './eif/read.ts';
 
 export const CHANNELS = {
   stable: 'A tagged release, built from an unchanged tree: whoever builds the tag gets these registers.',

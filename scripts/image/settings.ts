@@ -1,7 +1,7 @@
 /** What the application's ramdisk says to init (enclave/init/settings.h) and to the C library. */
 import type { Manifest } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
+import { readConfig } from '../../src/server/config.ts';
 
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;

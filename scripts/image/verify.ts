@@ -14,7 +14,7 @@ import { CommandFailed } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
-const CLOCK_LOCK = 'test/image/clock.lock.json';
+const CLOCK_LOCK = 'test/scripts/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
 

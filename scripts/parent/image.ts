@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, parseManifest } from '../../src/app.ts';
 import { Usage } from '../command.ts';
-import { measureImage } from '../eif/measure.ts';
-import { type Eif, readEif } from '../eif/read.ts';
 import { readCpio } from '../image/cpio.ts';
+import { measureImage } from '../image/eif/measure.ts';
+import { type Eif, readEif } from '../image/eif/read.ts';
 
 const MANIFEST = 'app/app.yaml';
 /** Far more than any application has. */

@@ -1,7 +1,7 @@
 /** Compiles a package of `move/` for publishing, with the local packages that it needs and that are not published. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { EnclaveError } from '../../src/errors.ts';
-import { explainCompiler, type Framework, MoveError, packageNames } from '../move/packages.ts';
+import { explainCompiler, type Framework, MoveError, packageNames } from './move_packages.ts';
 
 /** The networks that Move packages are built for: each has addresses and a framework of its own. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;

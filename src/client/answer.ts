@@ -1,6 +1,6 @@
 /** Reads the answers of an enclave's endpoints, member by member. */
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
-import type { SignedType } from '../signing/intent.ts';
+import type { SignedType } from '../wire/intent.ts';
 import { IntentMismatchError, InvalidClientOptionError, MalformedAnswerError } from './errors.ts';
 
 /** A signed answer, and the bytes whose signature it claims to bring. Not verified yet. */

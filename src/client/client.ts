@@ -6,7 +6,7 @@ import {
 } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
-import type { SignedType } from '../signing/intent.ts';
+import type { SignedType } from '../wire/intent.ts';
 import { type ReceivedAnswer, readAnswer, unexpectedMember } from './answer.ts';
 import { attestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';

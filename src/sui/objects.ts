@@ -9,7 +9,7 @@ import {
   toHex,
 } from '@mysten/sui/utils';
 import type { Image } from '../attestation/image.ts';
-import { type U64Input, u64 } from '../signing/bcs.ts';
+import { type U64Input, u64 } from '../wire/bcs.ts';
 import { NodeAnswerError, ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
 import { addressOf, bytesOf, structTypeOf, u64Of } from './values.ts';

@@ -7,7 +7,7 @@ import {
   parseStructTag,
 } from '@mysten/sui/utils';
 import { checkImage, type Image } from '../attestation/image.ts';
-import { text, type U64Input, u64 } from '../signing/bcs.ts';
+import { text, type U64Input, u64 } from '../wire/bcs.ts';
 import { InvalidValueError } from './errors.ts';
 
 /** An address or id, in full: a short one is more often a bad copy than `0x2`. */
@@ -78,7 +78,7 @@ export function textOf(name: string, value: string): Uint8Array {
   return serialized(name, () => text.serialize(value).toBytes());
 }
 
-/** The types of `src/signing/bcs.ts` refuse what they can't hold by a TypeError. */
+/** The types of `src/wire/bcs.ts` refuse what they can't hold by a TypeError. */
 function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
   try {
     return serialize();

@@ -1,6 +1,6 @@
 /** The call of `move/weather`: the pattern for the calls of an application's own contract. Browser-safe. */
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
-import type { U64Input } from '../signing/bcs.ts';
+import type { U64Input } from '../wire/bcs.ts';
 import { addressOf, bytesOf, identifierOf, textOf, u64Of } from './values.ts';
 
 /** A signed answer of the weather application, as `EnclaveClient.processData` gives it. */

@@ -3,14 +3,19 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, play, type Role, readAll, serve } from './init.ts';
+import { canRun, dial, freePort, initBinary, type Role, readAll, serve, startRole } from './init.ts';
 
 /** In place of the enclave's own: places, and milliseconds for which a connection may be silent once a side has ended. */
 type Limits = readonly [connections: number, endedIdleMs: number];
 
 /** A bridge on TCP at both ends: the boot test has it on vsock. */
 function playBridge(target: number, port: number, limits?: Limits): Role {
-  return play(['bridge', `tcp:127.0.0.1:${port}`, `tcp:127.0.0.1:${target}`, ...(limits ?? []).map(String)]);
+  return startRole([
+    'bridge',
+    `tcp:127.0.0.1:${port}`,
+    `tcp:127.0.0.1:${target}`,
+    ...(limits ?? []).map(String),
+  ]);
 }
 
 async function startBridge(handle: (socket: Socket) => void, limits?: Limits): Promise<number> {

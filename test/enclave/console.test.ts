@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, initBinary, play, temporaryFolder } from './init.ts';
+import { canRun, initBinary, startRole, temporaryFolder } from './init.ts';
 
 function fifo(name: string): string {
   const path = join(temporaryFolder(), name);
@@ -14,7 +14,7 @@ function fifo(name: string): string {
 function start() {
   const [log, console] = [fifo('log'), fifo('console')];
   const reader = openSync(console, constants.O_RDONLY | constants.O_NONBLOCK);
-  const role = play(['console'], `3<${log} 2>${console}`);
+  const role = startRole(['console'], `3<${log} 2>${console}`);
   const writer = spawn('sh', ['-c', `cat >${log}`], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => {
     writer.kill('SIGKILL');

@@ -4,7 +4,7 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, play, readAll, temporaryFolder } from './init.ts';
+import { canRun, dial, freePort, initBinary, readAll, startRole, temporaryFolder } from './init.ts';
 
 function fifo(): string {
   const path = join(temporaryFolder(), 'pipe');
@@ -16,7 +16,7 @@ function fifo(): string {
 async function start() {
   const path = fifo();
   const port = await freePort();
-  const role = play(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
+  const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
   // As the server reads it: a stream of files would keep the pipe open until its next byte.
   const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) });
   reader.setEncoding('utf8');
@@ -91,8 +91,8 @@ describe.runIf(canRun)('the hand-off', () => {
   test('brings the secrets to the real server, which takes the declared names alone and takes them once', async () => {
     const path = fifo();
     const port = await freePort();
-    const role = play(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
-    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
+    const main = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
     const reading = openSync(path, 'r');
     const server = spawn(process.execPath, [main], {
       env: { APP: 'weather', PORT: '0', SECRETS_FD: '3', LOG_LEVEL: 'trace' },

@@ -48,7 +48,7 @@ export interface Role {
 }
 
 /** Runs a role until the test ends. @param redirect what a shell does about its descriptors, such as `3>fifo` */
-export function play(args: readonly string[], redirect = ''): Role {
+export function startRole(args: readonly string[], redirect = ''): Role {
   const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirect}`, initBinary(), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

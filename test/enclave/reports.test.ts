@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, freePort, initBinary, play, readAll, serve, temporaryFolder } from './init.ts';
+import { canRun, freePort, initBinary, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 /** Something that writes to the pipe of the reports role, as the server does. */
 function writer(path: string) {
@@ -35,7 +35,7 @@ describe.runIf(canRun)('the reports', () => {
   test('are sent a line each, and end with their writer', async () => {
     const path = fifo();
     const { got, port } = await parent();
-    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     const pipe = writer(path);
     pipe.write('{"event":"boot"}\n');
     await expect.poll(() => got).toEqual(['{"event":"boot"}\n']);
@@ -47,7 +47,7 @@ describe.runIf(canRun)('the reports', () => {
   test('are tried again until somebody listens', async () => {
     const path = fifo();
     const port = await freePort();
-    play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).write('{"event":"boot"}\n');
     await new Promise((done) => setTimeout(done, 500));
     const { createServer } = await import('node:net');
@@ -63,7 +63,7 @@ describe.runIf(canRun)('the reports', () => {
   test('that come together are sent one by one', async () => {
     const path = fifo();
     const { got, port } = await parent();
-    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).end('{"event":"boot"}\n{"event":"failed"}\n');
     expect(await role.ended).toBe(0);
     expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
@@ -72,7 +72,7 @@ describe.runIf(canRun)('the reports', () => {
   test('that are longer than any of ours are dropped', async () => {
     const path = fifo();
     const { got, port } = await parent();
-    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).end(`${'x'.repeat(5000)}\n{"event":"boot"}\n`);
     expect(await role.ended).toBe(0);
     expect(got).toEqual(['{"event":"boot"}\n']);

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, play, readAll, serve, temporaryFolder } from './init.ts';
+import { canRun, dial, freePort, initBinary, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 const PATIENTLY = { timeout: 10_000 };
 
@@ -12,7 +12,7 @@ async function lookAfter(listen: number) {
   const [pipe, lastEnd] = [join(dir, 'pipe'), join(dir, 'last_end')];
   execFileSync('mkfifo', [pipe]);
   const target = await serve((socket) => void socket.end('from the target'));
-  const role = play(
+  const role = startRole(
     ['supervise', lastEnd, `tcp:127.0.0.1:${listen}`, `tcp:127.0.0.1:${target}`],
     `3<${pipe}`,
   );

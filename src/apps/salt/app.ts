@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
-import { type Env, integer, text } from '../../config.ts';
 import { ConfigError } from '../../errors.ts';
-import type { Upstream } from '../../upstream.ts';
+import { type Env, integer, text } from '../../server/config.ts';
+import type { Upstream } from '../../server/upstream.ts';
 import { type Client, parseClients } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { IssuerKeys } from './keys.ts';

@@ -2,7 +2,7 @@
 import type { CryptoKey } from 'jose';
 import * as v from 'valibot';
 import type { EnclaveError } from '../../errors.ts';
-import { ExchangeFailed, parseJson, type Upstream } from '../../upstream.ts';
+import { ExchangeFailed, parseJson, type Upstream } from '../../server/upstream.ts';
 import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKeyUnknown } from './errors.ts';
 import { type IssuerKey, readKey } from './jwk.ts';
 

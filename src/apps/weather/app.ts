@@ -1,8 +1,8 @@
 import { type AppContext, type Application, processData } from '../../app.ts';
-import { budgeted } from '../../budget.ts';
-import { integer } from '../../config.ts';
 import { Unacceptable, UpstreamFailed, UpstreamTimeout } from '../../errors.ts';
-import type { SignedAnswer } from '../../signing/signer.ts';
+import { budgeted } from '../../server/budget.ts';
+import { integer } from '../../server/config.ts';
+import type { SignedAnswer } from '../../server/signer.ts';
 import { LoadCache } from './cache.ts';
 import { FutureReading, StaleReading } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';

@@ -1,7 +1,7 @@
 import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
-import { text, u64 } from '../../signing/bcs.ts';
-import { signedType } from '../../signing/intent.ts';
+import { text, u64 } from '../../wire/bcs.ts';
+import { signedType } from '../../wire/intent.ts';
 import { canonicalPlace } from './place.ts';
 
 /** `WeatherResponse { location: String, temperature: u64 }` of the Move module `weather`, intent 0. */

@@ -1,7 +1,7 @@
 /** weatherapi.com, `GET /v1/current.json`. */
 import * as v from 'valibot';
 import type { EnclaveError } from '../../errors.ts';
-import { ExchangeFailed, parseJson, type Upstream, type UpstreamAnswer } from '../../upstream.ts';
+import { ExchangeFailed, parseJson, type Upstream, type UpstreamAnswer } from '../../server/upstream.ts';
 import {
   BelowZero,
   KeyRefused,

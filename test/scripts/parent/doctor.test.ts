@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { formatPcrs, measureImage } from '../../../scripts/eif/measure.ts';
-import { readEif } from '../../../scripts/eif/read.ts';
-import { examine } from '../../../scripts/parent/doctor.ts';
+import { formatPcrs, measureImage } from '../../../scripts/image/eif/measure.ts';
+import { readEif } from '../../../scripts/image/eif/read.ts';
+import { examine } from '../../../scripts/parent/checks.ts';
 import { freePort } from '../../enclave/init.ts';
 import { Parent } from './stand_ins.ts';
 

@@ -4,10 +4,10 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { writeEif } from '../../../scripts/eif/write.ts';
 import { writeCpio } from '../../../scripts/image/cpio.ts';
+import { writeEif } from '../../../scripts/image/eif/write.ts';
 import { reportsPath } from '../../../scripts/parent/reports.ts';
-import { METADATA } from '../../image/metadata.ts';
+import { METADATA } from '../image/metadata.ts';
 import { Parent } from './stand_ins.ts';
 
 /** A parent with a running enclave, whose server is a process of its own: the scripts are waited for here. */

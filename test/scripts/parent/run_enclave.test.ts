@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { measureImage } from '../../../scripts/eif/measure.ts';
-import { readEif } from '../../../scripts/eif/read.ts';
+import { measureImage } from '../../../scripts/image/eif/measure.ts';
+import { readEif } from '../../../scripts/image/eif/read.ts';
 import { NITRO_CODES } from '../../../scripts/parent/nitro_codes.ts';
 import { Parent } from './stand_ins.ts';
 

@@ -18,11 +18,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
-import { writeEif } from '../../../scripts/eif/write.ts';
 import { writeCpio } from '../../../scripts/image/cpio.ts';
-import { METADATA } from '../../image/metadata.ts';
+import { writeEif } from '../../../scripts/image/eif/write.ts';
+import { METADATA } from '../image/metadata.ts';
 
-const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
+const SCRIPTS = fileURLToPath(new URL('../../../scripts/parent', import.meta.url));
 
 const COMMON = `
 const fs = require('node:fs');

@@ -1,0 +1,221 @@
+/**
+ * `npm run test:package`: makes the library's package, installs it into an empty project beside the oldest and
+ * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
+ * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`.
+ */
+import { execFile } from 'node:child_process';
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright';
+import { rolldown } from 'rolldown';
+
+const run = promisify(execFile);
+
+const ROOT = new URL('../../', import.meta.url).pathname;
+const FIXTURES = join(ROOT, 'test/e2e/package');
+const VECTOR = join(ROOT, 'test/vectors/nautilus-weather.hex');
+const ROOT_SHA256 = '641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b';
+const PCR0 =
+  'cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2';
+const PCR2 =
+  '21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a';
+const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
+/** Minified and gzipped, in bytes. */
+const MAX_BUNDLE_SIZE = 120_000;
+
+const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
+
+const { version, dependencies: pinned } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const tarball = join(ROOT, `out/sui-enclave-${version}.tgz`);
+const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
+/** What is in the tarball. */
+const shipped = join(work, 'package');
+const project = join(work, 'app');
+
+function manifest(): Record<string, Record<string, string>> {
+  return JSON.parse(readFileSync(join(shipped, 'package.json'), 'utf8'));
+}
+
+function expectEqual(found: unknown, expected: unknown): void {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
+  if (a !== b) throw new Error(`found ${a}, expected ${b}`);
+}
+
+/** The lowest version that a peer range such as ^1.2.3 allows. */
+function lowest(range: string): string {
+  return range.replace(/^\^/, '');
+}
+
+/** Copies of packages, of which a dapp wants one each. */
+function installedTwice(): string[] {
+  const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
+  const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
+  return names.filter((name, index) => names.indexOf(name) !== index);
+}
+
+/** The snippets of the installed READMEs that say what they import, each as a file; others are fragments. */
+function writeSnippets(): string[] {
+  return ENTRIES.flatMap((entry) => {
+    const readme = readFileSync(join(project, `node_modules/sui-enclave/${entry}/README.md`), 'utf8');
+    return [...readme.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, code = ''], index) => {
+      const name = `readme_${entry}_${index + 1}.ts`;
+      writeFileSync(join(project, name), code);
+      return name;
+    });
+  });
+}
+
+async function install(suiVersion: string): Promise<string> {
+  rmSync(project, { recursive: true, force: true });
+  mkdirSync(project);
+  const empty = { name: 'app', type: 'module', private: true };
+  writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
+  const wanted = [tarball, `@mysten/sui@${suiVersion}`];
+  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
+  // A .txt keeps what imports the installed package away from this project's own compiler.
+  for (const name of readdirSync(FIXTURES)) {
+    copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
+  }
+  writeFileSync(join(project, 'weather.pcrs'), PCRS);
+  expectEqual(installedTwice(), []);
+  const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
+  return `no package twice, ${stdout.split('\t')[0]} MB in node_modules`;
+}
+
+async function useFromJavaScript(): Promise<string> {
+  const { stdout } = await run(process.execPath, ['app.mjs', VECTOR, 'weather.pcrs'], { cwd: project });
+  expectEqual(JSON.parse(stdout), {
+    module: 'i-06e4b98c6549ff803-enc0196373b195fb723',
+    accepted: true,
+    refused: 'CERTIFICATE_EXPIRED',
+    client: 'function',
+    sui: ['function', 'function'],
+    zklogin: ['function', 'function'],
+  });
+  return 'from each of its entries';
+}
+
+async function useFromTypeScript(): Promise<string> {
+  const snippets = writeSnippets();
+  if (snippets.length < ENTRIES.length) throw new Error('a README has no snippet');
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
+  for (const module of ['nodenext', 'preserve']) {
+    const files = ['app.ts', 'given.d.ts', ...snippets];
+    await run(process.execPath, [tsc, ...options, '--module', module, ...files], { cwd: project });
+  }
+  return `${snippets.length} snippets compile; by the rules of Node and of bundlers, libraries checked as well`;
+}
+
+/** Steps, in their order: each needs what the one before it left. */
+const steps: Record<string, () => Promise<string>> = {
+  async 'make package ships compiled JavaScript with declarations, and no source'() {
+    await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
+    await run('tar', ['-xzf', tarball, '-C', work]);
+    const paths = globSync('**/*.*', { cwd: shipped });
+    const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
+    expectEqual(foreign, []);
+    const missing = ENTRIES.flatMap((entry) =>
+      ['index.js', 'index.d.ts', 'README.md'].map((name) => `${entry}/${name}`),
+    ).filter((path) => !paths.includes(path));
+    expectEqual(missing, []);
+    return `${paths.length} files, ${statSync(tarball).size} bytes packed`;
+  },
+
+  async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
+    const { dependencies = {}, peerDependencies = {}, ...rest } = manifest();
+    // Found by a bundler, not by the pattern that the manifest was made with.
+    const bundle = await rolldown({
+      input: ENTRIES.map((entry) => join(shipped, entry, 'index.js')),
+      external: /^[^./]/,
+    });
+    const { output } = await bundle.generate();
+    await bundle.close();
+    const imported = new Set<string>();
+    for (const name of output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))) {
+      const isOwn = output.some(({ fileName }) => fileName === name);
+      if (!isOwn) imported.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
+    }
+    expectEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort(), [...imported].sort());
+    for (const [name, version] of Object.entries(dependencies)) expectEqual(version, pinned[name]);
+    expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui']);
+    for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
+      if (unwanted in rest) throw new Error(`the manifest has "${unwanted}"`);
+    }
+    return `${imported.size} packages`;
+  },
+
+  'it installs beside the lowest @mysten/sui that it allows': () =>
+    install(lowest(manifest()['peerDependencies']?.['@mysten/sui'] ?? '')),
+  'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
+  'TypeScript takes its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
+  'it installs beside the @mysten/sui that is pinned here': () => install(pinned['@mysten/sui']),
+  'plain JavaScript verifies a real document with it': useFromJavaScript,
+  'TypeScript takes its types and the snippets of its READMEs, and refuses what they forbid':
+    useFromTypeScript,
+
+  async 'its bundle for browsers is small, and needs nothing of Node'() {
+    const bundle = await rolldown({
+      input: join(project, 'page.js'),
+      platform: 'browser',
+      cwd: project,
+      logLevel: 'silent',
+    });
+    const { output } = await bundle.write({ file: join(project, 'bundle.js'), format: 'iife', minify: true });
+    const [chunk, ...others] = output;
+    expectEqual(others.length, 0);
+    expectEqual(chunk.imports, []);
+    const size = gzipSync(chunk.code, { level: 9 }).length;
+    if (size > MAX_BUNDLE_SIZE) throw new Error(`${size} bytes, over ${MAX_BUNDLE_SIZE}`);
+    return `${size} bytes minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
+  },
+
+  async 'a page in Chromium verifies a real document with it'() {
+    const browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    });
+    try {
+      const page = await browser.newPage();
+      await page.addScriptTag({ content: readFileSync(join(project, 'bundle.js'), 'utf8') });
+      const call = `checkPackage(${JSON.stringify(readFileSync(VECTOR, 'utf8').trim())}, ${JSON.stringify(PCRS)})`;
+      expectEqual(await page.evaluate(call), { rootSha256: ROOT_SHA256, asked: 'CLIENT_UNREACHABLE' });
+      // A blank page has no secure context: the library worked without crypto.subtle.
+      return `crypto.subtle is ${await page.evaluate('typeof crypto.subtle')}`;
+    } finally {
+      await browser.close();
+    }
+  },
+};
+
+let passed = 0;
+let failed = 0;
+try {
+  for (const [name, step] of Object.entries(steps)) {
+    if (failed > 0) break;
+    try {
+      console.log(`ok      ${name}: ${await step()}`);
+      passed++;
+    } catch (error) {
+      console.error(`FAILED  ${name}\n`, error);
+      failed++;
+    }
+  }
+} finally {
+  rmSync(work, { recursive: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import * as v from 'valibot';
+import { Unavailable } from '../errors.ts';
+
+/** More than this, and the time in signed answers and the checks of others' times can't be relied on. */
+const MAX_DIFFERENCE_MS = 5000;
+/** How long a document of the NSM confirms the clock. */
+const CONFIRMED_MS = 10 * 60_000;
+/** How often the server asks for such a document. */
+export const CONFIRM_EVERY_MS = 60_000;
+
+const State = v.union([
+  v.strictObject({ source: v.literal('ptp0'), difference_ms: v.pipe(v.number(), v.safeInteger()) }),
+  v.strictObject({ source: v.literal('kernel') }),
+]);
+
+export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
+
+/** `CLOCK_REQUIRED` is set, and no recent document of the NSM agrees with the system's clock. */
+export class ClockUnconfirmed extends Unavailable {
+  readonly code = 'CLOCK_UNCONFIRMED';
+  override readonly retryAfterSeconds = CONFIRM_EVERY_MS / 1000;
+}
+
+/**
+ * Whether the system's clock is right: by what init says (its source, and how far off it was when init last
+ * corrected it), and by the time in the NSM's documents. Without a file to read, as outside an image, nobody
+ * steers the clock.
+ */
+export class Clock {
+  readonly #path: string | undefined;
+  readonly #now: () => number;
+  #confirmedUntil = Number.NEGATIVE_INFINITY;
+  /** Of the last document, where it was too much. */
+  #differenceMs = 0;
+
+  /** @param now a clock in milliseconds that only goes forward */
+  constructor(path: string | undefined, now: () => number = () => performance.now()) {
+    this.#path = path;
+    this.#now = now;
+  }
+
+  state(): ClockState {
+    if (this.#path === undefined) return { source: 'kernel' };
+    try {
+      return v.parse(State, JSON.parse(readFileSync(this.#path, 'utf8')));
+    } catch {
+      return { source: 'unknown' };
+    }
+  }
+
+  /**
+   * Compares the clock with the time of a document of the NSM. Only the latest document counts.
+   *
+   * @param documentMs the time in the document; like the others in milliseconds since the Unix epoch
+   * @param askedMs the clock before the document was asked for
+   * @param answeredMs the clock when it had arrived
+   */
+  compare(documentMs: number, askedMs: number, answeredMs: number): void {
+    const possible = Math.min(Math.max(documentMs, askedMs), answeredMs);
+    this.#differenceMs = possible - documentMs;
+    const agrees = Math.abs(this.#differenceMs) <= MAX_DIFFERENCE_MS;
+    this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
+  }
+
+  /** @throws ClockUnconfirmed unless a document of the last 10 minutes agrees within 5 seconds */
+  requireConfirmed(): void {
+    const doubt = this.#doubt();
+    if (doubt !== null) throw new ClockUnconfirmed(`nothing is signed while ${doubt}`);
+  }
+
+  /** For `/readyz`: what should worry an operator, though the server works. */
+  warnings(): string[] {
+    const state = this.state();
+    const warnings: string[] = [];
+    if (state.source === 'unknown') warnings.push('the state of the clock is not known');
+    if (state.source === 'ptp0' && Math.abs(state.difference_ms) > MAX_DIFFERENCE_MS) {
+      warnings.push(`the clock differed from the hypervisor's by ${state.difference_ms} ms`);
+    }
+    const doubt = this.#doubt();
+    return doubt === null ? warnings : [...warnings, doubt];
+  }
+
+  #doubt(): string | null {
+    if (this.#now() < this.#confirmedUntil) return null;
+    return Math.abs(this.#differenceMs) > MAX_DIFFERENCE_MS
+      ? `the clock differs from the NSM's by ${this.#differenceMs} ms`
+      : 'no document of the NSM from the last 10 minutes confirms the clock';
+  }
+}

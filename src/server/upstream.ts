@@ -1,0 +1,195 @@
+/** The one way out: every request that an application, or a probe of its endpoints, sends to a host of app.yaml. */
+import { isUtf8 } from 'node:buffer';
+import { Agent as HttpAgent, validateHeaderName, validateHeaderValue } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
+import axios from 'axios';
+import type { Manifest } from '../app.ts';
+import { ApplicationMistake } from '../errors.ts';
+import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+
+export interface UpstreamRequest {
+  /** GET unless given. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** A body needs its `content-type` among them. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** For the whole exchange in milliseconds, from the name's look-up to the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Of the answer's body, in bytes. */
+  readonly maxSize: number;
+}
+
+export interface UpstreamAnswer {
+  /** Whatever it is: a redirect is an answer like any other. */
+  readonly status: number;
+  /** As it came: nothing is decompressed, and no compression is asked for. */
+  readonly body: Buffer;
+}
+
+/**
+ * Asks one host over its pool of connections, past every proxy.
+ *
+ * @param path path and query, percent-encoded where it needs to be: `/v1/prices?pair=SUI-USD`
+ * @throws ExchangeFailed; ApplicationMistake for a path, header or bound that can't be used
+ */
+export type Upstream = (path: string, request: UpstreamRequest) => Promise<UpstreamAnswer>;
+
+/**
+ * Why there is no whole answer. Each application makes an error of its own of it, with its own code. It has
+ * nothing of the request, whose URL may hold a key, and no cause that would.
+ */
+export class ExchangeFailed extends Error {
+  /**
+   * `unreachable`: no connection, or none that lasted until the status line; `timeout`: no status line in
+   * time; `broken`: the connection ended within the body; `slow body`: the body was not whole in time.
+   */
+  readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
+
+  constructor(reason: ExchangeFailed['reason']) {
+    super(`no answer of an upstream: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/**
+ * Idle connections are dropped before most services would drop them. Unlike Node's own agents, these know of
+ * no proxy, whatever NODE_USE_ENV_PROXY or --use-env-proxy say: only the option `proxyEnv` would tell them.
+ */
+const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
+
+/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2): without a new key, a stolen one opens the past. */
+const TLS = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'TLS_AES_128_GCM_SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+  ].join(':'),
+  rejectUnauthorized: true,
+} as const;
+
+/**
+ * @param origins in code only, for development and tests: what stands in for `https://<host>`
+ * @returns the way to a host. It throws ApplicationMistake for one that app.yaml lacks.
+ */
+export function createUpstreams(
+  { endpoints, authorities = {} }: Pick<Manifest, 'endpoints' | 'authorities'>,
+  origins: Readonly<Record<string, string>> = {},
+): (host: string) => Upstream {
+  const upstreams = new Map(
+    endpoints.map((host) => [host, createUpstream(origins[host] ?? `https://${host}`, authorities[host])]),
+  );
+  return (host) => {
+    const upstream = upstreams.get(host);
+    if (!upstream) throw new ApplicationMistake(`${host} is not among the endpoints of app.yaml`);
+    return upstream;
+  };
+}
+
+/** @param authority PEM of the certificates of which one must have signed the host's; the public ones unless given */
+export function createUpstream(origin: string, authority?: string): Upstream {
+  const client = axios.create({
+    adapter: 'http',
+    httpAgent: new HttpAgent(POOL),
+    httpsAgent: new HttpsAgent({ ...POOL, ...TLS, ...(authority !== undefined && { ca: authority }) }),
+    responseType: 'stream',
+    decompress: false,
+    maxRedirects: 0,
+    proxy: false,
+    validateStatus: () => true,
+  });
+  return async (path, request) => {
+    const { method = 'GET', body, timeoutMs, maxSize } = request;
+    const url = urlOf(origin, path);
+    const headers = headersOf(request);
+    requireBounds(request);
+    const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
+    const data = body instanceof Uint8Array ? Buffer.from(body) : body;
+    const asked = client.request<Readable>({ url, method, headers, data, signal });
+    const { status, data: stream } = await asked.catch(() => {
+      throw new ExchangeFailed(signal.aborted ? 'timeout' : 'unreachable');
+    });
+    return { status, body: await readWhole(stream, maxSize, signal) };
+  };
+}
+
+async function readWhole(stream: Readable, maxSize: number, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    // Leaving the loop early destroys the stream, and with it the connection.
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxSize) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw new ExchangeFailed(signal.aborted ? 'slow body' : 'broken');
+  }
+  if (size > maxSize) throw new ExchangeFailed('too large');
+  return Buffer.concat(chunks);
+}
+
+/** A path that the URL parser would change asks for something else than what is written there. */
+function urlOf(origin: string, path: string): string {
+  const url = URL.parse(origin + path);
+  const [pathname] = path.split('?', 1);
+  if (url === null || !path.startsWith('/') || /[#\s]/.test(path) || url.pathname !== pathname) {
+    throw new ApplicationMistake(
+      'the path of an upstream request must start with /, be percent-encoded and have neither dot segments nor a fragment',
+    );
+  }
+  return url.href;
+}
+
+function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, string | false> {
+  try {
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+  } catch {
+    throw new ApplicationMistake(
+      'a header of an upstream request has a name or value that HTTP does not take',
+    );
+  }
+  const lower = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  if (body !== undefined && lower['content-type'] === undefined) {
+    throw new ApplicationMistake('an upstream request with a body needs a content-type among its headers');
+  }
+  return {
+    accept: '*/*',
+    'user-agent': 'sui-enclave',
+    // axios would say that there is a form.
+    'content-type': false,
+    ...lower,
+    'accept-encoding': 'identity',
+  };
+}
+
+/** An exchange without a bound would be one that never ends. */
+function requireBounds({ timeoutMs, maxSize }: UpstreamRequest): void {
+  if (!isTimeout(timeoutMs)) throw new ApplicationMistake(`timeoutMs must be ${TIMEOUT_RANGE}`);
+  if (!Number.isSafeInteger(maxSize) || maxSize < 0) {
+    throw new ApplicationMistake('maxSize must be a whole number of bytes');
+  }
+}
+
+/** What a body says; undefined where it is not JSON in UTF-8. */
+export function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) return undefined;
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}

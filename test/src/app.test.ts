@@ -1,0 +1,240 @@
+import { readdirSync } from 'node:fs';
+import { bcs } from '@mysten/bcs';
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { type AppContext, type Caller, loadApplication, parseManifest, processData } from '../../src/app.ts';
+import {
+  ApplicationMistake,
+  ConfigError,
+  Forbidden,
+  TooManyRequests,
+  Unauthenticated,
+} from '../../src/errors.ts';
+import { text } from '../../src/wire/bcs.ts';
+import { signedType } from '../../src/wire/intent.ts';
+import { makeTls } from '../e2e/boot/tls.ts';
+import { APPS, FIXTURE_APPS, startServer } from './support.ts';
+
+describe('app.yaml', () => {
+  test('names endpoints and secrets', () => {
+    expect(parseManifest('endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]')).toEqual({
+      endpoints: ['api.weatherapi.com'],
+      secrets: ['API_KEY'],
+    });
+  });
+
+  const { ca, cert } = makeTls(['api.example.com']);
+  const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
+  const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;
+
+  test('may pin an endpoint to authorities of its own', () => {
+    for (const pem of [ca, `# ours\n${ca}`, ca + makeTls(['x.example']).ca]) {
+      const { endpoints, authorities } = parseManifest(pinned(pem.trimEnd()));
+      expect(endpoints).toEqual(['a.example', 'b.example']);
+      expect(Object.keys(authorities ?? {})).toEqual(['b.example']);
+      expect(authorities?.['b.example']?.trim()).toBe(pem.trim());
+    }
+  });
+
+  test.each([
+    ['no certificate', 'ca.pem'],
+    ['nothing', '""'],
+    ['a certificate that is none', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+    ['a certificate that is cut off', ca.slice(0, -30)],
+    ['a certificate of no authority', cert],
+    ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
+    ['a second one that is none', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
+  ])('a pin to %s is refused, naming the place', (_what, pem) => {
+    expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
+    expect(() => parseManifest(pinned(pem))).toThrow(
+      /^app\.yaml, endpoints\.1\.ca: want one or more certificates/,
+    );
+  });
+
+  test.each([
+    ['', 'top level'],
+    ['endpoints: [{host: a.example}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: 5}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: x, port: 1}]\nsecrets: []', 'endpoints.0'],
+    [`endpoints:\n  - b.example${entry(ca.trimEnd())}\nsecrets: []`, 'endpoints'],
+    ['endpoints: [a.b', 'not YAML'],
+    ['endpoints: []', 'secrets'],
+    ['endpoints: []\nsecrets: []\nendpoint: []', 'endpoint'],
+    ['endpoints: [https://a.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, "b.example:8443"]\nsecrets: []', 'endpoints.1'],
+    ['endpoints: [localhost]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [A.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: ["*.example.com"]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, a.example]\nsecrets: []', 'endpoints'],
+    ['endpoints: []\nsecrets: [api_key]', 'secrets.0'],
+    ['endpoints: []\nsecrets: ["A B"]', 'secrets.0'],
+    ['endpoints: []\nsecrets: [A]\nendpoints: [a.example]', 'not YAML'],
+  ])('%o is refused, naming the place', (yaml, place) => {
+    expect(() => parseManifest(yaml)).toThrow(ConfigError);
+    expect(() => parseManifest(yaml)).toThrow(place);
+  });
+});
+
+describe('loadApplication', () => {
+  const folders = readdirSync(APPS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+
+  test.each(folders.map(({ name }) => name))('%s of src/apps is one', async (name) => {
+    const { module } = await loadApplication(APPS, name);
+    expect(module.create).toBeTypeOf('function');
+  });
+
+  test('says when there is none of that name', async () => {
+    await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
+      /^APP=wether: there is no such application/,
+    );
+  });
+});
+
+describe('a second application', () => {
+  const dice = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
+
+  test('answers /process_data with its own schema and its own signed type', async () => {
+    const { post } = await dice();
+    const answer = await post('/process_data', { payload: { sides: 6 } });
+    expect(await answer.json()).toMatchObject({ response: { intent: 1, data: { sides: 6 } } });
+    expect((await post('/process_data', { payload: { location: 'Paris' } })).status).toBe(400);
+  });
+
+  test('has endpoints of its own, which sign under another intent', async () => {
+    const { get, post } = await dice();
+    expect(await (await get('/rules')).json()).toEqual({ sides: { from: 2, to: 255 } });
+    expect(await (await post('/draw', { picked: '9007199254740993' })).json()).toMatchObject({
+      response: {
+        intent: 2,
+        timestamp_ms: 5,
+        data: { note: '🎲', picked: '9007199254740993', all: [1, 255] },
+      },
+    });
+    expect((await get('/draw')).status).toBe(405);
+    expect((await post('/draw', { picked: '1', more: 1 })).status).toBe(400);
+  });
+
+  test('is weather no more: none of its secrets or endpoints is asked for', async () => {
+    const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', API_KEY: '' } });
+    expect(await (await get('/health_check')).json()).toMatchObject({ endpoints_status: {} });
+    expect((await get('/readyz')).status).toBe(200);
+  });
+});
+
+describe('an application that is wrong does not start', () => {
+  const endpointAt = (path: string, method: 'GET' | 'POST' = 'GET') => ({
+    module: { signs: [], create: () => ({ endpoints: [{ method, path, handle: async () => ({}) }] }) },
+    manifest: { endpoints: [], secrets: [] },
+  });
+
+  test.each([
+    ['/health_check', /defined twice/],
+    ['/with/:parameter', /not a fixed path/],
+    ['relative', /not a fixed path/],
+    ['/', /defined twice/],
+  ])('with an endpoint at %s', async (path, message) => {
+    await expect(startServer(endpointAt(path))).rejects.toThrow(message);
+  });
+
+  test('with a POST without a schema', async () => {
+    await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
+  });
+
+  test('that reaches for an endpoint or a secret that app.yaml lacks', async () => {
+    const reach = (use: (context: never) => unknown) =>
+      startServer({
+        module: { signs: [], create: (context) => use(context as never) as never },
+        manifest: { endpoints: [], secrets: [] },
+      });
+    await expect(
+      reach(({ upstream }: { upstream: (host: string) => unknown }) => upstream('evil.example')),
+    ).rejects.toThrow(new ApplicationMistake('evil.example is not among the endpoints of app.yaml'));
+    await expect(
+      reach(({ secret }: { secret: (name: string) => string }) => secret('API_KEY')),
+    ).rejects.toThrow(new ApplicationMistake('API_KEY is not among the secrets of app.yaml'));
+  });
+
+  test('has no /process_data without a handler for it', async () => {
+    const { post } = await startServer(endpointAt('/only'));
+    expect((await post('/process_data', { payload: {} })).status).toBe(404);
+  });
+});
+
+describe('the address of a caller', () => {
+  test('is known to /process_data as to any endpoint', async () => {
+    const Seen = signedType(3, bcs.struct('Seen', { address: text }));
+    const create = ({ sign }: AppContext) => ({
+      processData: processData({
+        payload: v.strictObject({}),
+        handle: async (_, { address = 'unknown' }) => sign(Seen, 1n, { address }),
+      }),
+    });
+    const { post } = await startServer({
+      env: { TRUSTED_PROXIES: '1' },
+      module: { signs: [Seen], create },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '198.51.100.7' };
+    const answer = await post('/process_data', { payload: {} }, { headers });
+    expect(await answer.json()).toMatchObject({ response: { data: { address: '198.51.100.7' } } });
+  });
+
+  async function seenBy(trustedProxies: number, forwarded?: string) {
+    const create = () => ({
+      endpoints: [
+        {
+          method: 'GET' as const,
+          path: '/seen',
+          handle: async (_: never, { address }: Caller) => ({ address }),
+        },
+      ],
+    });
+    const server = await startServer({
+      env: { TRUSTED_PROXIES: String(trustedProxies) },
+      module: { signs: [], create },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    return (await (await server.get('/seen', { headers })).json()).address;
+  }
+
+  test('is unknown without trusted proxies, whatever a header says', async () => {
+    expect(await seenBy(0)).toBeUndefined();
+    expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
+  });
+
+  test('is what the outermost trusted proxy saw, not what the caller sent along', async () => {
+    expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
+    expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
+  });
+});
+
+describe('causes of errors', () => {
+  class Unknown extends Unauthenticated {
+    readonly code = 'UNKNOWN';
+  }
+  class Barred extends Forbidden {
+    readonly code = 'BARRED';
+  }
+  class Often extends TooManyRequests {
+    readonly code = 'OFTEN';
+  }
+
+  test.each([
+    [new Unknown('who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
+    [new Barred('not you'), 403, 'retry-after', null],
+    [new Often('slower', 7), 429, 'retry-after', '7'],
+  ])('that an application extends have their status: %o', async (error, status, header, value) => {
+    const handle = async () => {
+      throw error;
+    };
+    const { get } = await startServer({
+      module: { signs: [], create: () => ({ endpoints: [{ method: 'GET', path: '/fails', handle }] }) },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const response = await get('/fails');
+    expect(response.status).toBe(status);
+    expect(response.headers.get(header)).toBe(value);
+    expect(await response.json()).toEqual({ error: error.message, code: error.code });
+  });
+});
