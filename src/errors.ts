@@ -14,6 +14,21 @@ export abstract class EnclaveError extends Error {
   }
 }
 
+/**
+ * The error of an area that tells its causes apart by their codes alone: `class AttestationError extends
+ * CodedError<AttestationCode>`. The union lets the compiler check a `switch (error.code)`. A cause that carries
+ * properties of its own has a class of its own.
+ */
+export abstract class CodedError<Code extends string> extends EnclaveError {
+  readonly code: Code;
+
+  /** @param message for the caller: see EnclaveError */
+  constructor(code: Code, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
 /** A mistake in the environment, in app.yaml or in an application: the process must not start with it. */
 export class ConfigError extends EnclaveError {
   readonly code = 'CONFIG';
