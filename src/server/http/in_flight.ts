@@ -14,6 +14,10 @@ const SWEEP_MS = 250;
 const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;
 
+/** Where a response keeps its entry: a WeakMap would cost the garbage collector more than the rest of a request. */
+const ENTRY = Symbol('entry');
+type Tracked = ServerResponse & { [ENTRY]?: Entry };
+
 interface Entry {
   readonly id: string;
   readonly start: number;
@@ -37,7 +41,6 @@ export class InFlight {
   readonly #maxRunning: number;
   /** In the order of their deadlines. */
   readonly #entries = new Set<Entry>();
-  readonly #byResponse = new WeakMap<ServerResponse, Entry>();
   readonly #sweeping: NodeJS.Timeout;
   #running = 0;
 
@@ -77,13 +80,13 @@ export class InFlight {
     if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
     response.on('close', () => this.#end(entry));
     this.#entries.add(entry);
-    this.#byResponse.set(response, entry);
+    (response as Tracked)[ENTRY] = entry;
     return true;
   }
 
   /** The log for the request of this response, with the request's id. */
   logOf(response: ServerResponse): Logger {
-    const entry = this.#byResponse.get(response);
+    const entry = (response as Tracked)[ENTRY];
     return entry ? this.#log.child({ request_id: entry.id }) : this.#log;
   }
 
@@ -95,7 +98,7 @@ export class InFlight {
    * @throws Overloaded at once: what can't be served soon is refused
    */
   async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
-    const entry = this.#byResponse.get(response);
+    const entry = (response as Tracked)[ENTRY];
     // Its caller has left, or its deadline has passed.
     if (!entry || entry.closed || response.headersSent) return;
     if (this.#running >= this.#maxRunning) {
