@@ -8,8 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
+#include "nsm.h"
 #include "socket.h"
 #include "system.h"
 
@@ -18,11 +21,8 @@ namespace enclave {
 namespace {
 
 constexpr long long kSecond = 1'000'000'000;
-// Below this the reading itself is no better.
-constexpr long long kIgnoredNs = 1'000'000;
 // The kernel slews half a millisecond a second: more than this would take over a quarter of an hour.
 constexpr long long kStepNs = kSecond / 2;
-constexpr unsigned kEverySeconds = 10;
 constexpr int kSamples = 5;
 
 long long nanoseconds(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
@@ -30,32 +30,48 @@ long long nanoseconds(const timespec& time) { return time.tv_sec * kSecond + tim
 timespec to_timespec(long long ns) { return {ns / kSecond, ns % kSecond}; }
 
 // The reference's time less the system's.
-bool read_difference(long long& difference) {
-  Fd device(open("/dev/ptp0", O_RDONLY | O_CLOEXEC));
-  if (!device) return false;
+using Difference = std::optional<long long>;
+
+Difference read_ptp(const Fd& device) {
+  if (!device) return {};
   // The clock of a descriptor, as clock_getres(2) describes it.
   const auto id = static_cast<clockid_t>((~static_cast<unsigned>(device.get()) << 3) | 3);
   // A pause between the readings would be taken for a difference: the quickest of a few counts.
+  Difference difference;
   long long narrowest = LLONG_MAX;
   for (int times = 0; times < kSamples; ++times) {
     timespec before;
     timespec reference;
     timespec after;
     clock_gettime(CLOCK_REALTIME, &before);
-    if (clock_gettime(id, &reference) != 0) return false;
+    if (clock_gettime(id, &reference) != 0) return {};
     clock_gettime(CLOCK_REALTIME, &after);
     const long long took = nanoseconds(after) - nanoseconds(before);
     if (took < 0 || took >= narrowest) continue;
     narrowest = took;
     difference = nanoseconds(reference) - (nanoseconds(before) + nanoseconds(after)) / 2;
   }
-  return narrowest != LLONG_MAX;
+  return difference;
 }
 
-void correct(long long difference) {
+Difference read_nsm(const Fd& device) {
+  if (!device) return {};
+  timespec before;
+  timespec after;
+  clock_gettime(CLOCK_REALTIME, &before);
+  const std::optional<long long> ms = ask_nsm_time(device.get());
+  if (!ms) return {};
+  clock_gettime(CLOCK_REALTIME, &after);
+  const long long reference = *ms * 1'000'000;
+  // The document was made at some time between, which can be long where others wait for theirs.
+  const long long nearest = std::max(nanoseconds(before), std::min(nanoseconds(after), reference));
+  return reference - nearest;
+}
+
+void correct(const Reference& reference, long long difference) {
   timespec now;
   timeval slew{difference / kSecond, difference % kSecond / 1000};
-  switch (correction_for(difference)) {
+  switch (correction_for(reference, difference)) {
     case Correction::none:
       break;
     case Correction::slew:
@@ -75,26 +91,37 @@ void keep_state(const char* path, const std::string& state) {
 
 }  // namespace
 
-Correction correction_for(long long difference_ns) {
+Correction correction_for(const Reference& reference, long long difference_ns) {
   const long long size = llabs(difference_ns);
-  return size >= kStepNs ? Correction::step : size >= kIgnoredNs ? Correction::slew : Correction::none;
+  return size < reference.ignored_ns ? Correction::none : size < kStepNs ? Correction::slew : Correction::step;
 }
 
-bool steer_clock(const char* path) {
-  long long difference = 0;
-  if (!read_difference(difference)) {
-    keep_state(path, "{\"source\":\"kernel\"}\n");
-    return false;
+ClockDevices open_clock_devices() {
+  return {Fd(open("/dev/ptp0", O_RDONLY | O_CLOEXEC)), Fd(open("/dev/nsm", O_RDWR | O_CLOEXEC))};
+}
+
+unsigned steer_clock(const ClockDevices& devices, const char* path) {
+  const Reference* reference = &kPtp;
+  Difference difference = read_ptp(devices.ptp);
+  if (!difference) {
+    reference = &kNsm;
+    difference = read_nsm(devices.nsm);
   }
-  keep_state(path, "{\"source\":\"ptp0\",\"difference_ms\":" + std::to_string(difference / 1'000'000) + "}\n");
-  correct(difference);
-  return true;
+  if (!difference) {
+    keep_state(path, "{\"source\":\"kernel\"}\n");
+  } else {
+    keep_state(path, std::string("{\"source\":\"") + reference->name +
+                         "\",\"difference_ms\":" + std::to_string(*difference / 1'000'000) + "}\n");
+    correct(*reference, *difference);
+  }
+  return reference->every_seconds;
 }
 
-void run_clock(const char* path) {
-  for (;;) {
-    sleep(kEverySeconds);
-    steer_clock(path);
+void run_clock(const ClockDevices& devices, const char* path) {
+  // What started this process has steered a moment ago, or it is started again: soon, in either case.
+  for (unsigned wait = kPtp.every_seconds;;) {
+    sleep(wait);
+    wait = steer_clock(devices, path);
   }
 }
 

@@ -36,7 +36,8 @@ constexpr Address kInbound{true, "", 3000};
 const Address kServer{false, "127.0.0.1", 3000};
 
 constexpr char kSettingsPath[] = "/app/enclave.conf";
-constexpr char kClockPath[] = "/run/clock";
+constexpr char kClockFolder[] = "/run/clock";
+constexpr char kClockPath[] = "/run/clock/state";
 constexpr char kLastEndPath[] = "/run/last_end";
 constexpr unsigned char kHeartbeatByte = 0xb7;
 constexpr int kHeartbeatMs = 5000;
@@ -45,6 +46,7 @@ constexpr unsigned kServerUser = 1000;
 constexpr unsigned kBridgeUser = 1001;
 constexpr unsigned kHandOffUser = 1002;
 constexpr unsigned kReportUser = 1003;
+constexpr unsigned kClockUser = 1004;
 
 // The reason goes where somebody may read it: the console in debug mode, else the parent's log port.
 [[noreturn]] void end_enclave(const std::string& reason) {
@@ -114,7 +116,8 @@ bool report() {
 }
 
 bool keep_time() {
-  run_clock(kClockPath);
+  const ClockDevices devices = open_clock_devices();
+  if (become_timekeeper(kClockUser)) run_clock(devices, kClockPath);
   return false;
 }
 
@@ -132,7 +135,8 @@ void run_init() {
   if (!prepare_system(failed)) end_with_errno(failed);
   report_in();
   const Settings settings = read_settings();
-  const bool has_reference = steer_clock(kClockPath);
+  if (!make_folder(kClockFolder, kClockUser)) end_with_errno(kClockFolder);
+  steer_clock(open_clock_devices(), kClockPath);
   if (!reserve_nsm(kServerUser)) end_with_errno("/dev/nsm");
   if (!seal_root()) end_with_errno("the root can't be made read-only");
 
@@ -166,7 +170,7 @@ void run_init() {
     add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
   }
   if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
-  if (has_reference) add({"clock", {}, keep_time});
+  add({"clock", {}, keep_time});
   add({"reports", {reports_out.get()}, report});
   const std::string reason = supervise(services, server, "server", kLastEndPath);
   // The reports may still hold the server's own reason; their own time-outs end them.

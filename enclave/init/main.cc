@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "console.h"
 #include "hand_off.h"
 #include "init.h"
+#include "nsm.h"
 #include "report.h"
 #include "settings.h"
 #include "supervise.h"
@@ -27,7 +29,8 @@ using namespace enclave;
 
 int usage() {
   fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
-        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | correction NANOSECONDS | "
+        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
+        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
@@ -81,9 +84,35 @@ int settings(const char* path) {
   return 0;
 }
 
-int correction(const char* nanoseconds) {
+int correction(const Reference& reference, const char* nanoseconds) {
   const char* names[] = {"none", "slew", "step"};
-  puts(names[static_cast<int>(correction_for(atoll(nanoseconds)))]);
+  puts(names[static_cast<int>(correction_for(reference, atoll(nanoseconds)))]);
+  return 0;
+}
+
+// The time in each of some answers of the NSM, as if asked for with this nonce.
+int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_paths) {
+  const auto read_bytes = [](const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::vector<unsigned char>{std::istreambuf_iterator<char>(file), {}};
+  };
+  const std::vector<unsigned char> nonce = read_bytes(nonce_path);
+  for (const char* path : answer_paths) {
+    const std::optional<long long> ms = document_time(read_bytes(path), nonce);
+    puts(ms ? std::to_string(*ms).c_str() : "none");
+  }
+  return 0;
+}
+
+// What is left of root's rights to the process that sets the clock.
+int timekeeper(unsigned user) {
+  if (!become_timekeeper(user)) {
+    perror("timekeeper");
+    return 1;
+  }
+  std::ifstream status("/proc/self/status");
+  const std::string text{std::istreambuf_iterator<char>(status), {}};
+  fputs(text.c_str(), stdout);
   return 0;
 }
 
@@ -107,6 +136,12 @@ int main(int argc, char** argv) {
     return supervise_bridge(argv[2], first, second);
   }
   if (role == "settings" && argc == 3) return settings(argv[2]);
-  if (role == "correction" && argc == 3) return correction(argv[2]);
+  if (role == "correction" && argc == 4) {
+    for (const Reference& each : {kPtp, kNsm}) {
+      if (argv[2] == std::string(each.name)) return correction(each, argv[3]);
+    }
+  }
+  if (role == "nsm-time" && argc >= 4) return nsm_time(argv[2], {argv + 3, argv + argc});
+  if (role == "timekeeper" && argc == 3) return timekeeper(strtoul(argv[2], nullptr, 10));
   return usage();
 }

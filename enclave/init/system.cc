@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "console.h"
@@ -68,6 +70,8 @@ bool reserve_nsm(unsigned user) {
 
 bool seal_root() { return mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0; }
 
+bool make_folder(const char* path, unsigned user) { return mkdir(path, 0755) == 0 && chown(path, user, user) == 0; }
+
 bool write_state(const char* path, const std::string& text) {
   const std::string partial = std::string(path) + ".new";
   const Fd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
@@ -84,6 +88,13 @@ bool become_user(unsigned id) {
   return setrlimit(RLIMIT_CORE, &none) == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0 &&
          prctl(PR_SET_DUMPABLE, 0) == 0 && setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 &&
          setresuid(id, id, id) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+bool become_timekeeper(unsigned id) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3]{};
+  rights[0].permitted = rights[0].effective = 1U << CAP_SYS_TIME;
+  return prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && become_user(id) && syscall(SYS_capset, &header, rights) == 0;
 }
 
 bool keep_descriptors(const std::vector<int>& descriptors) {

@@ -16,6 +16,9 @@ bool reserve_nsm(unsigned user);
 // Nothing can be written any more but what is in memory below /run.
 bool seal_root();
 
+// A folder below /run that this user may write to, and every process may read. False, with errno.
+bool make_folder(const char* path, unsigned user);
+
 // Writes a file that every process may read, and that is always seen whole. False, with errno.
 bool write_state(const char* path, const std::string& text);
 
@@ -24,6 +27,9 @@ bool end_first();
 
 // Gives up root for good: no process that is started this way can get a right back.
 bool become_user(unsigned id);
+
+// become_user, but for the one right to set the clock.
+bool become_timekeeper(unsigned id);
 
 // Leaves exactly these descriptors open, as 3 and up, and standard input empty.
 bool keep_descriptors(const std::vector<int>& descriptors);

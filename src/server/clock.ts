@@ -9,8 +9,14 @@ const CONFIRMED_MS = 10 * 60_000;
 /** How often the server asks for such a document. */
 export const CONFIRM_EVERY_MS = 60_000;
 
+/** What init steers the clock by, and how a warning names it. */
+const REFERENCES = { ptp0: 'hypervisor', nsm: 'NSM' } as const;
+
 const State = v.union([
-  v.strictObject({ source: v.literal('ptp0'), difference_ms: v.pipe(v.number(), v.safeInteger()) }),
+  v.strictObject({
+    source: v.picklist(['ptp0', 'nsm']),
+    difference_ms: v.pipe(v.number(), v.safeInteger()),
+  }),
   v.strictObject({ source: v.literal('kernel') }),
 ]);
 
@@ -74,8 +80,8 @@ export class Clock {
     const state = this.state();
     const warnings: string[] = [];
     if (state.source === 'unknown') warnings.push('the state of the clock is not known');
-    if (state.source === 'ptp0' && Math.abs(state.difference_ms) > MAX_DIFFERENCE_MS) {
-      warnings.push(`the clock differed from the hypervisor's by ${state.difference_ms} ms`);
+    if ('difference_ms' in state && Math.abs(state.difference_ms) > MAX_DIFFERENCE_MS) {
+      warnings.push(`the clock differed from the ${REFERENCES[state.source]}'s by ${state.difference_ms} ms`);
     }
     const doubt = this.#doubt();
     return doubt === null ? warnings : [...warnings, doubt];

@@ -113,6 +113,23 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['san francisco']);
   });
 
+  test('has a clock that the NSM confirms: nothing is to be warned of', async () => {
+    expect((await machine.request('/readyz')).json()).toEqual({ ready: true });
+  });
+
+  test('has its clock steered by the NSM, in a process that is not root', async () => {
+    const stateOwner = async () =>
+      ((await machine.request('/inside')).json() as { clock_state_owner: number }).clock_state_owner;
+    // At boot init wrote the state itself.
+    await expect.poll(stateOwner, { timeout: 60_000, interval: 1000 }).toBe(1004);
+    const { clock } = (await machine.request('/boot')).json() as {
+      clock: { source: string; difference_ms: number };
+    };
+    expect(clock.source).toBe('nsm');
+    // The emulator's NSM tells whole seconds.
+    expect(Math.abs(clock.difference_ms)).toBeLessThan(1100);
+  });
+
   test('gives the server no right that it does not need', async () => {
     expect((await machine.request('/inside')).json()).toMatchObject({
       uid: '1000 1000 1000 1000',
@@ -125,6 +142,7 @@ describe('the test image', () => {
       environment: [
         ...[
           'APP',
+          'CLOCK_REQUIRED',
           'CLOCK_STATE',
           'HOST',
           'LAST_END',

@@ -14,7 +14,7 @@ env HOST=127.0.0.1
 env PORT=3000
 env NSM_REQUIRED=true
 env CLOCK_REQUIRED=true
-env CLOCK_STATE=/run/clock
+env CLOCK_STATE=/run/clock/state
 env LAST_END=/run/last_end
 forward tcp:127.0.0.64:443 vsock:8101
 forward tcp:127.0.0.65:443 vsock:8102

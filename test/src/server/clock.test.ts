@@ -27,6 +27,7 @@ describe('the clock', () => {
     ['{"source":"kernel"}\n', { source: 'kernel' }],
     ['{"source":"ptp0","difference_ms":-12}\n', { source: 'ptp0', difference_ms: -12 }],
     ['{"source":"ptp0","difference_ms":5000}\n', { source: 'ptp0', difference_ms: 5000 }],
+    ['{"source":"nsm","difference_ms":-5000}\n', { source: 'nsm', difference_ms: -5000 }],
   ])('has the state %s', (text, state) => {
     writeFileSync(path, text);
     const clock = new Clock(path);
@@ -34,29 +35,32 @@ describe('the clock', () => {
     expect(clock.warnings()).toEqual([UNCONFIRMED]);
   });
 
-  test.each(['', '{', '{"source":"ptp0"}', '{"source":"moon"}', '{"source":"kernel","difference_ms":1}'])(
-    'is not known from %j',
-    (text) => {
-      writeFileSync(path, text);
-      const clock = new Clock(path);
-      expect(clock.state()).toEqual({ source: 'unknown' });
-      expect(clock.warnings()).toEqual(['the state of the clock is not known', UNCONFIRMED]);
-    },
-  );
+  test.each([
+    '',
+    '{',
+    '{"source":"ptp0"}',
+    '{"source":"nsm"}',
+    '{"source":"nsm","difference_ms":0.5}',
+    '{"source":"moon"}',
+    '{"source":"kernel","difference_ms":1}',
+  ])('is not known from %j', (text) => {
+    writeFileSync(path, text);
+    const clock = new Clock(path);
+    expect(clock.state()).toEqual({ source: 'unknown' });
+    expect(clock.warnings()).toEqual(['the state of the clock is not known', UNCONFIRMED]);
+  });
 
-  test('that was over 5 s off is a warning of /readyz, and again none when it is right', async () => {
-    writeFileSync(path, '{"source":"ptp0","difference_ms":-5001}\n');
+  test.each([
+    ['ptp0', "the clock differed from the hypervisor's by -5001 ms"],
+    ['nsm', "the clock differed from the NSM's by -5001 ms"],
+  ])('that was over 5 s off %s is a warning of /readyz, until it is right', async (source, warning) => {
+    writeFileSync(path, `{"source":"${source}","difference_ms":-5001}\n`);
     const { url } = await startServer({ nsm: new SoftwareNsm(), env: { CLOCK_STATE: path } });
     const ready = async () => (await fetch(`${url}/readyz`)).json();
-    expect(await ready()).toEqual({
-      ready: true,
-      warnings: ["the clock differed from the hypervisor's by -5001 ms"],
-    });
-    writeFileSync(path, '{"source":"ptp0","difference_ms":3}\n');
+    expect(await ready()).toEqual({ ready: true, warnings: [warning] });
+    writeFileSync(path, `{"source":"${source}","difference_ms":3}\n`);
     expect(await ready()).toEqual({ ready: true });
-    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({
-      clock: { source: 'ptp0', difference_ms: 3 },
-    });
+    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({ clock: { source, difference_ms: 3 } });
   });
 });
 

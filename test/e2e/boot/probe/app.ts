@@ -95,12 +95,14 @@ function lookAround(): object {
       '/app/x',
       '/etc/hosts',
       '/run/x',
-      '/run/clock',
+      '/run/clock/x',
+      '/run/clock/state',
       '/run/last_end',
       '/dev/x',
       '/tmp/x',
     ].filter(canWrite),
     nsm: `${statSync('/dev/nsm').uid} ${(statSync('/dev/nsm').mode & 0o777).toString(8)}`,
+    clock_state_owner: statSync('/run/clock/state').uid,
     descriptors: readdirSync('/proc/self/fd').length,
   };
 }

@@ -1,0 +1,223 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { decode, encode } from 'cborg';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { encodeCose, encodeMap, type MapEntry } from '../../scripts/dev/attestation_ca.ts';
+import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
+import { attestation } from '../../src/nsm/messages.ts';
+import { canRun, initBinary, temporaryFolder } from './init.ts';
+
+function init(...args: string[]) {
+  return spawnSync(initBinary(), args, { encoding: 'utf8' });
+}
+
+/** What init reads from each answer, asked for with the nonce: milliseconds, or `none`. */
+function times(nonce: Uint8Array, answers: readonly Uint8Array[]): string[] {
+  const dir = temporaryFolder();
+  const file = (name: string, bytes: Uint8Array) => {
+    writeFileSync(join(dir, name), bytes);
+    return join(dir, name);
+  };
+  const files = answers.map((answer, at) => file(`${at}`, answer));
+  const { status, stdout, stderr } = init('nsm-time', file('nonce', nonce), ...files);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return stdout.trimEnd().split('\n');
+}
+
+type Fields = Map<string, unknown>;
+
+function answerWith(document: Uint8Array): Uint8Array {
+  return encode({ Attestation: { document } });
+}
+
+/** The answer around a document with these fields. */
+function answerOf(fields: Fields | object): Uint8Array {
+  return answerAround(encode(fields));
+}
+
+function answerAround(payload: Uint8Array): Uint8Array {
+  return answerWith(encodeCose({ payload, signature: new Uint8Array(96) }));
+}
+
+function fieldsOf(document: Uint8Array): Fields {
+  const cose: unknown[] = decode(document, { tags: { 18: (content) => content() } });
+  return decode(cose[2] as Uint8Array, { useMaps: true }) as Fields;
+}
+
+const vector = (name: string) =>
+  Buffer.from(readFileSync(new URL(`../vectors/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
+const NONCE = Uint8Array.from({ length: 16 }, (_, at) => at);
+const AT = 1_795_000_000_000;
+
+describe.runIf(canRun)("the enclave's clock", () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test.each([
+    ['ptp0', '0', 'none'],
+    ['ptp0', '999999', 'none'],
+    ['ptp0', '-999999', 'none'],
+    ['ptp0', '1000000', 'slew'],
+    ['ptp0', '-499999999', 'slew'],
+    ['ptp0', '500000000', 'step'],
+    ['ptp0', '-86400000000000', 'step'],
+    // Documents may give the time in whole seconds.
+    ['nsm', '0', 'none'],
+    ['nsm', '999999999', 'none'],
+    ['nsm', '-999999999', 'none'],
+    ['nsm', '1000000000', 'step'],
+    ['nsm', '-86400000000000', 'step'],
+  ])('by %s, and %s ns off, is corrected by: %s', (reference, difference, correction) => {
+    expect(init('correction', reference, difference).stdout).toBe(`${correction}\n`);
+  });
+
+  test.runIf(process.getuid?.() === 0)('is set by a process that may do nothing else', () => {
+    const { status, stdout, stderr } = init('timekeeper', '1004');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const field = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(stdout)?.[1];
+    expect(field('Uid')?.split('\t')).toEqual(['1004', '1004', '1004', '1004']);
+    expect(field('Gid')?.split('\t')).toEqual(['1004', '1004', '1004', '1004']);
+    expect(field('Groups')).toBe('');
+    // CAP_SYS_TIME, 25 of linux/capability.h.
+    for (const set of ['CapPrm', 'CapEff']) expect(field(set)).toBe('0000000002000000');
+    for (const set of ['CapInh', 'CapAmb']) expect(field(set)).toBe('0000000000000000');
+    expect(field('NoNewPrivs')).toBe('1');
+  });
+});
+
+describe.runIf(canRun)("the time of the NSM's documents", () => {
+  beforeAll(() => void initBinary(), 120_000);
+
+  test('is read from an answer to the request that the server makes', async () => {
+    const request = { publicKey: null, nonce: NONCE, userData: null };
+    const answer = await new SoftwareNsm(() => AT).transact(attestation.encode(request));
+    expect(times(NONCE, [answer])).toEqual([`${AT}`]);
+  });
+
+  test.each([
+    ['qemu-unsigned', '1795154233000'],
+    ['evervault-debug', '1695049410860'],
+  ])('is that of %s, with the nonce that it was made for', (name, ms) => {
+    const nonce = fieldsOf(vector(name)).get('nonce') as Uint8Array;
+    expect(times(nonce, [answerWith(vector(name))])).toEqual([ms]);
+    expect(times(NONCE, [answerWith(vector(name))])).toEqual(['none']);
+  });
+
+  test.each([
+    ['nautilus-weather', '1744683923696'],
+    ['nautilus-twitter', '1744731537935'],
+  ])('is that of %s, once its document has a nonce', (name, ms) => {
+    expect(times(NONCE, [answerWith(vector(name))])).toEqual(['none']);
+    expect(times(NONCE, [answerOf(fieldsOf(vector(name)).set('nonce', NONCE))])).toEqual([ms]);
+  });
+
+  test('may be of 2020 to 2099, in milliseconds', () => {
+    const first = Date.UTC(2020, 0);
+    const end = Date.UTC(2100, 0);
+    const stamps = [0, 0xffff_ffff, Math.trunc(AT / 1000), first - 1, first, end - 1, end, AT * 1000];
+    const answers = stamps.map((timestamp) => answerOf({ timestamp, nonce: NONCE }));
+    const good = [first, end - 1].map(String);
+    expect(times(NONCE, answers)).toEqual(['none', 'none', 'none', 'none', ...good, 'none', 'none']);
+  });
+
+  test('stands where it belongs, once, in a document for this nonce', () => {
+    const ours = { timestamp: AT, nonce: NONCE };
+    const twice = (key: string, value: unknown) => {
+      const entries = [...Object.entries(ours), [key, value] as const];
+      return answerAround(encodeMap(entries.map(([name, each]) => [name, encode(each)])));
+    };
+    const forged = Buffer.concat([encode('timestamp'), encode(AT)]);
+    const refused: Uint8Array[] = [
+      answerOf({ nonce: NONCE }),
+      answerOf({ timestamp: AT }),
+      answerOf({ timestamp: AT, nonce: null }),
+      answerOf({ timestamp: AT, nonce: NONCE.subarray(1) }),
+      answerOf({ timestamp: AT, nonce: Uint8Array.from([...NONCE, 0]) }),
+      answerOf({ timestamp: AT, nonce: Buffer.from(NONCE).toString('latin1') }),
+      answerOf({ timestamp: `${AT}`, nonce: NONCE }),
+      answerOf({ timestamp: -AT, nonce: NONCE }),
+      answerOf({ timestamp: AT + 0.5, nonce: NONCE }),
+      answerOf({ timestamp: [AT], nonce: NONCE }),
+      // What looks like the time is part of another field.
+      answerOf({ user_data: forged, nonce: NONCE }),
+      answerOf({ pcrs: { timestamp: AT }, nonce: NONCE }),
+      twice('timestamp', AT),
+      twice('nonce', NONCE),
+      encode({ Error: 'InternalError' }),
+      encode({ GetRandom: { random: NONCE } }),
+      encode({ Attestation: { document: answerOf(ours), more: 1 } }),
+      encode({ Attestation: { document: 'text' } }),
+      Buffer.concat([answerOf(ours), Buffer.of(0)]),
+      answerWith(encode([new Uint8Array(4), new Map(), encode(ours)])),
+      answerWith(encode(ours)),
+    ];
+    expect(times(NONCE, [answerOf(ours), ...refused])).toEqual([`${AT}`, ...refused.map(() => 'none')]);
+  });
+
+  test('is read past whatever the other fields hold', () => {
+    const before = {
+      text: 'nonce',
+      bytes: randomBytes(70_000).subarray(0, 5000),
+      list: [1, [-1, [0.5, null, true]], {}],
+      deep: Array.from({ length: 5 }).reduce<unknown[]>((inner) => [inner], []),
+    };
+    const fields = { ...before, timestamp: AT, nonce: NONCE };
+    expect(times(NONCE, [answerOf(fields)])).toEqual([`${AT}`]);
+    const open = Object.entries({ ...fields, pcrs: {} }).map(([name, value]): MapEntry => {
+      const pcrs = encodeMap([[0, encode(new Uint8Array(48))]], 'indefinite');
+      return [name, name === 'pcrs' ? pcrs : encode(value)];
+    });
+    expect(times(NONCE, [answerAround(encodeMap(open, 'indefinite'))])).toEqual([`${AT}`]);
+    const tagged = Buffer.concat([
+      Buffer.of(0xd2),
+      encode([new Uint8Array(), new Map(), encode({ timestamp: AT, nonce: NONCE }), new Uint8Array()]),
+    ]);
+    expect(times(NONCE, [answerWith(tagged)])).toEqual([`${AT}`]);
+  });
+
+  test('is not read from an answer that is cut anywhere, and never wrongly from one with wrong bytes', () => {
+    const document = vector('qemu-unsigned');
+    const nonce = fieldsOf(document).get('nonce') as Uint8Array;
+    const answer = answerWith(document);
+    const cut = Array.from(answer, (_, at) => answer.subarray(0, at));
+    expect(new Set(times(nonce, cut))).toEqual(new Set(['none']));
+    const time = answer.length - document.length + document.indexOf('timestamp') + 'timestamp'.length;
+    const wrong = Array.from(answer, (_, at) => {
+      const bytes = Buffer.from(answer);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 + ((randomBytes(1)[0] ?? 0) % 255));
+      return bytes;
+    });
+    const read = times(nonce, wrong);
+    // Where the time itself was changed, another is read.
+    const others = read.filter((_, at) => at < time || at > time + 8);
+    expect(others.filter((each) => each !== 'none' && each !== '1795154233000')).toEqual([]);
+    const garbage = Array.from({ length: 500 }, (_, at) =>
+      Buffer.concat([answer.subarray(0, at), randomBytes(100)]),
+    );
+    expect(new Set(times(nonce, garbage))).toEqual(new Set(['none']));
+  });
+
+  test('is not read from lengths beyond the end, and nesting without end costs nothing', () => {
+    const heads = [0x5b, 0x7b, 0x9b, 0xbb, 0xdb].map((head) =>
+      Buffer.from([head, ...new Array(8).fill(0xff)]),
+    );
+    const payloads = [
+      ...heads.map((head) => Buffer.concat([Buffer.of(0xa2), encode('x'), head])),
+      ...heads,
+      // Indefinite lengths without an end, or with one after a key; what RFC 8949 reserves.
+      Buffer.of(0xbf),
+      Buffer.of(0xbf, 0xff),
+      Buffer.of(0xbf, 0x61, 0x78, 0xff),
+      Buffer.of(0xff),
+      Buffer.of(0xa1, 0x61, 0x78, 0x1c),
+      Buffer.of(0xa1, 0x61, 0x78, 0x5f, 0x41, 0x78, 0xff),
+      ...[0x81, 0x9f, 0xbf, 0xc1].map((deeper) =>
+        Buffer.concat([Buffer.of(0xa1), encode('x'), Buffer.alloc(8000, deeper)]),
+      ),
+    ];
+    expect(
+      new Set(times(NONCE, [...payloads.map(answerAround), Buffer.alloc(12288, 0x81), ...heads])),
+    ).toEqual(new Set(['none']));
+  });
+});
