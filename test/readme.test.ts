@@ -49,13 +49,16 @@ describe('the README lists', () => {
 
   test('every error that the server answers with, and its status', async () => {
     const files = globSync(['src/{server,nsm}/errors.ts', `${APPS}/errors.ts`], { cwd: root });
-    const modules: object[] = await Promise.all(files.map((file) => import(root + file)));
+    const modules: Record<string, object>[] = await Promise.all(files.map((file) => import(root + file)));
     const tables = modules.flatMap((module) =>
       Object.entries(module).filter(([name]) => name.endsWith('_ERRORS')),
     );
     // The NSM's errors know nothing of HTTP: src/server/http/errors.ts answers each with 503.
     const expected = tables.flatMap(([name, table]) =>
-      Object.entries(table).map(([code, entry]) => [code, name === 'NSM_ERRORS' ? 503 : entry.status]),
+      Object.entries(table as Record<string, { status: number }>).map(([code, { status }]) => [
+        code,
+        name === 'NSM_ERRORS' ? 503 : status,
+      ]),
     );
     expect(tables).toHaveLength(4);
     const rows = [...readme.matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)].flatMap(([, status, codes = '']) =>

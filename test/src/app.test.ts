@@ -42,7 +42,7 @@ describe('app.yaml', () => {
   ])('a pin to %s is refused, naming the place', (_what, pem) => {
     expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
     expect(() => parseManifest(pinned(pem))).toThrow(
-      /^app\.yaml, endpoints\.1\.ca: want one or more certificates/,
+      /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
     );
   });
 

@@ -30,7 +30,7 @@ describe('without an NSM', () => {
     expect(error).toMatchObject({
       code: 'NSM_UNAVAILABLE',
       name: 'NsmError',
-      message: missing('its native addon cannot be loaded'),
+      message: missing('the native addon cannot be loaded'),
     });
     expect((error as Error).cause).toBeInstanceOf(Error);
   });

@@ -111,7 +111,7 @@ describe('the fields of an answer', () => {
     );
   });
 
-  test('a whole number that is written as a float is refused', () => {
+  test('rejects an integer encoded as a float', () => {
     const answer = hex(encode({ DescribeNSM: description }));
     const asFloat = answer.replace('6d76657273696f6e5f6d616a6f7201', '6d76657273696f6e5f6d616a6f72f93c00');
     expect(asFloat).not.toBe(answer);

@@ -40,7 +40,7 @@ describe('the clock', () => {
       writeFileSync(path, text);
       const clock = new Clock(path);
       expect(clock.state()).toEqual({ source: 'unknown' });
-      expect(clock.warnings()).toEqual(['the state of the clock is not known', UNCONFIRMED]);
+      expect(clock.warnings()).toEqual(['the state of the clock is unknown', UNCONFIRMED]);
     },
   );
 

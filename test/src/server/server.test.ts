@@ -21,7 +21,7 @@ import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 describe('POST /process_data', () => {
-  const NO_PLACE = "payload.location must name a place: auto:ip would be the server's own";
+  const NO_PLACE = "payload.location must name a place: auto:ip would be the server's location";
 
   test('answers in the shape that clients of the reference know, signed by the key of /health_check', async () => {
     const { server, ask } = await startWeather();
@@ -51,7 +51,7 @@ describe('POST /process_data', () => {
     [[], 'payload is missing'],
     [{ payload: null }, 'payload must be an object'],
     [{ payload: {} }, 'payload.location is missing'],
-    [{ payload: { location: 5 } }, 'payload.location must be a text'],
+    [{ payload: { location: 5 } }, 'payload.location must be a string'],
     [{ payload: { location: '' } }, 'payload.location must name a place'],
     [{ payload: { location: ' \n' } }, 'payload.location must name a place'],
     [{ payload: { location: 'x'.repeat(257) } }, 'payload.location must be at most 256 bytes of UTF-8'],
@@ -59,13 +59,22 @@ describe('POST /process_data', () => {
     [{ payload: { location: 'auto:ip' } }, NO_PLACE],
     [{ payload: { location: 'AUTO:IP' } }, NO_PLACE],
     [{ payload: { location: ' Auto : Ip\t' } }, NO_PLACE],
-    [{ payload: { location: 'Paris', unit: 'F' } }, 'payload.unit is not a member that this endpoint takes'],
-    [{ payload: { location: 'Paris' }, payloads: 1 }, 'payloads is not a member that this endpoint takes'],
+    [
+      { payload: { location: 'Paris', unit: 'F' } },
+      'payload.unit is not a property that this endpoint accepts',
+    ],
+    [
+      { payload: { location: 'Paris' }, payloads: 1 },
+      'payloads is not a property that this endpoint accepts',
+    ],
     [
       '{"payload":{"location":"a\\ud800"}}',
       'payload.location must be well-formed Unicode (no lone surrogate)',
     ],
-    ['{"payload":{"location":"Paris"},"__proto__":{}}', '__proto__ is not a member that this endpoint takes'],
+    [
+      '{"payload":{"location":"Paris"},"__proto__":{}}',
+      '__proto__ is not a property that this endpoint accepts',
+    ],
   ])('refuses %o with 400, saying what to change', async (body, error) => {
     const { server, weather } = await startWeather();
     const answer = await server.post('/process_data', body);
@@ -180,7 +189,7 @@ describe('GET /get_attestation', () => {
     ['nonce=zz', 'nonce must be hex of 1 to 512 bytes'],
     [`nonce=${'ab'.repeat(513)}`, 'nonce must be hex of 1 to 512 bytes'],
     ['nonce=00&nonce=01', 'nonce must be given once'],
-    ['nonse=00', 'nonse is not a member that this endpoint takes'],
+    ['nonse=00', 'nonse is not a property that this endpoint accepts'],
   ])('refuses ?%s', async (query, error) => {
     const { get } = await startServer({ nsm: new SoftwareNsm() });
     const answer = await get(`/get_attestation?${query}`);
@@ -337,7 +346,7 @@ describe('errors are JSON with a stable code', () => {
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe(allow);
     expect(await answer.json()).toEqual({
-      error: `this endpoint takes ${allow}`,
+      error: `this endpoint supports ${allow}`,
       code: 'METHOD_NOT_ALLOWED',
     });
   });
@@ -428,7 +437,7 @@ describe('errors are JSON with a stable code', () => {
     const answer = await get('/crash');
     expect(answer.status).toBe(500);
     expect(await answer.json()).toEqual({
-      error: 'an internal error; the log has its place',
+      error: 'an internal error; see the log',
       code: 'INTERNAL',
     });
     expect(printed()).toMatch(/dice\/app\.ts/);
@@ -456,7 +465,7 @@ test('500: what an application signs wrongly is told to its author by the log, a
   const answer = await get('/count');
   expect(answer.status).toBe(500);
   expect(await answer.json()).toEqual({
-    error: 'an internal error; the log has its place',
+    error: 'an internal error; see the log',
     code: 'INTERNAL',
   });
   expect(printed()).toMatch(

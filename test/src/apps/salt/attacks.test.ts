@@ -155,7 +155,7 @@ describe('the issuer', () => {
     expect(issuer.asked).toBe(0);
   });
 
-  test.each([undefined, 5, [GOOGLE], { iss: GOOGLE }])('must be a text: %o', async (iss) => {
+  test.each([undefined, 5, [GOOGLE], { iss: GOOGLE }])('must be a string: %o', async (iss) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ iss }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
@@ -329,7 +329,7 @@ describe('the presenter (azp)', () => {
     expect(await refusal(await issuer.token({ azp: 'other' }))).toEqual(refused);
   });
 
-  test.each([null, 5, [CLIENT_ID], {}, true])('must be a text: %o', async (azp) => {
+  test.each([null, 5, [CLIENT_ID], {}, true])('must be a string: %o', async (azp) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ azp }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
@@ -373,7 +373,7 @@ describe('the subject', () => {
     expect((await server.ask(await issuer.token({ sub: 'a'.repeat(113) }))).status).toBe(200);
   });
 
-  test.each([undefined, 5, null, ['110463452167303598383']])('must be a text: %o', async (sub) => {
+  test.each([undefined, 5, null, ['110463452167303598383']])('must be a string: %o', async (sub) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ sub }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });

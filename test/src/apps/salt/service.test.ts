@@ -99,7 +99,7 @@ describe('POST /get_salt', () => {
     const lines = server
       .printed()
       .split('\n')
-      .filter((line) => line.includes('gave a salt'));
+      .filter((line) => line.includes('issued a salt'));
     const [first, second] = lines.map((line) => JSON.parse(line));
     expect(first).toMatchObject({
       issuer: GOOGLE,

@@ -16,7 +16,7 @@ const print = (seed: string) => fingerprint(Buffer.from(seed, 'hex'));
 describe('the service does not start', () => {
   test.each([
     ['without clients', { SALT_CLIENTS: '[]' }, /^SALT_CLIENTS, top level/],
-    ['for pages of any origin', { CORS_ORIGINS: '*' }, /^CORS_ORIGINS must name your wallets' origins/],
+    ['for pages of any origin', { CORS_ORIGINS: '*' }, /^CORS_ORIGINS must list your wallets' origins/],
     [
       'with a limit by address that nobody has',
       { SALT_ADDRESS_REQUESTS_PER_MINUTE: '5' },
@@ -84,13 +84,13 @@ describe('a seed that is handed over', () => {
   test('is not waited for without its fingerprint: whoever came first would choose it', () => {
     expect(() => create(context())).toThrow(ConfigError);
     expect(() => create(context())).toThrow(
-      /^SALT_SEED_FINGERPRINTS must be set where the seed comes by a hand-off .*`npm run salt_seed -- fingerprint FILE`/,
+      /^SALT_SEED_FINGERPRINTS must be set if the seed comes by a hand-off .*`npm run salt_seed -- fingerprint FILE`/,
     );
   });
 
   test('is waited for with its fingerprint', () => {
     const { checkSecrets } = create(context({ SALT_SEED_FINGERPRINTS: print(SEED) }));
-    expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is another seed$/);
+    expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is a different seed$/);
   });
 });
 

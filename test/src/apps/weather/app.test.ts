@@ -46,8 +46,12 @@ describe('a reading', () => {
 
   test.each([
     ['nothing that is seen', '\u200b\ufeff\u00ad \u2060\u0000', /must name a place/],
-    ['the server’s own place in full-width letters', 'ａｕｔｏ：ｉｐ', /auto:ip would be the server's own/],
-    ['the server’s own place with a joiner', 'Auto\u200d: IP', /auto:ip would be the server's own/],
+    [
+      'the server’s own place in full-width letters',
+      'ａｕｔｏ：ｉｐ',
+      /auto:ip would be the server's location/,
+    ],
+    ['the server’s own place with a joiner', 'Auto\u200d: IP', /auto:ip would be the server's location/],
     ['a text that grows by NFKC', '\ufdfa'.repeat(80), /at most 256 bytes of UTF-8, after NFKC too/],
   ])('of %s is refused, and nothing is asked', async (_what, location, message) => {
     const { ask, weather } = await startWeather();
@@ -173,11 +177,12 @@ describe('a failure of the upstream has its own code', () => {
     expect(server.printed()).not.toContain('hunter2');
   });
 
-  test('when nothing listens there', async () => {
+  test('when nothing listens there, and the log says so', async () => {
     const { post, printed } = await startServer({ origins: { 'api.weatherapi.com': 'http://127.0.0.1:1' } });
     const answer = await post('/process_data', { payload: { location: 'Paris' } });
     expect(answer.status).toBe(502);
     expect(await read(answer)).toMatchObject({ code: 'WEATHER_UNREACHABLE' });
+    expect(printed()).toMatch(/"code":"WEATHER_UNREACHABLE".*"cause":\{.*"code":"ECONNREFUSED"/);
     expect(printed()).not.toContain(DEV_API_KEY);
   });
 });
@@ -224,7 +229,7 @@ describe('the budget of calls', () => {
     'UPSTREAM_CALLS_PER_MINUTE=%s stops the start',
     async (value) => {
       await expect(startServer({ env: { UPSTREAM_CALLS_PER_MINUTE: value } })).rejects.toThrow(
-        /^UPSTREAM_CALLS_PER_MINUTE must be a whole number from 1 to 100000/,
+        /^UPSTREAM_CALLS_PER_MINUTE must be an integer from 1 to 100000/,
       );
     },
   );
@@ -252,6 +257,6 @@ describe('age', () => {
 
 test.each(['-1', '3601', 'x', '1.5'])('WEATHER_CACHE_SECONDS=%s stops the start', async (value) => {
   await expect(startServer({ env: { WEATHER_CACHE_SECONDS: value } })).rejects.toThrow(
-    /^WEATHER_CACHE_SECONDS must be a whole number from 0 to 3600/,
+    /^WEATHER_CACHE_SECONDS must be an integer from 0 to 3600/,
   );
 });
