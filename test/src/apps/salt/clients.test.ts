@@ -10,7 +10,7 @@ const parse = (...entries: unknown[]) => parseClients(JSON.stringify(entries));
 const jwks_url = 'https://op.example/jwks';
 
 describe('SALT_CLIENTS', () => {
-  test('gives each issuer and client id the version of its seed, and the place of its keys', () => {
+  test('maps each issuer and client id to the version of its seed and the URL of its keys', () => {
     const clients = parse(entry(GOOGLE, 'a'), {
       issuer: 'https://op.example',
       client_id: 'b',
@@ -44,7 +44,7 @@ describe('SALT_CLIENTS', () => {
     ['is not JSON', '[{', /^SALT_CLIENTS is not JSON$/],
     ['is empty', '[]', /^SALT_CLIENTS, top level: must be an array/],
     ['is not an array', '{}', /^SALT_CLIENTS, top level/],
-  ])('is refused when it %s', (_what, json, message) => {
+  ])('is rejected when it %s', (_what, json, message) => {
     expect(() => parseClients(json)).toThrow(ConfigError);
     expect(() => parseClients(json)).toThrow(message);
   });
@@ -69,7 +69,7 @@ describe('SALT_CLIENTS', () => {
     ['with keys over http', entry('x', 'a', { jwks_url: 'http://op.example/jwks' }), /0.jwks_url/],
     ['with keys at a port', entry('x', 'a', { jwks_url: 'https://op.example:444/jwks' }), /0.jwks_url/],
     ['with keys under a name', entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }), /0.jwks_url/],
-  ])('is refused with an entry %s', (_what, bad, message) => {
+  ])('is rejected with an entry %s', (_what, bad, message) => {
     expect(() => parse(bad)).toThrow(ConfigError);
     expect(() => parse(bad)).toThrow(message);
   });
@@ -86,7 +86,7 @@ describe('SALT_CLIENTS', () => {
     ['a tenant among all tenants', entry(MICROSOFT, 'a'), entry(TENANT, 'a')],
     ['a tenant before all tenants', entry(TENANT, 'a'), entry(MICROSOFT, 'a')],
     ['with the concatenation of a tenant', entry(MICROSOFT, 'xa'), entry(`${TENANT}x`, 'a', { jwks_url })],
-  ])('is refused with two entries that are %s', (_what, one, other) => {
+  ])('is rejected with two entries that are %s', (_what, one, other) => {
     expect(() => parse(entry(GOOGLE, 'between'), one, other)).toThrow(
       /^SALT_CLIENTS, entries 1 and 2: their issuers and client ids can have the same concatenation$/,
     );
@@ -99,7 +99,7 @@ describe('SALT_CLIENTS', () => {
     );
   });
 
-  test('takes all tenants and one tenant side by side for different clients', () => {
+  test('accepts all tenants and a single tenant for different clients', () => {
     expect(parse(entry(MICROSOFT, 'a'), entry(TENANT, 'b'))).toHaveLength(2);
   });
 });

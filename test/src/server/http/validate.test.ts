@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ServerError } from '../../../../src/server/errors.ts';
 import { validate } from '../../../../src/server/http/validate.ts';
 
-describe('what a request must be is said in plain words, without what it was', () => {
+describe('messages describe what a property must be, without repeating its value', () => {
   test.each([
     [v.string(), 'must be a string'],
     [v.number(), 'must be a number'],
