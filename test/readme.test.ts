@@ -47,16 +47,24 @@ describe('the README lists', () => {
     expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());
   });
 
-  test('every error that the server answers with', () => {
-    const files = globSync(['src/{*.ts,{server,nsm}/**/*.ts}', `${APPS}/**/*.ts`], { cwd: root });
-    const code = files.map(read).join('\n');
-    const codes = [
-      ...matches(code, /code(?:: string)? = '([A-Z_]+)'/g),
-      ...matches(code, /'([A-Z]+_[A-Z_]+)', 'the (?:headers|request)/g),
-    ].filter((name) => name !== 'CONFIG' && name !== 'APPLICATION');
-    expect(codes).toContain('WEATHER_STALE');
-    expect(codes).toContain('HEADERS_TOO_LARGE');
-    expect(names('Errors').sort()).toEqual([...new Set(codes)].sort());
+  test('every error that the server answers with, and its status', async () => {
+    const files = globSync(['src/{server,nsm}/errors.ts', `${APPS}/errors.ts`], { cwd: root });
+    const modules: Record<string, object>[] = await Promise.all(files.map((file) => import(root + file)));
+    const tables = modules.flatMap((module) =>
+      Object.entries(module).filter(([name]) => name.endsWith('_ERRORS')),
+    );
+    // The NSM's errors know nothing of HTTP: src/server/http/errors.ts answers each with 503.
+    const expected = tables.flatMap(([name, table]) =>
+      Object.entries(table as Record<string, { status: number }>).map(([code, { status }]) => [
+        code,
+        name === 'NSM_ERRORS' ? 503 : status,
+      ]),
+    );
+    expect(tables).toHaveLength(4);
+    const rows = [...readme.matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)].flatMap(([, status, codes = '']) =>
+      matches(codes, /`([^`]+)`/g).map((code) => [code, Number(status)]),
+    );
+    expect(rows.sort()).toEqual(expected.sort());
   });
 
   test('every failure of the weather stand-in', () => {

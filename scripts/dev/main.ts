@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   const server = await boot({
     config,
     env,
-    log: createLog(config.logLevel),
+    log: createLog(config.logLevel, undefined, { withMessages: true }),
     ...application,
     ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
     ...(nsm && { nsm }),

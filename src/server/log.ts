@@ -11,18 +11,27 @@ import { Redactor } from './redact.ts';
 
 export type { Logger };
 
-/** Where a log keeps its net; its children inherit it. */
+/** Under which a log keeps its redactor; child logs inherit it. */
 const REDACTOR = Symbol('redactor');
 
-/** JSON lines on standard output (or `destination`, for tests). A call of it never throws. */
-export function createLog(level: string, destination?: DestinationStream): Logger {
-  const redactor = new Redactor(describeError);
+export interface LogOptions {
+  /** For development only: prints the messages of foreign errors and their causes, which may contain anything. */
+  readonly withMessages?: boolean;
+}
+
+/** Writes JSON lines to standard output, or to `destination`. Logging never throws. */
+export function createLog(
+  level: string,
+  destination?: DestinationStream,
+  { withMessages = false }: LogOptions = {},
+): Logger {
+  const redactor = new Redactor((error) => describeError(error, withMessages));
   const options = {
     level,
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    // The redactor has described it; pino's own would take it for an error once more.
+    // The redactor has described the error already; pino's serializer would do it again.
     serializers: { err: (described: unknown) => described },
     hooks: {
       logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn) {
@@ -47,7 +56,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   } as object);
 }
 
-/** From now on neither the log nor a child of it prints the value of a member that has one of these names. */
+/** From now on the log and its children redact properties with these names. */
 export function hideFromLog(log: Logger, names: readonly string[]): void {
   (log as unknown as { [REDACTOR]: Redactor })[REDACTOR].add(names);
 }
@@ -58,43 +67,58 @@ function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[
     return [redactor.value(first), ...values] as Parameters<LogFn>;
   }
   const members = redactor.line(first);
-  // Without a text of the line's own, pino would print the error's.
+  // Without a message for the line, pino would print the error's message.
   if (values[0] === undefined && 'err' in members) return [members, 'error'];
   return [members, ...values] as Parameters<LogFn>;
 }
 
 function printLess(log: Logger, method: LogFn): void {
   try {
-    method.call(log, {}, 'a line that can not be printed');
+    method.call(log, {}, 'a line that cannot be printed');
   } catch {
     // The destination itself fails.
   }
 }
 
+/** Causes of causes beyond this depth are not printed, so that a cycle ends. */
+const MAX_CAUSES = 4;
+
 /**
- * What of an error may be printed. Our own messages are written for the caller; a foreign error's message
- * and members may hold anything (a URL with its key, a piece of the input), so only its class, its code
- * and the places in its stack are kept.
+ * The part of an error that may be logged. Messages of this project's errors are written for the caller. The message
+ * and properties of a foreign error may contain anything (a URL with a key, a piece of the input), so only its class,
+ * its code and the locations in its stack are logged, and of its causes the class and the code.
+ *
+ * @param withMessages for development only: also the messages of foreign errors, and the stacks of causes
  */
-export function describeError(error: unknown): Record<string, unknown> {
-  if (error instanceof ApplicationMistake) {
-    return { type: error.name, code: error.code, message: error.message, stack: placesOf(error) };
-  }
-  if (error instanceof EnclaveError) return { type: error.name, code: error.code, message: error.message };
+export function describeError(error: unknown, withMessages = false): Record<string, unknown> {
+  return describe(error, withMessages, 0);
+}
+
+function describe(error: unknown, withMessages: boolean, depth: number): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
-  const code: unknown = 'code' in error ? error.code : undefined;
+  const isOurs = error instanceof EnclaveError;
+  const isPlaced = !isOurs || error instanceof ApplicationMistake;
+  const { cause } = error;
   return {
     type: typeof error.constructor === 'function' ? error.constructor.name : 'Error',
-    code: typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : undefined,
-    stack: placesOf(error),
+    code: codeOf(error),
+    ...((isOurs || withMessages) && { message: error.message }),
+    ...(isPlaced && (depth === 0 || withMessages) && { stack: placesOf(error) }),
+    ...(cause instanceof Error && depth < MAX_CAUSES && { cause: describe(cause, withMessages, depth + 1) }),
   };
 }
 
-/** A stack without the message before it, whose lines may look like places. */
+/** The `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not look like one. */
+export function codeOf(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_/]{0,63}$/.test(code) ? code : undefined;
+}
+
+/** The stack without the message that precedes it, whose lines could look like locations. */
 function placesOf({ stack, message }: Error): string[] | undefined {
   if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
   const at = stack.indexOf(message);
-  // A message that was changed after the stack was made stands there in its old form: nothing is sure then.
+  // The stack contains the original message: if the message was changed since, its end is unknown.
   if (at === -1) return undefined;
   return stack
     .slice(at + message.length)

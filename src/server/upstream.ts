@@ -1,64 +1,77 @@
-/** The one way out: every request that an application, or a probe of its endpoints, sends to a host of app.yaml. */
+/** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
 import { isUtf8 } from 'node:buffer';
 import { Agent as HttpAgent, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
-import axios from 'axios';
+import axios, { AxiosError } from 'axios';
 import type { Manifest } from '../app.ts';
 import { ApplicationMistake } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+import { codeOf } from './log.ts';
 
 export interface UpstreamRequest {
-  /** GET unless given. */
+  /** Default: GET. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** A body needs its `content-type` among them. */
+  /** Must include `content-type` if there is a body. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For the whole exchange in milliseconds, from the name's look-up to the last byte of the answer. */
+  /** For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
   readonly timeoutMs: number;
-  /** Of the answer's body, in bytes. */
+  /** Maximum size of the answer's body, in bytes. */
   readonly maxSize: number;
 }
 
 export interface UpstreamAnswer {
-  /** Whatever it is: a redirect is an answer like any other. */
+  /** Any status: a redirect is an answer like any other. */
   readonly status: number;
-  /** As it came: nothing is decompressed, and no compression is asked for. */
+  /** The body as received: compression is neither requested nor decoded. */
   readonly body: Buffer;
 }
 
 /**
- * Asks one host over its pool of connections, past every proxy.
+ * Sends a request to one host over its connection pool, ignoring all proxy settings.
  *
- * @param path path and query, percent-encoded where it needs to be: `/v1/prices?pair=SUI-USD`
- * @throws ExchangeFailed; ApplicationMistake for a path, header or bound that can't be used
+ * @param path path and query, percent-encoded where necessary: `/v1/prices?pair=SUI-USD`
+ * @throws ExchangeFailed; ApplicationMistake if the path, a header or a bound is invalid
  */
 export type Upstream = (path: string, request: UpstreamRequest) => Promise<UpstreamAnswer>;
 
 /**
- * Why there is no whole answer. Each application makes an error of its own of it, with its own code. It has
- * nothing of the request, whose URL may hold a key, and no cause that would.
+ * Why there is no complete answer. Each application turns it into an error of its own, which keeps it as its
+ * `cause`. It contains nothing of the request, whose URL may contain a key.
  */
 export class ExchangeFailed extends Error {
   /**
-   * `unreachable`: no connection, or none that lasted until the status line; `timeout`: no status line in
-   * time; `broken`: the connection ended within the body; `slow body`: the body was not whole in time.
+   * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
    */
   readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
+  /**
+   * What failed, for the log: the error code of the DNS query, the connection, TLS or the HTTP parser, such
+   * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined for a time-out.
+   */
+  readonly code: string | undefined;
 
-  constructor(reason: ExchangeFailed['reason']) {
-    super(`no answer of an upstream: ${reason}`);
+  /** @param cause of Node, for development: its message may contain addresses and bytes of the answer */
+  constructor(reason: ExchangeFailed['reason'], cause?: unknown) {
+    super(`no complete answer from an upstream: ${reason}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
+    this.code = codeOf(cause);
   }
 }
 
+/** The error without the HTTP client's wrapper, which contains the request. */
+function withoutRequest(error: unknown): unknown {
+  return error instanceof AxiosError ? error.cause : error;
+}
+
 /**
- * Idle connections are dropped before most services would drop them. Unlike Node's own agents, these know of
- * no proxy, whatever NODE_USE_ENV_PROXY or --use-env-proxy say: only the option `proxyEnv` would tell them.
+ * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
+ * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
  */
 const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
 
-/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2): without a new key, a stolen one opens the past. */
+/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
 const TLS = {
   minVersion: 'TLSv1.2',
   ciphers: [
@@ -76,8 +89,8 @@ const TLS = {
 } as const;
 
 /**
- * @param origins in code only, for development and tests: what stands in for `https://<host>`
- * @returns the way to a host. It throws ApplicationMistake for one that app.yaml lacks.
+ * @param origins for development and tests: the origin to use in place of `https://<host>`
+ * @returns the upstream of a host; throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
   { endpoints, authorities = {} }: Pick<Manifest, 'endpoints' | 'authorities'>,
@@ -93,7 +106,7 @@ export function createUpstreams(
   };
 }
 
-/** @param authority PEM of the certificates of which one must have signed the host's; the public ones unless given */
+/** @param authority PEM of the authorities to trust for this host. Default: the public authorities */
 export function createUpstream(origin: string, authority?: string): Upstream {
   const client = axios.create({
     adapter: 'http',
@@ -113,8 +126,10 @@ export function createUpstream(origin: string, authority?: string): Upstream {
     const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
     const data = body instanceof Uint8Array ? Buffer.from(body) : body;
     const asked = client.request<Readable>({ url, method, headers, data, signal });
-    const { status, data: stream } = await asked.catch(() => {
-      throw new ExchangeFailed(signal.aborted ? 'timeout' : 'unreachable');
+    const { status, data: stream } = await asked.catch((error: unknown) => {
+      throw signal.aborted
+        ? new ExchangeFailed('timeout')
+        : new ExchangeFailed('unreachable', withoutRequest(error));
     });
     return { status, body: await readWhole(stream, maxSize, signal) };
   };
@@ -130,14 +145,15 @@ async function readWhole(stream: Readable, maxSize: number, signal: AbortSignal)
       if (size > maxSize) break;
       chunks.push(chunk);
     }
-  } catch {
-    throw new ExchangeFailed(signal.aborted ? 'slow body' : 'broken');
+  } catch (error) {
+    if (signal.aborted) throw new ExchangeFailed('slow body');
+    throw new ExchangeFailed('broken', withoutRequest(error));
   }
   if (size > maxSize) throw new ExchangeFailed('too large');
   return Buffer.concat(chunks);
 }
 
-/** A path that the URL parser would change asks for something else than what is written there. */
+/** Rejects a path that the URL parser would change, since the request would differ from what the code says. */
 function urlOf(origin: string, path: string): string {
   const url = URL.parse(origin + path);
   const [pathname] = path.split('?', 1);
@@ -157,7 +173,7 @@ function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, stri
     }
   } catch {
     throw new ApplicationMistake(
-      'a header of an upstream request has a name or value that HTTP does not take',
+      'a header of an upstream request has a name or value that is invalid in HTTP',
     );
   }
   const lower = Object.fromEntries(
@@ -169,22 +185,22 @@ function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, stri
   return {
     accept: '*/*',
     'user-agent': 'sui-enclave',
-    // axios would say that there is a form.
+    // axios would set the type of a form.
     'content-type': false,
     ...lower,
     'accept-encoding': 'identity',
   };
 }
 
-/** An exchange without a bound would be one that never ends. */
+/** Every exchange must be bounded in time and size. */
 function requireBounds({ timeoutMs, maxSize }: UpstreamRequest): void {
   if (!isTimeout(timeoutMs)) throw new ApplicationMistake(`timeoutMs must be ${TIMEOUT_RANGE}`);
   if (!Number.isSafeInteger(maxSize) || maxSize < 0) {
-    throw new ApplicationMistake('maxSize must be a whole number of bytes');
+    throw new ApplicationMistake('maxSize must be an integer number of bytes');
   }
 }
 
-/** What a body says; undefined where it is not JSON in UTF-8. */
+/** The parsed body; undefined if it is not JSON in UTF-8. */
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) return undefined;
   try {

@@ -3,13 +3,8 @@ import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { type AppContext, type Caller, loadApplication, parseManifest, processData } from '../../src/app.ts';
-import {
-  ApplicationMistake,
-  ConfigError,
-  Forbidden,
-  TooManyRequests,
-  Unauthenticated,
-} from '../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
+import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
 import { text } from '../../src/wire/bcs.ts';
 import { signedType } from '../../src/wire/intent.ts';
 import { makeTls } from '../e2e/boot/tls.ts';
@@ -27,7 +22,7 @@ describe('app.yaml', () => {
   const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
   const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;
 
-  test('may pin an endpoint to authorities of its own', () => {
+  test('may pin an endpoint to certificate authorities', () => {
     for (const pem of [ca, `# ours\n${ca}`, ca + makeTls(['x.example']).ca]) {
       const { endpoints, authorities } = parseManifest(pinned(pem.trimEnd()));
       expect(endpoints).toEqual(['a.example', 'b.example']);
@@ -44,10 +39,10 @@ describe('app.yaml', () => {
     ['a certificate of no authority', cert],
     ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
     ['a second one that is none', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
-  ])('a pin to %s is refused, naming the place', (_what, pem) => {
+  ])('a pin to %s is rejected, naming the property', (_what, pem) => {
     expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
     expect(() => parseManifest(pinned(pem))).toThrow(
-      /^app\.yaml, endpoints\.1\.ca: want one or more certificates/,
+      /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
     );
   });
 
@@ -69,7 +64,7 @@ describe('app.yaml', () => {
     ['endpoints: []\nsecrets: [api_key]', 'secrets.0'],
     ['endpoints: []\nsecrets: ["A B"]', 'secrets.0'],
     ['endpoints: []\nsecrets: [A]\nendpoints: [a.example]', 'not YAML'],
-  ])('%o is refused, naming the place', (yaml, place) => {
+  ])('%o is rejected, naming the property', (yaml, place) => {
     expect(() => parseManifest(yaml)).toThrow(ConfigError);
     expect(() => parseManifest(yaml)).toThrow(place);
   });
@@ -78,12 +73,12 @@ describe('app.yaml', () => {
 describe('loadApplication', () => {
   const folders = readdirSync(APPS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
 
-  test.each(folders.map(({ name }) => name))('%s of src/apps is one', async (name) => {
+  test.each(folders.map(({ name }) => name))('loads %s of src/apps', async (name) => {
     const { module } = await loadApplication(APPS, name);
     expect(module.create).toBeTypeOf('function');
   });
 
-  test('says when there is none of that name', async () => {
+  test('rejects an unknown name', async () => {
     await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
       /^APP=wether: there is no such application/,
     );
@@ -100,7 +95,7 @@ describe('a second application', () => {
     expect((await post('/process_data', { payload: { location: 'Paris' } })).status).toBe(400);
   });
 
-  test('has endpoints of its own, which sign under another intent', async () => {
+  test('has further endpoints, which sign with another intent', async () => {
     const { get, post } = await dice();
     expect(await (await get('/rules')).json()).toEqual({ sides: { from: 2, to: 255 } });
     expect(await (await post('/draw', { picked: '9007199254740993' })).json()).toMatchObject({
@@ -114,14 +109,14 @@ describe('a second application', () => {
     expect((await post('/draw', { picked: '1', more: 1 })).status).toBe(400);
   });
 
-  test('is weather no more: none of its secrets or endpoints is asked for', async () => {
+  test('does not need the secrets and endpoints of weather', async () => {
     const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', API_KEY: '' } });
     expect(await (await get('/health_check')).json()).toMatchObject({ endpoints_status: {} });
     expect((await get('/readyz')).status).toBe(200);
   });
 });
 
-describe('an application that is wrong does not start', () => {
+describe('an invalid application does not start', () => {
   const endpointAt = (path: string, method: 'GET' | 'POST' = 'GET') => ({
     module: { signs: [], create: () => ({ endpoints: [{ method, path, handle: async () => ({}) }] }) },
     manifest: { endpoints: [], secrets: [] },
@@ -140,7 +135,7 @@ describe('an application that is wrong does not start', () => {
     await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
   });
 
-  test('that reaches for an endpoint or a secret that app.yaml lacks', async () => {
+  test('that uses an endpoint or a secret that app.yaml lacks', async () => {
     const reach = (use: (context: never) => unknown) =>
       startServer({
         module: { signs: [], create: (context) => use(context as never) as never },
@@ -161,7 +156,7 @@ describe('an application that is wrong does not start', () => {
 });
 
 describe('the address of a caller', () => {
-  test('is known to /process_data as to any endpoint', async () => {
+  test('is passed to /process_data as to any endpoint', async () => {
     const Seen = signedType(3, bcs.struct('Seen', { address: text }));
     const create = ({ sign }: AppContext) => ({
       processData: processData({
@@ -198,43 +193,62 @@ describe('the address of a caller', () => {
     return (await (await server.get('/seen', { headers })).json()).address;
   }
 
-  test('is unknown without trusted proxies, whatever a header says', async () => {
+  test('is unknown without trusted proxies, whatever the headers', async () => {
     expect(await seenBy(0)).toBeUndefined();
     expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
   });
 
-  test('is what the outermost trusted proxy saw, not what the caller sent along', async () => {
+  test('is what the outermost trusted proxy saw, not what the caller sent', async () => {
     expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
     expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
   });
 });
 
-describe('causes of errors', () => {
-  class Unknown extends Unauthenticated {
-    readonly code = 'UNKNOWN';
-  }
-  class Barred extends Forbidden {
-    readonly code = 'BARRED';
-  }
-  class Often extends TooManyRequests {
-    readonly code = 'OFTEN';
-  }
+describe("an application's errors", () => {
+  const ERRORS = {
+    UNKNOWN: { status: 401, meaning: 'nobody knows the caller' },
+    BARRED: { status: 403, meaning: 'the caller may not have this' },
+    OFTEN: { status: 429, meaning: 'the caller has asked too often' },
+    BROKEN: { status: 502, meaning: 'an upstream failed' },
+  } as const satisfies ErrorTable;
+  class DiceError extends errorClass(ERRORS) {}
 
-  test.each([
-    [new Unknown('who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
-    [new Barred('not you'), 403, 'retry-after', null],
-    [new Often('slower', 7), 429, 'retry-after', '7'],
-  ])('that an application extends have their status: %o', async (error, status, header, value) => {
+  async function fail(error: Error) {
     const handle = async () => {
       throw error;
     };
-    const { get } = await startServer({
+    const { get, printed } = await startServer({
       module: { signs: [], create: () => ({ endpoints: [{ method: 'GET', path: '/fails', handle }] }) },
       manifest: { endpoints: [], secrets: [] },
     });
-    const response = await get('/fails');
+    return { response: await get('/fails'), printed };
+  }
+
+  test.each([
+    [new DiceError('UNKNOWN', 'who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
+    [new DiceError('BARRED', 'not you'), 403, 'retry-after', null],
+    [new DiceError('OFTEN', 'slower', { retryAfterSeconds: 7 }), 429, 'retry-after', '7'],
+  ])('are answered with the status of their table: %o', async (error, status, header, value) => {
+    const { response } = await fail(error);
     expect(response.status).toBe(status);
     expect(response.headers.get(header)).toBe(value);
     expect(await response.json()).toEqual({ error: error.message, code: error.code });
+  });
+
+  test('have a class and codes that the compiler checks', () => {
+    const error = new DiceError('BARRED', 'not you');
+    expect(error).toMatchObject({ name: 'DiceError', code: 'BARRED', status: 403 });
+    // @ts-expect-error no such code
+    expect(() => new DiceError('BARED', 'not you')).toThrow(TypeError);
+    // @ts-expect-error no such code
+    expect(error.code === 'BARED').toBe(false);
+  });
+
+  test('keep their cause: its code reaches the log, its message neither the log nor the caller', async () => {
+    const cause = Object.assign(new Error('GET https://h/?key=hunter2'), { code: 'ECONNREFUSED' });
+    const { response, printed } = await fail(new DiceError('BROKEN', 'no answer', { cause }));
+    expect(await response.text()).not.toMatch(/hunter2|ECONNREFUSED/);
+    expect(printed()).toMatch(/"code":"BROKEN".*"cause":\{"type":"Error","code":"ECONNREFUSED"\}/);
+    expect(printed()).not.toMatch(/hunter2/);
   });
 });
