@@ -1,7 +1,6 @@
 /** What the scripts that talk to Sui have in common: arguments, help, output and exit codes. */
 import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { InvalidPolicyError } from '../../src/attestation/index.ts';
 import { EnclaveUnreachableError, InvalidClientOptionError } from '../../src/client/errors.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
 import { InvalidValueError, NodeUnreachableError } from '../../src/sui/errors.ts';
@@ -124,7 +123,7 @@ async function execute(command: Command, argv: string[]): Promise<number> {
     const { code, message } = error;
     if (dryRun === null) {
       print.failure(code, message);
-      return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
+      return isOneOf(error, NEVER_TRIED) || NEVER_TRIED_CODES.includes(code) ? NOT_TRIED : FAILED;
     }
     const unchecked = isOneOf(error, UNCHECKED);
     const fields = unchecked ? { notChecked: message } : { code, error: message };
@@ -132,7 +131,7 @@ async function execute(command: Command, argv: string[]): Promise<number> {
     print({ status: 'dry-run', title, fields }, chain?.notes ?? [], dryRun);
     // Without a node, the plan is all that was asked for.
     if (unchecked && !chain?.isNamed) return DONE;
-    return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
+    return isOneOf(error, NEVER_TRIED) || NEVER_TRIED_CODES.includes(code) ? NOT_TRIED : FAILED;
   }
 }
 
@@ -145,10 +144,11 @@ const NEVER_TRIED = [
   SignerError,
   ConfigError,
   InvalidValueError,
-  InvalidPolicyError,
   InvalidClientOptionError,
   EnclaveUnreachableError,
 ];
+
+const NEVER_TRIED_CODES: readonly string[] = ['POLICY_INVALID'];
 
 function isOneOf(
   error: EnclaveError,

@@ -1,6 +1,6 @@
 import {
+  AttestationError,
   type AttestationPolicy,
-  InvalidPolicyError,
   type VerifiedAttestation,
   verifyAttestation,
 } from '../attestation/index.ts';
@@ -106,7 +106,8 @@ export class EnclaveClient {
     requireKnown(options ?? {}, OPTION_KEYS);
     this.#policy = checkPolicy(options?.policy);
     if ('nonce' in this.#policy) {
-      throw new InvalidPolicyError('the client makes a fresh nonce for each attestation: leave "nonce" out');
+      const message = 'the client makes a fresh nonce for each attestation: leave "nonce" out of the policy';
+      throw new AttestationError('POLICY_INVALID', message);
     }
     this.#roots = options.roots;
     this.#pinMaxAgeMs = duration('pinMaxAgeMs', options.pinMaxAgeMs ?? HOUR);
