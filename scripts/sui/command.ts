@@ -1,7 +1,7 @@
 /** What the scripts that talk to Sui have in common: arguments, help, output and exit codes. */
 import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { EnclaveUnreachableError, InvalidClientOptionError } from '../../src/client/errors.ts';
+import { EnclaveUnreachableError } from '../../src/client/errors.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
 import { InvalidValueError, NodeUnreachableError } from '../../src/sui/errors.ts';
 import { Chain } from './chain.ts';
@@ -144,11 +144,10 @@ const NEVER_TRIED = [
   SignerError,
   ConfigError,
   InvalidValueError,
-  InvalidClientOptionError,
   EnclaveUnreachableError,
 ];
 
-const NEVER_TRIED_CODES: readonly string[] = ['POLICY_INVALID'];
+const NEVER_TRIED_CODES: readonly string[] = ['POLICY_INVALID', 'CLIENT_OPTION'];
 
 function isOneOf(
   error: EnclaveError,

@@ -1,4 +1,4 @@
-import { fetchText, NoAnswer } from '../fetch.ts';
+import { fetchText, NoAnswerError } from '../fetch.ts';
 import {
   InvalidOptionError,
   MalformedAnswerError,
@@ -79,7 +79,7 @@ async function fetchDocument(
   const url = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const bounds = { fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const { ok, status, text } = await fetchText(url, {}, bounds).catch((error: unknown) => {
-    if (!(error instanceof NoAnswer)) throw error;
+    if (!(error instanceof NoAnswerError)) throw error;
     const { reason } = error;
     if (reason === 'timeout')
       throw new ServiceTimeoutError(`the ${SERVICE} did not come within ${TIMEOUT_MS} ms`);

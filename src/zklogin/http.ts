@@ -1,5 +1,5 @@
 /** Requests to the services that a login needs: bounded, and repeated only where that can do no harm. */
-import { fetchText, isTimeout, NoAnswer, serverCode, type TextAnswer, TIMEOUT_RANGE } from '../fetch.ts';
+import { fetchText, isTimeout, NoAnswerError, serverCode, type TextAnswer, TIMEOUT_RANGE } from '../fetch.ts';
 import {
   InvalidOptionError,
   MalformedAnswerError,
@@ -71,14 +71,14 @@ export async function post(request: ServiceRequest): Promise<TextAnswer> {
   if (!isTimeout(request.timeoutMs)) throw new InvalidOptionError(`timeoutMs must be ${TIMEOUT_RANGE}`);
   for (let attempt = 1; ; attempt++) {
     const answer = await send(request).catch((error: unknown) => {
-      if (error instanceof NoAnswer) return error;
+      if (error instanceof NoAnswerError) return error;
       throw error;
     });
     if (request.repeatable && attempt < ATTEMPTS && didNothing(answer)) {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
       continue;
     }
-    if (answer instanceof NoAnswer) throw failureOf(answer, request);
+    if (answer instanceof NoAnswerError) throw failureOf(answer, request);
     return answer;
   }
 }
@@ -127,13 +127,13 @@ function headersOf(given: ServiceOptions['headers'], contentType: string): Heade
  * Whether no answer began, or the service says that it is too busy. After a time-out a prover may still be at
  * work: to ask again would double its load.
  */
-function didNothing(answer: TextAnswer | NoAnswer): boolean {
-  return answer instanceof NoAnswer
+function didNothing(answer: TextAnswer | NoAnswerError): boolean {
+  return answer instanceof NoAnswerError
     ? answer.reason === 'unreachable'
     : answer.status === 503 && !TOOK_LONGER.test(answer.text);
 }
 
-function failureOf({ reason }: NoAnswer, { service, timeoutMs }: ServiceRequest) {
+function failureOf({ reason }: NoAnswerError, { service, timeoutMs }: ServiceRequest) {
   // Without the cause: it may hold the request, and with it the token.
   if (reason === 'timeout')
     return new ServiceTimeoutError(`the ${service} did not answer within ${timeoutMs} ms`);
