@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { EnclaveUnreachableError } from '../../src/client/errors.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
-import { InvalidValueError, NodeUnreachableError } from '../../src/sui/errors.ts';
 import { Chain } from './chain.ts';
 import { NoNetworkError } from './network.ts';
 import { NoSenderError, SignerError } from './signer.ts';
@@ -125,7 +124,7 @@ async function execute(command: Command, argv: string[]): Promise<number> {
       print.failure(code, message);
       return isOneOf(error, NEVER_TRIED) || NEVER_TRIED_CODES.includes(code) ? NOT_TRIED : FAILED;
     }
-    const unchecked = isOneOf(error, UNCHECKED);
+    const unchecked = isOneOf(error, UNCHECKED) || code === 'SUI_NODE_UNREACHABLE';
     const fields = unchecked ? { notChecked: message } : { code, error: message };
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
     print({ status: 'dry-run', title, fields }, chain?.notes ?? [], dryRun);
@@ -136,18 +135,16 @@ async function execute(command: Command, argv: string[]): Promise<number> {
 }
 
 /** A dry run goes as far as it can without these. */
-const UNCHECKED = [NodeUnreachableError, NoNetworkError, NoSenderError];
+const UNCHECKED = [NoNetworkError, NoSenderError];
 
-const NEVER_TRIED = [
-  ...UNCHECKED,
-  CommandLineError,
-  SignerError,
-  ConfigError,
-  InvalidValueError,
-  EnclaveUnreachableError,
+const NEVER_TRIED = [...UNCHECKED, CommandLineError, SignerError, ConfigError, EnclaveUnreachableError];
+
+const NEVER_TRIED_CODES: readonly string[] = [
+  'SUI_NODE_UNREACHABLE',
+  'SUI_VALUE',
+  'POLICY_INVALID',
+  'CLIENT_OPTION',
 ];
-
-const NEVER_TRIED_CODES: readonly string[] = ['POLICY_INVALID', 'CLIENT_OPTION'];
 
 function isOneOf(
   error: EnclaveError,

@@ -1,7 +1,6 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { ObjectChangedError, ObjectNotFoundError } from '../sui/errors.ts';
 import { failureOf, sendErrorOf, suiErrorOf } from '../sui/failures.ts';
 import { epochNumber } from './begin.ts';
 import {
@@ -99,7 +98,7 @@ export class ZkLoginSession {
         const failure = sendErrorOf(error, digest);
         // These bytes may have been executed by an earlier call that got no answer: then they changed, or
         // took away, their own objects.
-        if (failure instanceof ObjectChangedError || failure instanceof ObjectNotFoundError) {
+        if (failure.code === 'SUI_OBJECT_CHANGED' || failure.code === 'SUI_OBJECT_NOT_FOUND') {
           const executed = await client.core.getTransaction({ digest }).catch(() => undefined);
           if (executed) return executed;
         }
