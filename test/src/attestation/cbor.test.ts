@@ -104,14 +104,14 @@ describe('neither form reads', () => {
     }
   });
 
-  test('257 arrays within each other', () => {
+  test('257 nested arrays', () => {
     const nested = (depth: number) => Uint8Array.from([...Array(depth).fill(0x81), 0]);
     expect(() => readCbor(nested(256), 'strict')).not.toThrow();
     expect(() => readCbor(nested(257), 'lenient')).toThrow(/nest deeper than 256/);
   });
 });
 
-test('what was written is read back, whatever follows it', () => {
+test('every item survives a round trip, whatever follows it', () => {
   const leaf = fc.oneof(
     fc.maxSafeInteger(),
     fc.boolean(),

@@ -32,7 +32,7 @@ function nestedSequences(depth: number): Uint8Array {
 const MALFORMED = expect.objectContaining({ code: 'CERTIFICATE_MALFORMED' });
 
 describe('the AWS root', () => {
-  test('reads as what it is', () => {
+  test('is parsed correctly', () => {
     expect(parseCertificate(ROOT, 0)).toMatchObject({
       trailing: 0,
       subjectText: 'C=US, O=Amazon, OU=AWS, CN=aws.nitro-enclaves',

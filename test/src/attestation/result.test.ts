@@ -43,7 +43,7 @@ describe('verifyAttestation', () => {
     expect(result.chain[4]?.subject).toMatch(/CN=i-06e4b98c6549ff803-enc0196373b195fb723\.us-east-1\.aws$/);
   });
 
-  test('says of a debug enclave that its image is unknown', async () => {
+  test('returns no image for a debug enclave', async () => {
     const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
     if (debug === undefined) throw new Error('no case');
     const result = await verifyAttestation(fromHex(debug.document), {
@@ -54,13 +54,13 @@ describe('verifyAttestation', () => {
     expect(result.document.userData).toHaveLength(91);
   });
 
-  test('takes the time as a Date as well', async () => {
+  test('accepts the time as a Date', async () => {
     await expect(
       verifyAttestation(DOCUMENT, { ...OPTIONS, now: new Date(WEATHER_AT) }),
     ).resolves.toBeDefined();
   });
 
-  test('shows which registers differ, one below the other', async () => {
+  test('shows which registers differ, with both values', async () => {
     const other = { ...WEATHER_IMAGE, pcr1: 'ab'.repeat(48) };
     const error = await verifyAttestation(DOCUMENT, { ...OPTIONS, policy: { images: [other] } }).catch(
       (e) => e,
@@ -161,7 +161,7 @@ describe('a policy applies, wherever its properties are defined', () => {
 });
 
 describe('decodeAttestation', () => {
-  test('keeps the payload and the signature as they came', () => {
+  test('keeps the payload and the signature unchanged', () => {
     const { payload, signature } = decodeAttestation(DOCUMENT);
     expect(toHex(DOCUMENT)).toContain(toHex(payload));
     expect(toHex(DOCUMENT).endsWith(toHex(signature))).toBe(true);
@@ -169,8 +169,8 @@ describe('decodeAttestation', () => {
   });
 });
 
-describe('the bytes that are given', () => {
-  test('can change while they are verified, and afterwards, without changing anything', async () => {
+describe('the given bytes', () => {
+  test('may change during and after the verification without effect', async () => {
     const bytes = DOCUMENT.slice();
     const verdict = verifyAttestation(bytes, OPTIONS);
     bytes.fill(0);
@@ -179,7 +179,7 @@ describe('the bytes that are given', () => {
     expect(document.pcrs.get(0)?.some((byte) => byte !== 0)).toBe(true);
   });
 
-  test('can be a view into a larger buffer', async () => {
+  test('may be a view of a larger buffer', async () => {
     const larger = new Uint8Array(DOCUMENT.length + 20).fill(0xff);
     larger.set(DOCUMENT, 10);
     const { document } = await verifyAttestation(larger.subarray(10, -10), OPTIONS);
@@ -188,7 +188,7 @@ describe('the bytes that are given', () => {
 });
 
 describe('predictRegistration', () => {
-  test('tells until when a document can be registered, also after that', async () => {
+  test('returns until when a document can be registered, even after that time', async () => {
     const until = new Date('2025-04-15T05:17:50Z');
     expect(await predictRegistration(DOCUMENT, WEATHER_AT)).toEqual({
       accepted: true,
@@ -213,7 +213,7 @@ describe('predictRegistration', () => {
     });
   });
 
-  test('says why', async () => {
+  test('gives the reason', async () => {
     expect(await predictRegistration(Uint8Array.of(0xff), 0)).toMatchObject({
       reason: 'the document is not CBOR',
     });
