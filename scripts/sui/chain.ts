@@ -2,7 +2,7 @@
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
-import { InvalidValueError, NodeAnswerError, type SuiError } from '../../src/sui/errors.ts';
+import { SuiError } from '../../src/sui/errors.ts';
 import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
 import type { Outcome } from './command.ts';
 import { connect, type Network } from './network.ts';
@@ -46,7 +46,7 @@ export class Chain {
     this.#env = env;
   }
 
-  /** @throws NoNetworkError, InvalidValueError */
+  /** @throws NoNetworkError, SuiError */
   get client(): SuiGrpcClient {
     return this.#connected.client;
   }
@@ -61,7 +61,7 @@ export class Chain {
     return this.#text('network');
   }
 
-  /** @throws NoSenderError, SignerError, InvalidValueError */
+  /** @throws NoSenderError, SignerError, SuiError */
   get sender(): string {
     return senderOf(this.#env, this.#signerOptions);
   }
@@ -117,14 +117,15 @@ export class Chain {
     const budget = this.#text('gas-budget');
     if (budget !== undefined) {
       if (!/^[1-9][0-9]{0,18}$/.test(budget)) {
-        throw new InvalidValueError('--gas-budget must be a whole number of MIST (1 SUI is 1000000000)');
+        throw new SuiError('SUI_VALUE', '--gas-budget must be a whole number of MIST (1 SUI is 1000000000)');
       }
       tx.setGasBudget(BigInt(budget));
     }
     const bytes = await fromNode(tx.build({ client: this.client }));
     const proposed = BigInt(tx.getData().gasData.budget ?? 0);
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
-      throw new NodeAnswerError(
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
         `the node proposes a gas budget of ${sui(proposed)}: say --gas-budget to allow it`,
       );
     }
@@ -174,7 +175,7 @@ export class Chain {
     const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
     const { originalId } = response.package ?? {};
     if (originalId === undefined)
-      throw new NodeAnswerError(`the node does not say what ${packageId} is a version of`);
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
     return normalizeSuiAddress(originalId);
   }
 }
@@ -189,7 +190,8 @@ async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
       known = suiErrorOf(error);
     } catch (cause) {
       // What the client says when it can't use an answer has no class of its own.
-      throw new NodeAnswerError(
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
         `the node's answer can't be used: ${(cause as Error).message.slice(0, 600)}`,
         { cause },
       );

@@ -1,10 +1,8 @@
 /** What the scripts that talk to Sui have in common: arguments, help, output and exit codes. */
 import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { InvalidPolicyError } from '../../src/attestation/index.ts';
-import { EnclaveUnreachableError, InvalidClientOptionError } from '../../src/client/errors.ts';
+import { EnclaveUnreachableError } from '../../src/client/errors.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
-import { InvalidValueError, NodeUnreachableError } from '../../src/sui/errors.ts';
 import { Chain } from './chain.ts';
 import { NoNetworkError } from './network.ts';
 import { NoSenderError, SignerError } from './signer.ts';
@@ -124,30 +122,28 @@ async function execute(command: Command, argv: string[]): Promise<number> {
     const { code, message } = error;
     if (dryRun === null) {
       print.failure(code, message);
-      return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
+      return isOneOf(error, NEVER_TRIED) || NEVER_TRIED_CODES.includes(code) ? NOT_TRIED : FAILED;
     }
-    const unchecked = isOneOf(error, UNCHECKED);
+    const unchecked = isOneOf(error, UNCHECKED) || code === 'SUI_NODE_UNREACHABLE';
     const fields = unchecked ? { notChecked: message } : { code, error: message };
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
     print({ status: 'dry-run', title, fields }, chain?.notes ?? [], dryRun);
     // Without a node, the plan is all that was asked for.
     if (unchecked && !chain?.isNamed) return DONE;
-    return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
+    return isOneOf(error, NEVER_TRIED) || NEVER_TRIED_CODES.includes(code) ? NOT_TRIED : FAILED;
   }
 }
 
 /** A dry run goes as far as it can without these. */
-const UNCHECKED = [NodeUnreachableError, NoNetworkError, NoSenderError];
+const UNCHECKED = [NoNetworkError, NoSenderError];
 
-const NEVER_TRIED = [
-  ...UNCHECKED,
-  CommandLineError,
-  SignerError,
-  ConfigError,
-  InvalidValueError,
-  InvalidPolicyError,
-  InvalidClientOptionError,
-  EnclaveUnreachableError,
+const NEVER_TRIED = [...UNCHECKED, CommandLineError, SignerError, ConfigError, EnclaveUnreachableError];
+
+const NEVER_TRIED_CODES: readonly string[] = [
+  'SUI_NODE_UNREACHABLE',
+  'SUI_VALUE',
+  'POLICY_INVALID',
+  'CLIENT_OPTION',
 ];
 
 function isOneOf(

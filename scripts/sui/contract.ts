@@ -43,7 +43,7 @@ export function pcrsPath(options: Readonly<Record<string, string>>): string {
 /**
  * The image of the PCR file; what it was built from, as its build wrote it down, goes into the chain's notes.
  *
- * @throws CommandLineError, InvalidPolicyError, ZeroImageError
+ * @throws CommandLineError, AttestationError
  */
 export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
   const path = pcrsPath(options);
@@ -78,7 +78,7 @@ export async function readRoots({
   return certificatesFromPem(await readTextFile(root)) as [Uint8Array, ...Uint8Array[]];
 }
 
-/** Where an enclave's endpoints are. @throws InvalidClientOptionError */
+/** Where an enclave's endpoints are. @throws ClientError: CLIENT_OPTION */
 export function enclaveAt(url: string): Http {
   return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
 }

@@ -3,7 +3,7 @@
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError, verifyAttestation } from '../../src/attestation/index.ts';
 import { attestedKey, fetchAttestation } from '../../src/client/attestation.ts';
-import { AttestedKeyError } from '../../src/client/errors.ts';
+import { ClientError } from '../../src/client/errors.ts';
 import {
   type EnclaveConfig,
   findRegistration,
@@ -30,7 +30,10 @@ async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uin
     const registration = state === 'free' ? 'not registered' : state;
     return { url, trusted: true, publicKey: toHex(publicKey), registration, enclave: enclaveId };
   } catch (error) {
-    if (!(error instanceof AttestationError || error instanceof AttestedKeyError)) throw error;
+    const isVerdict =
+      error instanceof AttestationError ||
+      (error instanceof ClientError && error.code === 'CLIENT_ATTESTED_KEY');
+    if (!isVerdict) throw error;
     return { url, trusted: false, code: error.code, reason: error.message };
   }
 }

@@ -12,13 +12,12 @@ import {
   awsNitroRoot,
   certificatesFromPem,
   type Image,
-  InvalidPolicyError,
   parsePcrs,
 } from '../../src/attestation/index.ts';
 import { readAttestation } from '../../src/client/answer.ts';
 import { fetchAttestation } from '../../src/client/attestation.ts';
-import { MalformedAnswerError } from '../../src/client/errors.ts';
-import { baseUrl } from '../../src/client/http.ts';
+import { ClientError } from '../../src/client/errors.ts';
+import { baseUrl, malformedAnswer } from '../../src/client/http.ts';
 import { EnclaveError } from '../../src/errors.ts';
 import { formatReport, makeReport } from './report.ts';
 
@@ -105,8 +104,8 @@ async function main(): Promise<number> {
 
 /** A mistake in the options is none; an answer that holds no document, or a policy of zeros, is one. */
 function isVerdict(error: EnclaveError): boolean {
-  if (error instanceof InvalidPolicyError) return false;
-  return error instanceof AttestationError || error instanceof MalformedAnswerError;
+  if (error.code === 'POLICY_INVALID') return false;
+  return error instanceof AttestationError || error.code === 'CLIENT_MALFORMED_ANSWER';
 }
 
 async function verify(options: Options, positionals: readonly string[]): Promise<number> {
@@ -136,8 +135,8 @@ async function readDocument(file: string): Promise<Uint8Array> {
     try {
       return readAttestation(JSON.parse(text));
     } catch (cause) {
-      if (cause instanceof MalformedAnswerError) throw cause;
-      throw new MalformedAnswerError(file, 'it is not JSON', { cause });
+      if (cause instanceof ClientError) throw cause;
+      throw malformedAnswer(file, 'it is not JSON', { cause });
     }
   }
   return /^([0-9a-f]{2})+$/i.test(text) ? hexToBytes(text) : new Uint8Array(bytes);

@@ -23,7 +23,7 @@ async function refusal(bytes: Uint8Array): Promise<unknown> {
 }
 
 describe('a real document', () => {
-  test('is never trusted with a bit flipped', async () => {
+  test('is never trusted with a flipped bit', async () => {
     const flip = fc.record({ at: fc.nat(DOCUMENT.length - 1), bit: fc.nat(7) });
     await fc.assert(
       fc.asyncProperty(flip, async ({ at, bit }) => {
@@ -36,7 +36,7 @@ describe('a real document', () => {
     );
   });
 
-  test('is never trusted cut short', async () => {
+  test('is never trusted when truncated', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(DOCUMENT.length - 1), async (length) => {
         expect(await refusal(DOCUMENT.slice(0, length))).toBeInstanceOf(AttestationError);
@@ -45,7 +45,7 @@ describe('a real document', () => {
     );
   });
 
-  test('is never trusted with bytes put in', async () => {
+  test('is never trusted with inserted bytes', async () => {
     const insertion = fc.record({
       at: fc.nat(DOCUMENT.length),
       bytes: fc.uint8Array({ minLength: 1, maxLength: 8 }),
@@ -83,11 +83,11 @@ describe('any bytes', () => {
   });
 
   test.each([
-    ['a text', weather.document],
+    ['a string', weather.document],
     ['an array', [...DOCUMENT]],
     ['a buffer', DOCUMENT.buffer],
     ['nothing', undefined],
-  ])('%s is no document', async (_, input) => {
+  ])('%s is not a document', async (_, input) => {
     expect(await refusal(input as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
     await expect(predictRegistration(input as never, 0)).rejects.toMatchObject({
       code: 'DOCUMENT_SIZE',

@@ -43,7 +43,7 @@ describe('verifyAttestation', () => {
     expect(result.chain[4]?.subject).toMatch(/CN=i-06e4b98c6549ff803-enc0196373b195fb723\.us-east-1\.aws$/);
   });
 
-  test('says of a debug enclave that its image is unknown', async () => {
+  test('returns no image for a debug enclave', async () => {
     const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
     if (debug === undefined) throw new Error('no case');
     const result = await verifyAttestation(fromHex(debug.document), {
@@ -54,13 +54,13 @@ describe('verifyAttestation', () => {
     expect(result.document.userData).toHaveLength(91);
   });
 
-  test('takes the time as a Date as well', async () => {
+  test('accepts the time as a Date', async () => {
     await expect(
       verifyAttestation(DOCUMENT, { ...OPTIONS, now: new Date(WEATHER_AT) }),
     ).resolves.toBeDefined();
   });
 
-  test('shows which registers differ, one below the other', async () => {
+  test('shows which registers differ, with both values', async () => {
     const other = { ...WEATHER_IMAGE, pcr1: 'ab'.repeat(48) };
     const error = await verifyAttestation(DOCUMENT, { ...OPTIONS, policy: { images: [other] } }).catch(
       (e) => e,
@@ -86,7 +86,7 @@ describe('verifyAttestation', () => {
   });
 });
 
-describe('options that can not be used are refused before anything is read', () => {
+describe('invalid options are refused before anything is read', () => {
   const { policy } = OPTIONS;
   const image = WEATHER_IMAGE;
   test.each<[string, unknown]>([
@@ -108,17 +108,17 @@ describe('options that can not be used are refused before anything is read', () 
     ['an image that is null', { now: 0, policy: { images: [null] } }],
     ['a misspelt check', { now: 0, policy: { ...policy, nonse: Uint8Array.of(1) } }],
     ['a misspelt option', { now: 0, policy, root: [] }],
-    ['a nonce that is text', { now: 0, policy: { ...policy, nonce: '01' } }],
+    ['a nonce that is a string', { now: 0, policy: { ...policy, nonce: '01' } }],
     ['a nonce that is undefined', { now: 0, policy: { ...policy, nonce: undefined } }],
     ['a public key of no bytes', { now: 0, policy: { ...policy, publicKey: new Uint8Array() } }],
-    ['an allowDebug that is text', { now: 0, policy: { ...policy, allowDebug: 'false' } }],
-    ['a maximum age that is no number', { now: 0, policy: { ...policy, maxAgeMs: Number.NaN } }],
+    ['an allowDebug that is a string', { now: 0, policy: { ...policy, allowDebug: 'false' } }],
+    ['a maximum age of NaN', { now: 0, policy: { ...policy, maxAgeMs: Number.NaN } }],
     ['a maximum age that is negative', { now: 0, policy: { ...policy, maxAgeMs: -1 } }],
     ['an empty set of roots', { now: 0, policy, roots: [] }],
-    ['a root that is text', { now: 0, policy, roots: ['-----BEGIN CERTIFICATE-----'] }],
+    ['a root that is a string', { now: 0, policy, roots: ['-----BEGIN CERTIFICATE-----'] }],
     ['no time at all', { policy }],
-    ['a time that is no date', { now: Number.NaN, policy }],
-    ['a time that is text', { now: '2025-04-15', policy }],
+    ['an invalid time', { now: Number.NaN, policy }],
+    ['a time that is a string', { now: '2025-04-15', policy }],
   ])('%s', async (name, options) => {
     const code = /zero/.test(name)
       ? 'POLICY_ZERO_IMAGE'
@@ -129,7 +129,7 @@ describe('options that can not be used are refused before anything is read', () 
   });
 });
 
-describe('a policy holds, wherever its members stand', () => {
+describe('a policy applies, wherever its properties are defined', () => {
   const nonce = Uint8Array.of(9);
   class Policy {
     readonly images = OPTIONS.policy.images;
@@ -148,7 +148,7 @@ describe('a policy holds, wherever its members stand', () => {
     });
   });
 
-  test('and is read once: a member that changes afterwards changes nothing', async () => {
+  test('and is read once: later changes have no effect', async () => {
     let reads = 0;
     const policy = Object.defineProperty({ ...OPTIONS.policy }, 'nonce', {
       get: () => (reads++ === 0 ? nonce : undefined),
@@ -161,7 +161,7 @@ describe('a policy holds, wherever its members stand', () => {
 });
 
 describe('decodeAttestation', () => {
-  test('keeps the payload and the signature as they came', () => {
+  test('keeps the payload and the signature unchanged', () => {
     const { payload, signature } = decodeAttestation(DOCUMENT);
     expect(toHex(DOCUMENT)).toContain(toHex(payload));
     expect(toHex(DOCUMENT).endsWith(toHex(signature))).toBe(true);
@@ -169,8 +169,8 @@ describe('decodeAttestation', () => {
   });
 });
 
-describe('the bytes that are given', () => {
-  test('can change while they are verified, and afterwards, without changing anything', async () => {
+describe('the given bytes', () => {
+  test('may change during and after the verification without effect', async () => {
     const bytes = DOCUMENT.slice();
     const verdict = verifyAttestation(bytes, OPTIONS);
     bytes.fill(0);
@@ -179,7 +179,7 @@ describe('the bytes that are given', () => {
     expect(document.pcrs.get(0)?.some((byte) => byte !== 0)).toBe(true);
   });
 
-  test('can be a view into a larger buffer', async () => {
+  test('may be a view of a larger buffer', async () => {
     const larger = new Uint8Array(DOCUMENT.length + 20).fill(0xff);
     larger.set(DOCUMENT, 10);
     const { document } = await verifyAttestation(larger.subarray(10, -10), OPTIONS);
@@ -188,7 +188,7 @@ describe('the bytes that are given', () => {
 });
 
 describe('predictRegistration', () => {
-  test('tells until when a document can be registered, also after that', async () => {
+  test('returns until when a document can be registered, even after that time', async () => {
     const until = new Date('2025-04-15T05:17:50Z');
     expect(await predictRegistration(DOCUMENT, WEATHER_AT)).toEqual({
       accepted: true,
@@ -204,22 +204,22 @@ describe('predictRegistration', () => {
     });
   });
 
-  test('knows no end of what it can not read', async () => {
+  test('gives no end for a document that it can not parse', async () => {
     expect(await predictRegistration(Uint8Array.of(0), 0)).toEqual({
       accepted: false,
       abort: 1,
-      reason: 'the document is no array of four',
+      reason: 'the document is not an array of four items',
       until: null,
     });
   });
 
-  test('says why', async () => {
+  test('gives the reason', async () => {
     expect(await predictRegistration(Uint8Array.of(0xff), 0)).toMatchObject({
       reason: 'the document is not CBOR',
     });
   });
 
-  test('refuses a time that is none', async () => {
+  test('refuses an invalid time', async () => {
     await expect(predictRegistration(DOCUMENT, Number.NaN)).rejects.toMatchObject({ code: 'TIME_INVALID' });
   });
 });
