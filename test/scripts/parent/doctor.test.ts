@@ -19,7 +19,7 @@ function put(file: string, text: string): void {
 
 beforeEach(() => {
   parent = new Parent();
-  eif = parent.makeImage(200 * 1024 ** 2);
+  eif = parent.makeImage();
   put('x.pcrs', formatPcrs(measureImage(readEif(readFileSync(eif)))));
   put('dev/nitro_enclaves', '');
   put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 1024\ncpu_count: 2\n');
@@ -39,8 +39,8 @@ describe('the doctor', () => {
   test.each<[string, () => void, RegExp]>([
     [
       'too little memory reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 2\n'),
-      /reserves 512 MiB, and four times the image is 801: raise memory_mib/,
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 511\ncpu_count: 2\n'),
+      /reserves 511 MiB, and the image needs 512: raise memory_mib/,
     ],
     [
       'too few CPUs reserved',
@@ -50,7 +50,7 @@ describe('the doctor', () => {
     [
       'too few hugepages',
       () => put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '100\n'),
-      /200 MiB of hugepages are free, and 801 are needed/,
+      /200 MiB of hugepages are free, and 512 are needed/,
     ],
     [
       'another image than its registers',

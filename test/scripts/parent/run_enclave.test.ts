@@ -10,13 +10,13 @@ import { Parent } from './stand_ins.ts';
 describe('run_enclave', () => {
   test('runs the image with room for it, under its name', async () => {
     const parent = new Parent();
-    const eif = parent.makeImage(200 * 1024 ** 2);
+    const eif = parent.makeImage(129 * 1024 ** 2);
     const { status, stdout } = await parent.run('run_enclave.ts', ['--eif', eif]);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^i-1-enc1 runs as CID 16 with 801 MiB\./);
+    expect(stdout).toMatch(/^i-1-enc1 runs as CID 16 with 517 MiB\./);
     expect(stdout).toMatch(measureImage(readEif(readFileSync(eif))).pcr0);
     expect(parent.calls('nitro-cli')).toContain(
-      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --cpu-count 2 --memory 801`,
+      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --cpu-count 2 --memory 517`,
     );
   });
 
