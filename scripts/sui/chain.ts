@@ -19,9 +19,9 @@ export interface Executed {
 }
 
 export interface Submission {
-  /** What it does, for people, as in "create the config". */
+  /** Its purpose, for people, such as "create the config". */
   readonly title: string;
-  /** What it does it with. */
+  /** Its arguments and, after the execution, its results. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** What is known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;

@@ -1,7 +1,7 @@
 /**
  * `npm run verify -- <url> --pcrs out/nitro.pcrs`: whether an enclave can be trusted, for people and monitors.
  *
- * Exit codes: 0 trusted; 1 any other verdict, be it a malformed document, a debug enclave or an all-zero
+ * Exit codes: 0 trusted; 1 any other verdict, such as for a malformed document, a debug enclave or an all-zero
  * policy; 2 no verdict (network, unreadable file, usage).
  */
 import type { Image } from '../../src/attestation/index.ts';
