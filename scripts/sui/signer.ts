@@ -43,7 +43,7 @@ interface SignerOptions {
 /**
  * The sender's address: that of SUI_PRIVATE_KEY, or `address`.
  *
- * @throws NoSenderError, SignerError, InvalidValueError
+ * @throws NoSenderError, SignerError, SuiError
  */
 export function senderOf(env: Environment, { address }: SignerOptions): string {
   const named = address === undefined ? undefined : addressOf('--address', address);

@@ -105,15 +105,16 @@ async function ask(url: string) {
 /** A saved document in any of its three forms. A binary one starts with a byte that no text starts with. */
 async function readDocument(file: string): Promise<Uint8Array> {
   const { readAttestation } = await import('../../src/client/answer.ts');
-  const { MalformedAnswerError } = await import('../../src/client/errors.ts');
+  const { ClientError } = await import('../../src/client/errors.ts');
+  const { malformedAnswer } = await import('../../src/client/http.ts');
   const bytes = await readFileArgument(file);
   const text = bytes.toString('latin1').trim();
   if (text.startsWith('{')) {
     try {
       return readAttestation(JSON.parse(text));
     } catch (cause) {
-      if (cause instanceof MalformedAnswerError) throw cause;
-      throw new MalformedAnswerError(file, 'it is not JSON', { cause });
+      if (cause instanceof ClientError) throw cause;
+      throw malformedAnswer(file, 'it is not JSON', { cause });
     }
   }
   return /^([0-9a-f]{2})+$/i.test(text) ? Uint8Array.from(Buffer.from(text, 'hex')) : new Uint8Array(bytes);

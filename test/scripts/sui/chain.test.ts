@@ -226,7 +226,7 @@ describe('an execution that goes wrong', () => {
     };
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_CHANGED',
-      message: expect.stringContaining('run this again'),
+      message: expect.stringContaining('try again'),
     });
   });
 
