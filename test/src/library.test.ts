@@ -53,7 +53,7 @@ describe.each(AREAS)('$name', ({ name, base, codes }) => {
     for (const [key, value] of errors) {
       expect(key).toMatch(/Error$/);
       // The client also exports what its attestation throws.
-      const isOwn = value === base || value.prototype instanceof base;
+      const isOwn = (value as unknown) === base || value.prototype instanceof base;
       expect([isOwn, key]).toEqual([key !== 'AttestationError' || name === 'attestation', key]);
     }
   });
