@@ -1,4 +1,4 @@
-/** Which Sui node to talk to. */
+/** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { EnclaveError } from '../../src/errors.ts';
 import { SuiError } from '../../src/sui/errors.ts';
@@ -11,7 +11,7 @@ const NODES: Readonly<Record<string, string>> = {
   localnet: 'http://127.0.0.1:9000',
 };
 
-/** One request, its answer included. */
+/** For one request, including its answer. */
 const TIMEOUT_MS = 30_000;
 
 /** Neither a network nor a node was named. */
@@ -58,7 +58,7 @@ export function connect(
   return { client, description: network === undefined ? baseUrl : `${network} (${baseUrl})` };
 }
 
-/** A node on the way to which anyone could change the answers would have us sign them. */
+/** Without TLS, anyone on the way to the node could change its answers, which end up in what is signed. */
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isLocal = url !== null && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
