@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, type Role, readAll, serve, startRole } from './init.ts';
+import { describe, expect, test } from 'vitest';
+import { canRun, dial, freePort, type Role, readAll, serve, startRole } from './init.ts';
 
 /** In place of the enclave's own: places, and milliseconds for which a connection may be silent once a side has ended. */
 type Limits = readonly [connections: number, endedIdleMs: number];
@@ -41,8 +41,6 @@ function outcome(socket: Socket): Promise<string> {
 }
 
 describe.runIf(canRun)('a bridge', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('carries bytes both ways, and the end of each', async () => {
     const port = await startBridge(async (socket) => {
       socket.end(`got ${await readAll(socket)}`);
