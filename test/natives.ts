@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 export function setup(): void {
   if (process.platform !== 'linux') return;
   const cwd = fileURLToPath(new URL('..', import.meta.url));
-  execFileSync('make', ['--no-print-directory', '-j2', 'test-natives'], {
+  execFileSync('make', ['--quiet', '-j2', 'test-natives'], {
     cwd,
     stdio: 'inherit',
     // Not those of a make that runs the tests.

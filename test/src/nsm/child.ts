@@ -10,7 +10,7 @@ if (!addonPath || !process.send) {
 }
 const send = process.send.bind(process);
 
-function makeDevice() {
+function makeDevice(addonPath: string) {
   const device = new NsmDevice({ addonPath });
   return { device, nsm: new Nsm(device) };
 }
@@ -24,7 +24,7 @@ const scope = {
   },
   addonPath,
   NsmDevice,
-  ...makeDevice(),
+  ...makeDevice(addonPath),
   pause: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 export type Scope = typeof scope;
@@ -39,7 +39,7 @@ interface Message {
 process.on('message', async ({ renewDevice, id, source, argument }: Message) => {
   if (renewDevice) {
     scope.device.close();
-    Object.assign(scope, makeDevice());
+    Object.assign(scope, makeDevice(scope.addonPath));
     return;
   }
   try {

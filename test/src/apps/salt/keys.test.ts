@@ -67,11 +67,11 @@ describe('keys', () => {
     expect(issuer.asked).toBe(2);
   });
 
-  test('that nobody has are asked for at a bounded rate: 10,000 unknown kids', async () => {
+  test('that nobody has are asked for at a bounded rate: 1,000 unknown kids', async () => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
-    for (let i = 0; i < 10_000; i++) {
-      clock.now += 10;
+    for (let i = 0; i < 1000; i++) {
+      clock.now += 100;
       await expect(keys.with(`unknown-${i}`)).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
     }
     // 100 seconds, and at most one question in 30.
@@ -235,7 +235,7 @@ describe('the service, when its issuer', () => {
     expect((await other.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
   });
 
-  test('is asked twice at most for the keys of 10,000 tokens that name unknown ones', async () => {
+  test('is asked twice at most for the keys of 1,000 tokens that name unknown ones', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const [, payload, signature] = (await issuer.token()).split('.');
@@ -243,7 +243,7 @@ describe('the service, when its issuer', () => {
     let next = 0;
     const started = performance.now();
     const caller = async () => {
-      for (let i = next++; i < 10_000; i = next++) {
+      for (let i = next++; i < 1000; i = next++) {
         const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: `unknown-${i}` })).toString(
           'base64url',
         );
