@@ -20,11 +20,13 @@ dev: install addon
 dev-wallet: install
 	@exec node scripts/dev/wallet/main.ts
 
-# Every check that needs neither a browser nor a container.
+# Every check that needs neither a browser nor a container. What the types and the linter say is shown where they fail.
 test: install addon
-	npm run --silent types
-	npm run --silent lint
-	npm test
+	@mkdir -p build
+	@{ npm run --silent types && npm run --silent lint; } >build/checks.log 2>&1 & checks=$$!; \
+	npm --silent test; tests=$$?; \
+	wait $$checks || { cat build/checks.log; exit 1; }; \
+	exit $$tests
 
 install: $(INSTALLED)
 	@node scripts/check/node.cjs
