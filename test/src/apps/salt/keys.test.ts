@@ -1,14 +1,12 @@
 /** The issuer's place of keys: asked seldom, outlived when it fails. */
-import { spawn } from 'node:child_process';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../../src/apps/salt/jwk.ts';
 import { IssuerKeys } from '../../../../src/apps/salt/keys.ts';
 import { createUpstream } from '../../../../src/server/upstream.ts';
+import { shortenDeadline } from '../../support.ts';
 import { Issuer, startSalt } from './support.ts';
 
 const MINUTE = 60_000;
@@ -195,9 +193,8 @@ describe('an issuer that', () => {
     await expect(keys.with('key-1')).rejects.toMatchObject({ code });
   });
 
-  test('is slow is given up after five seconds; then known keys wait no more', {
-    timeout: 30_000,
-  }, async () => {
+  test('is slow is given up after five seconds; then known keys wait no more', async () => {
+    shortenDeadline(5000);
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.answer = (response) => response.write('{"keys":');
@@ -208,10 +205,10 @@ describe('an issuer that', () => {
     };
     clock.now += 10 * MINUTE;
     const first = await took(keys.with('key-1'));
-    expect(first).toBeGreaterThan(4900);
-    expect(first).toBeLessThan(7000);
+    expect(first).toBeGreaterThan(290);
+    expect(first).toBeLessThan(4000);
     clock.now += 5000;
-    expect(await took(keys.with('key-1'))).toBeLessThan(500);
+    expect(await took(keys.with('key-1'))).toBeLessThan(290);
     // It is asked all the same.
     await expect.poll(() => issuer.asked).toBe(3);
     await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'SALT_ISSUER_TIMEOUT' });
@@ -257,33 +254,4 @@ describe('the service, when its issuer', () => {
     expect(issuer.asked).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - started) / 30_000));
     expect((await server.ask(await issuer.token())).status).toBe(200);
   }, 60_000);
-});
-
-test('no key is asked for through a proxy, whatever the environment says', async () => {
-  let proxied = 0;
-  const proxy = createServer((_request, response) => {
-    proxied++;
-    response.writeHead(502).end();
-  });
-  await new Promise<void>((resolve) => {
-    proxy.listen(0, '127.0.0.1', resolve);
-  });
-  const HTTP_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const main = fileURLToPath(new URL('../../../../scripts/dev/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [main], {
-    env: { APP: 'salt', PORT: '0', NODE_USE_ENV_PROXY: '1', HTTP_PROXY, http_proxy: HTTP_PROXY },
-  });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-    proxy.close();
-  });
-  let output = '';
-  child.stdout.on('data', (chunk) => {
-    output += chunk;
-  });
-  await expect.poll(() => output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
-  const [, url = '', body = ''] = /curl -s (\S+) -H '[^']*' -d '(.*)'/.exec(output) ?? [];
-  const headers = { 'content-type': 'application/json' };
-  expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
-  expect(proxied).toBe(0);
 });
