@@ -54,7 +54,7 @@ build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 test-natives: build/test/init build/test/nsm_driver.so
 
 INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
-  -DRECEIVE_MS=700 -DVERDICT_MS=700 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
+  -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
 
 build/test/init: $(wildcard enclave/init/*.cc enclave/init/*.h) Makefile
 	@mkdir -p $(@D)
