@@ -23,7 +23,8 @@ dev-wallet: install
 # Every check that needs neither a browser nor a container. What the types and the linter say is shown where they fail.
 test: install addon
 	@mkdir -p build
-	@{ npm run --silent types && npm run --silent lint; } >build/checks.log 2>&1 & checks=$$!; \
+	@{ npm run --silent types -- --incremental --tsBuildInfoFile build/types.tsbuildinfo && \
+	  npm run --silent lint; } >build/checks.log 2>&1 & checks=$$!; \
 	npm --silent test; tests=$$?; \
 	wait $$checks || { cat build/checks.log; exit 1; }; \
 	exit $$tests
