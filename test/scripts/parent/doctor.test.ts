@@ -22,8 +22,8 @@ beforeEach(() => {
   eif = parent.makeImage();
   put('x.pcrs', formatPcrs(measureImage(readEif(readFileSync(eif)))));
   put('dev/nitro_enclaves', '');
-  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 1024\ncpu_count: 2\n');
-  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '512\n');
+  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 512\ncpu_count: 2\n');
+  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '256\n');
 });
 async function complaints(port?: number): Promise<string[]> {
   const { dir: root, env } = parent;
@@ -39,12 +39,12 @@ describe('the doctor', () => {
   test.each<[string, () => void, RegExp]>([
     [
       'too little memory reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 511\ncpu_count: 2\n'),
-      /reserves 511 MiB, and the image needs 512: raise memory_mib/,
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 256\ncpu_count: 2\n'),
+      /reserves 256 MiB, and the image needs 512: raise memory_mib/,
     ],
     [
       'too few CPUs reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 1\n'),
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 1\n'),
       /reserves 1 CPUs, and 2 are needed: raise cpu_count/,
     ],
     [
