@@ -2,8 +2,8 @@
  * A throw-away certificate authority shaped like that of AWS Nitro Enclaves, and a writer of attestation
  * documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
  *
- * For development and tests only: nothing under `src/` imports it, its keys live in memory, and every name
- * in it says that it is not AWS. Each property that a verifier checks can be made wrong on purpose.
+ * For development and tests only: nothing under `src/` imports it, and every name in it says that it is not AWS.
+ * Each property that a verifier checks can be made wrong on purpose.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
@@ -174,10 +174,13 @@ export interface Chain {
 
 export type IssuedLevel = Exclude<keyof Chain, 'root'>;
 
+/** The common name of every root that is made here. */
+export const ROOT_NAME = 'sui-enclave DEVELOPMENT ONLY root, not AWS';
+
 /** A self-signed root, valid from a minute before `at` for 30 years. */
 export function createRoot(at: Date, overrides: Partial<CertificateOptions> = {}): Identity {
   return createCertificate({
-    name: 'sui-enclave DEVELOPMENT ONLY root, not AWS',
+    name: ROOT_NAME,
     notBefore: new Date(at.getTime() - MINUTE),
     notAfter: new Date(at.getTime() + 30 * YEAR),
     ca: true,

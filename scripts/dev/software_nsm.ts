@@ -1,6 +1,6 @@
 /**
  * A Nitro Secure Module in software: it answers the NSM's CBOR requests with complete, correctly signed
- * attestation documents, under a certificate authority that it makes at start and keeps in memory.
+ * attestation documents, under a certificate authority that it makes at start, or is given.
  *
  * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: whoever trusts its root
  * trusts this process, not an enclave.
@@ -58,10 +58,13 @@ export class SoftwareNsm implements NsmTransport {
   readonly #now: () => number;
   #chain: { certificates: Chain; issuedAt: number } | undefined;
 
-  /** @param now the clock that dates documents and certificates, in milliseconds since 1970 */
-  constructor(now: () => number = Date.now) {
+  /**
+   * @param now the clock that dates documents and certificates, in milliseconds since 1970
+   * @param root the authority; by default a new one
+   */
+  constructor(now: () => number = Date.now, root: Identity = createRoot(new Date(now()))) {
     this.#now = now;
-    this.#root = createRoot(new Date(now()));
+    this.#root = root;
     this.#registers = Array.from({ length: REGISTER_COUNT }, (_, index) => ({
       value: index < 3 ? measure(`sui-enclave development PCR${index}`) : new Uint8Array(REGISTER_SIZE),
       locked: index < LOCKED_AT_BOOT,

@@ -28,6 +28,7 @@ export async function start(): Promise<StandIns> {
       SALT_SEED_FINGERPRINTS: fingerprint(SEED),
     },
     example: { path: '/get_salt', body: { token } },
+    notes: [`Client ids: ${CLIENT_ID}, of ${ISSUER}. The token below is valid for a day.`],
     close,
   };
 }

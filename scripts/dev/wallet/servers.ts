@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
+import { ConfigError } from '../../../src/errors.ts';
 import type { DiscoveryOptions } from '../../../src/zklogin/index.ts';
 import type { LoopbackNode } from '../sui/node.ts';
 
@@ -33,9 +34,13 @@ export const CLIENTS = {
 } as const;
 export type How = keyof typeof CLIENTS;
 
-export async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+/** @param port 0 lets the system choose. @throws ConfigError */
+export async function listen(server: Server, port = 0): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => {
+      reject(new ConfigError(`can't listen on PORT ${port}: ${code}. Set PORT to another`));
+    });
+    server.listen(port, '127.0.0.1', resolve);
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
