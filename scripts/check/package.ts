@@ -39,7 +39,8 @@ const MAX_BUNDLE_SIZE = 120_000;
 const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
 
 const { version, dependencies: pinned } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-const tarball = join(ROOT, `out/sui-enclave-${version}.tgz`);
+/** Set by the first step. */
+let tarball = '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
 /** What is in the tarball. */
 const shipped = join(work, 'package');
@@ -68,8 +69,8 @@ function installedTwice(): string[] {
 
 /** The snippets of the installed READMEs that say what they import, each as a file; others are fragments. */
 function writeSnippets(): string[] {
-  return ENTRIES.flatMap((entry) => {
-    const readme = readFileSync(join(project, `node_modules/sui-enclave/${entry}/README.md`), 'utf8');
+  return ['', ...ENTRIES].flatMap((entry) => {
+    const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');
     return [...readme.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, code = ''], index) => {
       const name = `readme_${entry}_${index + 1}.ts`;
       writeFileSync(join(project, name), code);
@@ -108,9 +109,20 @@ async function useFromJavaScript(): Promise<string> {
   return 'from each of its entries';
 }
 
+/** Bare `import 'sui-enclave'` loads nothing, and says what to import. */
+async function importRoot(): Promise<string> {
+  const code = `import('sui-enclave').then(() => 'loaded', (error) => error.message).then(console.log)`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: project });
+  expectEqual(
+    stdout.trim(),
+    `import one of the entries of sui-enclave instead: ${ENTRIES.map((entry) => `sui-enclave/${entry}`).join(', ')}`,
+  );
+  return 'and names them all';
+}
+
 async function useFromTypeScript(): Promise<string> {
   const snippets = writeSnippets();
-  if (snippets.length < ENTRIES.length) throw new Error('a README has no snippet');
+  if (snippets.length <= ENTRIES.length) throw new Error('a README has no snippet');
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
   for (const module of ['nodenext', 'preserve']) {
@@ -123,7 +135,9 @@ async function useFromTypeScript(): Promise<string> {
 /** Steps, in their order: each needs what the one before it left. */
 const steps: Record<string, () => Promise<string>> = {
   async 'make package ships compiled JavaScript with declarations, and no source'() {
-    await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
+    const [, path = '', channel] = /^(out\/\S+\.tgz): .* \((\w+)\)$/m.exec(stdout) ?? [];
+    tarball = join(ROOT, path);
     await run('tar', ['-xzf', tarball, '-C', work]);
     const paths = globSync('**/*.*', { cwd: shipped });
     const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
@@ -132,6 +146,9 @@ const steps: Record<string, () => Promise<string>> = {
       ['index.js', 'index.d.ts', 'README.md'].map((name) => `${entry}/${name}`),
     ).filter((path) => !paths.includes(path));
     expectEqual(missing, []);
+    const { version: packed, publishConfig } = manifest();
+    expectEqual(String(packed).startsWith(`${version}-experimental.`), channel === 'experimental');
+    expectEqual(publishConfig, { tag: channel });
     return `${paths.length} files, ${statSync(tarball).size} bytes packed`;
   },
 
@@ -158,12 +175,28 @@ const steps: Record<string, () => Promise<string>> = {
     return `${imported.size} packages`;
   },
 
+  async 'its README names the Node, the file and the peers that its manifest does'() {
+    const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
+    const { version: packed, engines, peerDependencies = {} } = manifest();
+    const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
+    expectEqual(engines, { node: `>=${node}` });
+    const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
+    expectEqual(file, `./sui-enclave-${packed}.tgz`);
+    expectEqual(peers.split(' ').sort(), Object.keys(peerDependencies));
+    const first = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    if (!first.includes(`for Node ${node} or newer`) || !first.includes(peers)) {
+      throw new Error(`README.md names another Node or other peers than ${node} and ${peers}`);
+    }
+    return `Node ${node}, ${peers}`;
+  },
+
   'it installs beside the lowest @mysten/sui that it allows': () =>
     install(lowest(manifest()['peerDependencies']?.['@mysten/sui'] ?? '')),
   'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
   'TypeScript takes its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
   'it installs beside the @mysten/sui that is pinned here': () => install(pinned['@mysten/sui']),
   'plain JavaScript verifies a real document with it': useFromJavaScript,
+  'the package without an entry says which to import': importRoot,
   'TypeScript takes its types and the snippets of its READMEs, and refuses what they forbid':
     useFromTypeScript,
 

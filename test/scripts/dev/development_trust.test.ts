@@ -37,6 +37,8 @@ test('documents of a later start verify under the root of the first', async () =
   const images = [parsePcrs(read('dev.pcrs'))];
   const document = await new Nsm(DevelopmentTrust.load(url).nsm).attestation({
     publicKey: new Uint8Array(32),
+    nonce: null,
+    userData: null,
   });
   const verified = await verifyAttestation(document, { now: Date.now(), policy: { images }, roots });
   expect(verified.document.publicKey).toEqual(new Uint8Array(32));
