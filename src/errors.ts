@@ -1,6 +1,6 @@
 /**
- * The base of every error that is thrown on purpose, and the causes that an application's own errors
- * extend. Nothing here knows of HTTP: `src/server/http/errors.ts` maps a cause to its status, in one table.
+ * The base of every error that is thrown on purpose. Nothing here knows HTTP: the errors that the server answers
+ * with, and their statuses, are in `src/server/errors.ts`.
  *
  * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
  * of a foreign error into one.
@@ -40,41 +40,4 @@ export class ConfigError extends EnclaveError {
  */
 export class ApplicationMistake extends EnclaveError {
   readonly code = 'APPLICATION';
-}
-
-/** The request is not of the shape that the endpoint takes. */
-export class InvalidInput extends EnclaveError {
-  readonly code: string = 'INVALID_INPUT';
-}
-
-/** The request does not show who its caller is: its credential is missing, false or over. */
-export abstract class Unauthenticated extends EnclaveError {}
-
-/** It is known who the caller is, and that they may not have this. */
-export abstract class Forbidden extends EnclaveError {}
-
-/** This caller has asked too often. */
-export abstract class TooManyRequests extends EnclaveError {
-  /** Seconds after which the caller may try again. */
-  readonly retryAfterSeconds: number;
-
-  constructor(message: string, retryAfterSeconds: number) {
-    super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
-
-/** The request is well-formed, yet there is no answer that could be signed for it. */
-export abstract class Unacceptable extends EnclaveError {}
-
-/** A service that the application depends on gave no usable answer. */
-export abstract class UpstreamFailed extends EnclaveError {}
-
-/** A service that the application depends on gave no answer in time. */
-export abstract class UpstreamTimeout extends EnclaveError {}
-
-/** This server can't answer now; the same request may work later. */
-export abstract class Unavailable extends EnclaveError {
-  /** Seconds after which a caller may try again, where that can be told. */
-  readonly retryAfterSeconds: number | undefined = undefined;
 }

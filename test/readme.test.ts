@@ -21,22 +21,14 @@ const makefile = read('Makefile');
 /** The applications that the server's page documents; others have a page of their own. */
 const APPS = 'src/apps/{salt,weather}';
 
-/** The code spans in the first columns of the tables below a heading. */
-function names(page: string, heading: string, columns = 1): string[] {
+/** The code spans in the first column of the tables below a heading. */
+function names(page: string, heading: string): string[] {
   const [, after = ''] = read(page).split(new RegExp(`^#+ ${heading}$`, 'm'));
   const [section = ''] = after.split(/^#/m);
   return section
     .split('\n')
     .filter((line) => line.startsWith('|'))
-    .flatMap((line) =>
-      matches(
-        line
-          .split('|')
-          .slice(1, 1 + columns)
-          .join('|'),
-        /`([^`]+)`/g,
-      ),
-    );
+    .flatMap((line) => matches(line.split('|')[1] ?? '', /`([^`]+)`/g));
 }
 
 describe('a page lists', () => {
@@ -54,21 +46,25 @@ describe('a page lists', () => {
     expect(names('src/server/README.md', 'Environment').sort()).toEqual([...variables, ...secrets].sort());
   });
 
-  test('every error that the server answers with', () => {
-    const places = ['src/{*.ts,{server,nsm}/**/*.ts}', `${APPS}/**/*.ts`];
-    const tables = all(['src/{server,nsm}/**/errors.ts', `${APPS}/errors.ts`]);
-    const codes = new Set([
-      ...matches(all(places), /code(?:: string)? = '([A-Z_]+)'/g),
-      ...matches(all(places), /'([A-Z]+_[A-Z_]+)', 'the (?:headers|request)/g),
-      // Of a table: `CODE: { status, meaning }` or `CODE: 'meaning'`.
-      ...matches(tables, /^ {2}([A-Z][A-Z_]+):(?: ['"{]|$)/gm),
-    ]);
-    // A configuration error stops the start, and an application's bug is answered as INTERNAL.
-    for (const code of ['CONFIG', 'APPLICATION']) expect(codes.delete(code)).toBe(true);
-    expect(codes).toContain('WEATHER_STALE');
-    expect(codes).toContain('HEADERS_TOO_LARGE');
-    expect(codes).toContain('NSM_BUSY');
-    expect(names('src/server/README.md', 'Errors', 2).sort()).toEqual([...codes].sort());
+  test('every error that the server answers with, and its status', async () => {
+    const files = globSync(['src/{server,nsm}/errors.ts', `${APPS}/errors.ts`], { cwd: root });
+    const modules: object[] = await Promise.all(files.map((file) => import(join(root, file))));
+    const tables = modules.flatMap((module) =>
+      Object.entries(module).filter(([name]) => name.endsWith('_ERRORS')),
+    );
+    // The NSM's errors know nothing of HTTP: src/server/http/errors.ts answers each with 503.
+    const expected = tables.flatMap(([name, table]) =>
+      Object.entries(table).map(([code, entry]) => [
+        code,
+        name === 'NSM_ERRORS' ? 503 : (entry as { status: number }).status,
+      ]),
+    );
+    expect(tables).toHaveLength(4);
+    const rows = [...read('src/server/README.md').matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)];
+    const shown = rows.flatMap(([, status, codes = '']) =>
+      matches(codes, /`([^`]+)`/g).map((code) => [code, Number(status)]),
+    );
+    expect(shown.sort()).toEqual(expected.sort());
   });
 
   test('every failure of the weather stand-in', () => {
@@ -92,7 +88,7 @@ describe.each(pages)('%s', (page) => {
 
   test('names folders and files that are there', () => {
     // A placeholder, or what the page has its reader write.
-    const isExample = (path: string) => /price|stocks/.test(path);
+    const isExample = (path: string) => /price|stocks|salt\/server\.env/.test(path);
     for (const path of matches(text, /(?:`|\()((?:src|test|scripts|move|enclave)\/[\w./]*\w)/g)) {
       // Of the text src/apps/<name>, the part before the placeholder.
       if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);
@@ -176,8 +172,12 @@ function isMakeRun(name: string): boolean {
   return matches(recipe, /npm run (?:--silent )?([\w:]+)/g).some(isNpmRun);
 }
 
+/** A test runs the commands of this page as they stand there. */
+const followed = commandsOf(read('src/sui/README.md')).npm;
+if (!existsSync(join(root, 'test/e2e/readme/sui.test.ts'))) followed.length = 0;
+
 function isNpmRun(name: string): boolean {
-  if (excepted.npm.includes(name)) return true;
+  if (excepted.npm.includes(name) || followed.includes(name)) return true;
   const command = scripts[name] ?? '';
   const [file = command] = matches(command, /(\S+\.ts)/g);
   const recipes = [...made].map((target) => targets.get(target)?.recipe ?? '').join('\n');
@@ -188,7 +188,8 @@ function isNpmRun(name: string): boolean {
     isMade ||
     name === 'test' ||
     new RegExp(`npm (?:run )?${name}\\b|'run', '${name}'`).test(tests) ||
-    (short !== '' && tests.includes(short))
+    (short !== '' && tests.includes(short)) ||
+    (name.includes('_') && new RegExp(`'${name}(?:\\.ts)?'`).test(tests))
   );
 }
 

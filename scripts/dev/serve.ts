@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   const server = await boot({
     config,
     env,
-    log: createLog(config.logLevel, readableLines()),
+    log: createLog(config.logLevel, readableLines(), { withMessages: true }),
     ...application,
     ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
     ...(trust && { nsm: trust.nsm }),

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NsmBusy, NsmClosed, NsmInput, NsmIo, NsmProtocol, NsmTimeout, NsmUnavailable } from './errors.ts';
+import { badArgument, NsmBusy, NsmError, NsmIo, unavailable, unusableAnswer } from './errors.ts';
 import { MAX_REQUEST_BYTES } from './messages.ts';
 import type { NsmTransport } from './transport.ts';
 
@@ -58,12 +58,12 @@ export class NsmDevice implements NsmTransport {
   #handle: Handle | undefined;
   #closed = false;
 
-  /** @throws NsmInput when an option is out of bounds; nothing is opened yet */
+  /** @throws NSM_INPUT when an option is out of bounds; nothing is opened yet */
   constructor(options: NsmDeviceOptions = {}) {
     this.#path = options.path ?? DEFAULT_PATH;
     this.#addonPath = options.addonPath ?? DEFAULT_ADDON_PATH;
     if (!isAbsolute(this.#addonPath)) {
-      throw new NsmInput('addonPath must be an absolute path');
+      throw badArgument('addonPath must be an absolute path');
     }
     this.#deadlineMs = integer('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS, 1, MAX_DEADLINE_MS);
     this.#maxWaiting = integer(
@@ -77,15 +77,16 @@ export class NsmDevice implements NsmTransport {
   /**
    * @param request 1 to 0x1000 bytes; copied, so the caller may reuse it at once
    * @returns at most 0x3000 bytes
-   * @throws NsmInput, NsmClosed and NsmBusy before anything is sent; NsmUnavailable when addon or device node are
-   *   missing; NsmIo when the kernel refuses; NsmTimeout; NsmProtocol when the driver reports an impossible length
+   * @throws NSM_INPUT, NSM_CLOSED and NSM_BUSY before anything is sent; NSM_UNAVAILABLE when the addon or the
+   *   device node is missing; NSM_IO when the kernel refuses; NSM_TIMEOUT; NSM_PROTOCOL when the driver reports an
+   *   impossible length
    */
   async transact(request: Uint8Array): Promise<Uint8Array> {
     if (!(request instanceof Uint8Array) || request.length < 1 || request.length > MAX_REQUEST_BYTES) {
-      throw new NsmInput(`a request must be 1 to ${MAX_REQUEST_BYTES} bytes`);
+      throw badArgument(`a request must be 1 to ${MAX_REQUEST_BYTES} bytes`);
     }
     if (this.#closed) {
-      throw new NsmClosed();
+      throw closed();
     }
     if (this.#inFlight && this.#waiting.length >= this.#maxWaiting) {
       throw new NsmBusy(this.#waiting.length);
@@ -112,7 +113,7 @@ export class NsmDevice implements NsmTransport {
     for (const call of [this.#inFlight, ...this.#waiting.splice(0)]) {
       if (call) {
         clearTimeout(call.timer);
-        call.reject(new NsmClosed());
+        call.reject(closed());
       }
     }
   }
@@ -122,7 +123,7 @@ export class NsmDevice implements NsmTransport {
     if (at >= 0) {
       this.#waiting.splice(at, 1);
     }
-    call.reject(new NsmTimeout(this.#deadlineMs));
+    call.reject(new NsmError('NSM_TIMEOUT', `The NSM did not answer within ${this.#deadlineMs} ms.`));
   }
 
   #sendNext(): void {
@@ -155,14 +156,14 @@ export class NsmDevice implements NsmTransport {
     try {
       addon = createRequire(import.meta.url)(this.#addonPath);
     } catch (cause) {
-      throw new NsmUnavailable('its native addon cannot be loaded', { cause });
+      throw unavailable('its native addon cannot be loaded', { cause });
     }
     try {
       return new addon.Device(this.#path);
     } catch (cause) {
       const code = errorCode(cause);
       if (code === 'ENOENT' || code === 'ENODEV' || code === 'ENXIO') {
-        throw new NsmUnavailable(`there is no device ${this.#path}`, { cause });
+        throw unavailable(`there is no device ${this.#path}`, { cause });
       }
       throw cause;
     }
@@ -179,12 +180,16 @@ function typed(error: unknown): unknown {
   const code = errorCode(error);
   const syscall = error instanceof Error && 'syscall' in error ? error.syscall : undefined;
   if (code === 'ERR_NSM_LENGTH') {
-    return new NsmProtocol('the driver reported more bytes than there is room for', { cause: error });
+    return unusableAnswer('the driver reported more bytes than there is room for', { cause: error });
   }
   if (code !== undefined && (syscall === 'open' || syscall === 'ioctl')) {
     return new NsmIo(syscall, code, { cause: error });
   }
   return error;
+}
+
+function closed(): NsmError {
+  return new NsmError('NSM_CLOSED', 'The NSM device was closed.');
 }
 
 function errorCode(error: unknown): string | undefined {
@@ -193,7 +198,7 @@ function errorCode(error: unknown): string | undefined {
 
 function integer(name: string, value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new NsmInput(`${name} must be an integer from ${min} to ${max}`);
+    throw badArgument(`${name} must be an integer from ${min} to ${max}`);
   }
   return value;
 }

@@ -1,5 +1,5 @@
 import { decode } from 'cborg';
-import { NsmBusy, NsmProtocol } from './errors.ts';
+import { NsmBusy, unusableAnswer } from './errors.ts';
 import type { Nsm } from './nsm.ts';
 
 /** For how long one document serves all callers that bring no nonce. */
@@ -124,7 +124,7 @@ export class Documents {
  * When the NSM made a document, in milliseconds since the Unix epoch. The signature is not verified: inside the
  * enclave, the device that it was read from is what vouches for it.
  *
- * @throws NsmProtocol
+ * @throws NSM_PROTOCOL
  */
 export function timestampOf(document: Uint8Array): number {
   let timestamp: unknown;
@@ -134,10 +134,10 @@ export function timestampOf(document: Uint8Array): number {
     const payload: Map<unknown, unknown> = decode(cose[2] as Uint8Array, { useMaps: true });
     timestamp = payload.get('timestamp');
   } catch {
-    throw new NsmProtocol('the document cannot be read');
+    throw unusableAnswer('the document cannot be read');
   }
   if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) {
-    throw new NsmProtocol('the document has no time');
+    throw unusableAnswer('the document has no time');
   }
   return timestamp as number;
 }

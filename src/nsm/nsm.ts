@@ -1,4 +1,4 @@
-import { NsmProtocol } from './errors.ts';
+import { unusableAnswer } from './errors.ts';
 import {
   type AttestationRequest,
   attestation,
@@ -36,7 +36,7 @@ export class Nsm {
     const { publicKey, nonce, userData } = request;
     for (const field of [publicKey, nonce, userData]) {
       if (field && !Buffer.from(document).includes(Buffer.from(field))) {
-        throw new NsmProtocol('Attestation was answered with the document of another request');
+        throw unusableAnswer('Attestation was answered with the document of another request');
       }
     }
     return document;

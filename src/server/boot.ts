@@ -6,7 +6,7 @@ import type { AppContext, ApplicationModule, Manifest } from '../app.ts';
 import { ConfigError } from '../errors.ts';
 import { NsmDevice } from '../nsm/device.ts';
 import { Documents, timestampOf } from '../nsm/documents.ts';
-import { NsmUnavailable } from '../nsm/errors.ts';
+import { NsmError } from '../nsm/errors.ts';
 import { Nsm } from '../nsm/nsm.ts';
 import type { NsmTransport } from '../nsm/transport.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
@@ -68,7 +68,8 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
       new NsmDevice({ path: config.nsmDevice, ...(nsmAddon !== undefined && { addonPath: nsmAddon }) }),
   );
   const nsmRandom = await nsm.getRandom().catch((error: unknown) => {
-    if (error instanceof NsmUnavailable && !config.nsmRequired) return undefined;
+    const isAbsent = error instanceof NsmError && error.code === 'NSM_UNAVAILABLE';
+    if (isAbsent && !config.nsmRequired) return undefined;
     throw error;
   });
   const key = EphemeralKey.create(nsmRandom);

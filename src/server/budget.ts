@@ -1,25 +1,14 @@
 /** How many requests an application may send to an upstream, whoever asks it for them. */
 
-import { Unavailable } from '../errors.ts';
 import { type Env, integer } from './config.ts';
+import { ServerError } from './errors.ts';
 import type { Upstream } from './upstream.ts';
 
 const MINUTE_MS = 60_000;
 
-/** The operator's budget of upstream calls is used up for now: nothing was asked. */
-export class UpstreamBudgetExceeded extends Unavailable {
-  readonly code = 'UPSTREAM_BUDGET_EXCEEDED';
-  override readonly retryAfterSeconds: number;
-
-  constructor(retryAfterSeconds: number) {
-    super('too many requests to the upstream service: try again later');
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
-
 /**
  * The same upstream, asked at most `UPSTREAM_CALLS_PER_MINUTE` times a minute: all at once, or spread (a token
- * bucket). A call beyond that throws UpstreamBudgetExceeded.
+ * bucket). A call beyond that throws UPSTREAM_BUDGET_EXCEEDED.
  *
  * @throws ConfigError
  */
@@ -28,7 +17,11 @@ export function budgeted(upstream: Upstream, env: Env): Upstream {
   const bucket = new TokenBucket(perMinute);
   return async (path, request) => {
     const waitMs = bucket.take();
-    if (waitMs > 0) throw new UpstreamBudgetExceeded(Math.ceil(waitMs / 1000));
+    if (waitMs > 0) {
+      const retryAfterSeconds = Math.ceil(waitMs / 1000);
+      const message = 'too many requests to the upstream service: try again later';
+      throw new ServerError('UPSTREAM_BUDGET_EXCEEDED', message, { retryAfterSeconds });
+    }
     return await upstream(path, request);
   };
 }

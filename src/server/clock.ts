@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
-import { Unavailable } from '../errors.ts';
+import { ServerError } from './errors.ts';
 
 /** More than this, and the time in signed answers and the checks of others' times can't be relied on. */
 const MAX_DIFFERENCE_MS = 5000;
@@ -15,12 +15,6 @@ const State = v.union([
 ]);
 
 export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
-
-/** `CLOCK_REQUIRED` is set, and no recent document of the NSM agrees with the system's clock. */
-export class ClockUnconfirmed extends Unavailable {
-  readonly code = 'CLOCK_UNCONFIRMED';
-  override readonly retryAfterSeconds = CONFIRM_EVERY_MS / 1000;
-}
 
 /**
  * Whether the system's clock is right: by what init says (its source, and how far off it was when init last
@@ -63,10 +57,12 @@ export class Clock {
     this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
   }
 
-  /** @throws ClockUnconfirmed unless a document of the last 10 minutes agrees within 5 seconds */
+  /** @throws CLOCK_UNCONFIRMED unless a document of the last 10 minutes agrees within 5 seconds */
   requireConfirmed(): void {
     const doubt = this.#doubt();
-    if (doubt !== null) throw new ClockUnconfirmed(`nothing is signed while ${doubt}`);
+    if (doubt === null) return;
+    const retryAfterSeconds = CONFIRM_EVERY_MS / 1000;
+    throw new ServerError('CLOCK_UNCONFIRMED', `nothing is signed while ${doubt}`, { retryAfterSeconds });
   }
 
   /** For `/readyz`: what should worry an operator, though the server works. */

@@ -14,9 +14,18 @@ export type { Logger };
 /** Where a log keeps its net; its children inherit it. */
 const REDACTOR = Symbol('redactor');
 
-/** JSON lines on standard output (or `destination`, for tests). A call of it never throws. */
-export function createLog(level: string, destination?: DestinationStream): Logger {
-  const redactor = new Redactor(describeError);
+export interface LogOptions {
+  /** For development only: prints the messages of foreign errors and their causes, which may contain anything. */
+  readonly withMessages?: boolean;
+}
+
+/** JSON lines on standard output, or `destination`. A call of it never throws. */
+export function createLog(
+  level: string,
+  destination?: DestinationStream,
+  { withMessages = false }: LogOptions = {},
+): Logger {
+  const redactor = new Redactor((error) => describeError(error, withMessages));
   const options = {
     level,
     base: null,
@@ -71,23 +80,38 @@ function printLess(log: Logger, method: LogFn): void {
   }
 }
 
+/** Causes of causes beyond this depth are not printed, so that a cycle ends. */
+const MAX_CAUSES = 4;
+
 /**
  * What of an error may be printed. Our own messages are written for the caller; a foreign error's message
  * and members may hold anything (a URL with its key, a piece of the input), so only its class, its code
- * and the places in its stack are kept.
+ * and the places in its stack are kept, and of its causes the class and the code.
+ *
+ * @param withMessages for development only: the messages of foreign errors too, and the places of causes
  */
-export function describeError(error: unknown): Record<string, unknown> {
-  if (error instanceof ApplicationMistake) {
-    return { type: error.name, code: error.code, message: error.message, stack: placesOf(error) };
-  }
-  if (error instanceof EnclaveError) return { type: error.name, code: error.code, message: error.message };
+export function describeError(error: unknown, withMessages = false): Record<string, unknown> {
+  return describe(error, withMessages, 0);
+}
+
+function describe(error: unknown, withMessages: boolean, depth: number): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
-  const code: unknown = 'code' in error ? error.code : undefined;
+  const isOurs = error instanceof EnclaveError;
+  const isPlaced = !isOurs || error instanceof ApplicationMistake;
+  const { cause } = error;
   return {
     type: typeof error.constructor === 'function' ? error.constructor.name : 'Error',
-    code: typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : undefined,
-    stack: placesOf(error),
+    code: codeOf(error),
+    ...((isOurs || withMessages) && { message: error.message }),
+    ...(isPlaced && (depth === 0 || withMessages) && { stack: placesOf(error) }),
+    ...(cause instanceof Error && depth < MAX_CAUSES && { cause: describe(cause, withMessages, depth + 1) }),
   };
+}
+
+/** The error code that Node, OpenSSL and most libraries give to their errors; undefined for what is not one. */
+export function codeOf(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_/]{0,63}$/.test(code) ? code : undefined;
 }
 
 /** A stack without the message before it, whose lines may look like places. */

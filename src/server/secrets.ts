@@ -2,22 +2,22 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
-import { ApplicationMistake, ConfigError, Unavailable } from '../errors.ts';
+import { ApplicationMistake, ConfigError } from '../errors.ts';
 import type { Env } from './config.ts';
+import { ServerError } from './errors.ts';
 import type { Logger } from './log.ts';
 
 /** A hand-off is one line of JSON of at most this many bytes. */
 const MAX_HANDOFF_BYTES = 64 * 1024;
 
 /** The application's secrets have not arrived yet. */
-export class SecretsMissing extends Unavailable {
-  readonly code = 'SECRETS_MISSING';
+export class SecretsMissing extends ServerError {
   readonly missing: readonly string[];
   /** Why the last hand-off was not taken. */
   readonly refused: string | undefined;
 
   constructor(missing: readonly string[], refused?: string) {
-    super(`secrets have not been handed to the server yet: ${missing.join(', ')}`);
+    super('SECRETS_MISSING', `secrets have not been handed to the server yet: ${missing.join(', ')}`);
     this.missing = missing;
     this.refused = refused;
   }

@@ -2,23 +2,16 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
-import { ConfigError, InvalidInput } from '../errors.ts';
+import { ConfigError } from '../errors.ts';
 import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
 import { Connections, createRequestClass } from './http/connections.ts';
 import { cors } from './http/cors.ts';
-import {
-  answerError,
-  HeadersTooLarge,
-  MalformedHttp,
-  methodNotAllowed,
-  notFound,
-  onClientError,
-  refuseConnect,
-} from './http/errors.ts';
+import { answerError, methodNotAllowed, notFound, onClientError, refuseConnect } from './http/errors.ts';
 import { InFlight } from './http/in_flight.ts';
 import { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
@@ -92,7 +85,10 @@ function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListen
       requireFewHeaders(request);
       const target = originForm(request.method, request.url ?? '');
       if (target === null) {
-        throw new MalformedHttp('the request target is neither a path nor an http or https URL');
+        throw new ServerError(
+          'MALFORMED_HTTP',
+          'the request target is neither a path nor an http or https URL',
+        );
       }
       request.url = target;
       // `fail` in place of Express' own last step, which prints an error whole, and ends the connection of one
@@ -225,13 +221,13 @@ function get(routes: Express, path: string, handler: RequestHandler): void {
 function requireFewHeaders(request: IncomingMessage): void {
   if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
   request.rawHeaders = [];
-  throw new HeadersTooLarge(`there are more than ${MAX_HEADERS} headers`);
+  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
 }
 
 /** RFC 9112, section 3.2. */
 const requireHost: RequestHandler = (request, _response, next) => {
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    throw new InvalidInput('the Host header is missing');
+    throw new ServerError('INVALID_INPUT', 'the Host header is missing');
   }
   const { rawHeaders } = request;
   let hosts = 0;
@@ -239,7 +235,7 @@ const requireHost: RequestHandler = (request, _response, next) => {
     const name = rawHeaders[at] as string;
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
-  if (hosts > 1) throw new InvalidInput('the Host header is there twice');
+  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header is there twice');
   next();
 };
 

@@ -3,10 +3,11 @@ import { isUtf8 } from 'node:buffer';
 import { Agent as HttpAgent, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
-import axios from 'axios';
+import axios, { AxiosError } from 'axios';
 import type { Manifest } from '../app.ts';
 import { ApplicationMistake } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+import { codeOf } from './log.ts';
 
 export interface UpstreamRequest {
   /** GET unless given. */
@@ -36,20 +37,32 @@ export interface UpstreamAnswer {
 export type Upstream = (path: string, request: UpstreamRequest) => Promise<UpstreamAnswer>;
 
 /**
- * Why there is no whole answer. Each application makes an error of its own of it, with its own code. It has
- * nothing of the request, whose URL may hold a key, and no cause that would.
+ * Why there is no complete answer. Each application turns it into an error of its own, which keeps it as its
+ * `cause`. It contains nothing of the request, whose URL may contain a key.
  */
 export class ExchangeFailed extends Error {
   /**
-   * `unreachable`: no connection, or none that lasted until the status line; `timeout`: no status line in
-   * time; `broken`: the connection ended within the body; `slow body`: the body was not whole in time.
+   * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
    */
   readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
+  /**
+   * What failed, for the log: the error code of the name's look-up, the connection, TLS or the HTTP parser, such
+   * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined for a time-out.
+   */
+  readonly code: string | undefined;
 
-  constructor(reason: ExchangeFailed['reason']) {
-    super(`no answer of an upstream: ${reason}`);
+  /** @param cause of Node, for development: its message may contain addresses and bytes of the answer */
+  constructor(reason: ExchangeFailed['reason'], cause?: unknown) {
+    super(`no complete answer from an upstream: ${reason}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
+    this.code = codeOf(cause);
   }
+}
+
+/** The error without the HTTP client's wrapper, which contains the request. */
+function withoutRequest(error: unknown): unknown {
+  return error instanceof AxiosError ? error.cause : error;
 }
 
 /**
@@ -113,8 +126,10 @@ export function createUpstream(origin: string, authority?: string): Upstream {
     const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
     const data = body instanceof Uint8Array ? Buffer.from(body) : body;
     const asked = client.request<Readable>({ url, method, headers, data, signal });
-    const { status, data: stream } = await asked.catch(() => {
-      throw new ExchangeFailed(signal.aborted ? 'timeout' : 'unreachable');
+    const { status, data: stream } = await asked.catch((error: unknown) => {
+      throw signal.aborted
+        ? new ExchangeFailed('timeout')
+        : new ExchangeFailed('unreachable', withoutRequest(error));
     });
     return { status, body: await readWhole(stream, maxSize, signal) };
   };
@@ -130,8 +145,9 @@ async function readWhole(stream: Readable, maxSize: number, signal: AbortSignal)
       if (size > maxSize) break;
       chunks.push(chunk);
     }
-  } catch {
-    throw new ExchangeFailed(signal.aborted ? 'slow body' : 'broken');
+  } catch (error) {
+    if (signal.aborted) throw new ExchangeFailed('slow body');
+    throw new ExchangeFailed('broken', withoutRequest(error));
   }
   if (size > maxSize) throw new ExchangeFailed('too large');
   return Buffer.concat(chunks);

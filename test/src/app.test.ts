@@ -10,13 +10,8 @@ import {
   parseManifest,
   processData,
 } from '../../src/app.ts';
-import {
-  ApplicationMistake,
-  ConfigError,
-  Forbidden,
-  TooManyRequests,
-  Unauthenticated,
-} from '../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
+import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
 import { text } from '../../src/wire/bcs.ts';
 import { signedType } from '../../src/wire/intent.ts';
 import { makeTls } from '../e2e/boot/tls.ts';
@@ -278,32 +273,51 @@ describe('the address of a caller', () => {
   });
 });
 
-describe('causes of errors', () => {
-  class Unknown extends Unauthenticated {
-    readonly code = 'UNKNOWN';
-  }
-  class Barred extends Forbidden {
-    readonly code = 'BARRED';
-  }
-  class Often extends TooManyRequests {
-    readonly code = 'OFTEN';
-  }
+describe("an application's errors", () => {
+  const ERRORS = {
+    UNKNOWN: { status: 401, meaning: 'nobody knows the caller' },
+    BARRED: { status: 403, meaning: 'the caller may not have this' },
+    OFTEN: { status: 429, meaning: 'the caller has asked too often' },
+    BROKEN: { status: 502, meaning: 'an upstream failed' },
+  } as const satisfies ErrorTable;
+  class DiceError extends errorClass(ERRORS) {}
 
-  test.each([
-    [new Unknown('who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
-    [new Barred('not you'), 403, 'retry-after', null],
-    [new Often('slower', 7), 429, 'retry-after', '7'],
-  ])('that an application extends have their status: %o', async (error, status, header, value) => {
+  async function fail(error: Error) {
     const handle = async () => {
       throw error;
     };
-    const { get } = await startServer({
+    const { get, printed } = await startServer({
       module: { signs: [], create: () => ({ endpoints: [{ method: 'GET', path: '/fails', handle }] }) },
       manifest: { endpoints: [], secrets: [] },
     });
-    const response = await get('/fails');
+    return { response: await get('/fails'), printed };
+  }
+
+  test.each([
+    [new DiceError('UNKNOWN', 'who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
+    [new DiceError('BARRED', 'not you'), 403, 'retry-after', null],
+    [new DiceError('OFTEN', 'slower', { retryAfterSeconds: 7 }), 429, 'retry-after', '7'],
+  ])('are answered with the status of their table: %o', async (error, status, header, value) => {
+    const { response } = await fail(error);
     expect(response.status).toBe(status);
     expect(response.headers.get(header)).toBe(value);
     expect(await response.json()).toEqual({ error: error.message, code: error.code });
+  });
+
+  test('have a class and codes that the compiler checks', () => {
+    const error = new DiceError('BARRED', 'not you');
+    expect(error).toMatchObject({ name: 'DiceError', code: 'BARRED', status: 403 });
+    // @ts-expect-error no such code
+    expect(() => new DiceError('BARED', 'not you')).toThrow(TypeError);
+    // @ts-expect-error no such code
+    expect(error.code === 'BARED').toBe(false);
+  });
+
+  test('keep their cause: its code reaches the log, its message neither the log nor the caller', async () => {
+    const cause = Object.assign(new Error('GET https://h/?key=hunter2'), { code: 'ECONNREFUSED' });
+    const { response, printed } = await fail(new DiceError('BROKEN', 'no answer', { cause }));
+    expect(await response.text()).not.toMatch(/hunter2|ECONNREFUSED/);
+    expect(printed()).toMatch(/"code":"BROKEN".*"cause":\{"type":"Error","code":"ECONNREFUSED"\}/);
+    expect(printed()).not.toMatch(/hunter2/);
   });
 });

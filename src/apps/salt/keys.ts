@@ -1,9 +1,8 @@
 /** The keys of an issuer: fetched when they are needed, kept, and renewed at a bounded rate. */
 import type { CryptoKey } from 'jose';
 import * as v from 'valibot';
-import type { EnclaveError } from '../../errors.ts';
 import { ExchangeFailed, parseJson, type Upstream } from '../../server/upstream.ts';
-import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKeyUnknown } from './errors.ts';
+import { type SaltCode, SaltError } from './errors.ts';
 import { type IssuerKey, readKey } from './jwk.ts';
 
 /** Keys are asked for anew after this; a withdrawn one is taken no longer than that, if the issuer answers. */
@@ -39,7 +38,8 @@ export class IssuerKeys {
   readonly #path: string;
   readonly #now: () => number;
   #kept: Kept | undefined;
-  #failure: EnclaveError | undefined;
+  /** Why the last attempt failed: of an upstream, or of the budget of calls to it. */
+  #failure: unknown;
   #askAgainAt = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
 
@@ -58,7 +58,8 @@ export class IssuerKeys {
    * The key of this id. The issuer is asked only when none is known or the known ones are
    * old, and all callers share one question.
    *
-   * @throws TokenKeyUnknown, IssuerMalformed where the key can't be read, or why the issuer gave no keys
+   * @throws SALT_TOKEN_KEY_UNKNOWN, SALT_ISSUER_MALFORMED where the key can't be read, or the failure to fetch
+   *   the keys
    */
   async with(kid: string): Promise<KeyOfId> {
     const known = this.#known(kid, FRESH_MS);
@@ -70,9 +71,13 @@ export class IssuerKeys {
     if (now) return now;
     if (this.#failure) throw this.#failure;
     if (this.#kept?.malformed.has(kid)) {
-      throw new IssuerMalformed("the issuer's key of the id that the token names is malformed");
+      throw new SaltError(
+        'SALT_ISSUER_MALFORMED',
+        "the issuer's key of the id that the token names is malformed",
+      );
     }
-    throw new TokenKeyUnknown(
+    throw new SaltError(
+      'SALT_TOKEN_KEY_UNKNOWN',
       'the issuer has no key for RS256 of the id that the token names, or not one alone',
     );
   }
@@ -98,7 +103,7 @@ export class IssuerKeys {
       this.#kept = { ...sort(keys), at: this.#now() };
       this.#failure = undefined;
     } catch (error) {
-      this.#failure = error as EnclaveError;
+      this.#failure = error;
     }
     this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
   }
@@ -122,34 +127,45 @@ async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
   const bounds = { timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const headers = { accept: 'application/json' };
   const { status, body } = await ask(path, { headers, ...bounds }).catch((error: unknown) => {
-    throw error instanceof ExchangeFailed ? FAILURES[error.reason]() : error;
+    throw error instanceof ExchangeFailed ? failure(error) : error;
   });
   if (status >= 300 && status < 400) {
-    throw new IssuerUnreachable('the issuer says that its keys are elsewhere, and no redirect is followed');
+    throw new SaltError(
+      'SALT_ISSUER_UNREACHABLE',
+      'the issuer says that its keys are elsewhere, and no redirect is followed',
+    );
   }
   if (status !== 200)
-    throw new IssuerRefused(`the issuer answered with status ${status} when asked for its keys`);
+    throw new SaltError(
+      'SALT_ISSUER_REFUSED',
+      `the issuer answered with status ${status} when asked for its keys`,
+    );
   return body;
 }
 
-const unreachable = () => new IssuerUnreachable("the issuer's keys could not be fetched");
-const slow = () => new IssuerSlow(`the issuer did not give its keys within ${TIMEOUT_MS} ms`);
-const FAILURES: Readonly<Record<ExchangeFailed['reason'], () => EnclaveError>> = {
-  unreachable,
-  broken: unreachable,
-  timeout: slow,
-  'slow body': slow,
-  'too large': () => new IssuerMalformed(`the issuer's keys are larger than ${MAX_SIZE} bytes`),
+function failure(cause: ExchangeFailed): SaltError {
+  const [code, message] = FAILURES[cause.reason];
+  return new SaltError(code, message, { cause });
+}
+
+const UNREACHABLE = ['SALT_ISSUER_UNREACHABLE', "the issuer's keys could not be fetched"] as const;
+const SLOW = ['SALT_ISSUER_TIMEOUT', `the issuer did not give its keys within ${TIMEOUT_MS} ms`] as const;
+const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [SaltCode, string]>> = {
+  unreachable: UNREACHABLE,
+  broken: UNREACHABLE,
+  timeout: SLOW,
+  'slow body': SLOW,
+  'too large': ['SALT_ISSUER_MALFORMED', `the issuer's keys are larger than ${MAX_SIZE} bytes`],
 };
 
 /** What a token can name of a JWK Set (RFC 7517, section 5); the rest of the set is passed over. */
 async function readKeys(body: Buffer): Promise<IssuerKey[]> {
   const set = v.safeParse(KeySet, parseJson(body));
-  if (!set.success) throw new IssuerMalformed('the issuer answered with no set of keys');
+  if (!set.success) throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer answered with no set of keys');
   const keys = (await Promise.all(set.output.keys.map(readKey))).filter((key) => key !== undefined);
   // No keys at all is no withdrawal of all: no issuer of ours works without one.
   if (keys.every(({ key }) => key === 'malformed')) {
-    throw new IssuerMalformed('the issuer answered with no usable RSA key');
+    throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer answered with no usable RSA key');
   }
   return keys;
 }

@@ -1,6 +1,6 @@
 /** How often one caller may ask, and how much is done at once. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { Busy, RateLimited } from './errors.ts';
+import { SaltError } from './errors.ts';
 
 /** More callers than this within a minute: those that were quiet longest are forgotten first. */
 const MAX_KEYS = 100_000;
@@ -19,14 +19,17 @@ export class RateLimit {
     this.#now = now;
   }
 
-  /** @throws RateLimited */
+  /** @throws SALT_RATE_LIMITED */
   take(key: string): void {
     const now = this.#now();
     const each = MINUTE_MS / this.#perMinute;
     const wholeAt = Math.max(this.#wholeAt.get(key) ?? now, now) + each;
     const wait = wholeAt - now - MINUTE_MS;
     // A thousandth of a millisecond is the rounding of sums, not a request.
-    if (wait > 0.001) throw new RateLimited('too many requests: try again later', Math.ceil(wait / 1000));
+    if (wait > 0.001) {
+      const retryAfterSeconds = Math.ceil(wait / 1000);
+      throw new SaltError('SALT_RATE_LIMITED', 'too many requests: try again later', { retryAfterSeconds });
+    }
     this.#wholeAt.delete(key);
     this.#wholeAt.set(key, wholeAt);
     if (this.#wholeAt.size > MAX_KEYS) {
@@ -44,9 +47,12 @@ export class Slots {
     this.#free = count;
   }
 
-  /** @throws Busy */
+  /** @throws SALT_BUSY */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free === 0) throw new Busy('too many tokens are being verified: try again');
+    if (this.#free === 0)
+      throw new SaltError('SALT_BUSY', 'too many tokens are being verified: try again', {
+        retryAfterSeconds: 1,
+      });
     this.#free--;
     try {
       return await work();

@@ -1,23 +1,9 @@
 /** Whether a token is genuine, in time, and of a client on the list. */
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { EnclaveError } from '../../errors.ts';
 import { SUI_V1, valueFault } from '../../zklogin/claims.ts';
 import { isIssuedBy } from '../../zklogin/issuer.ts';
 import type { Client } from './clients.ts';
-import {
-  ClientNotAllowed,
-  IssuerNotAllowed,
-  PresenterNotAllowed,
-  SubjectUnusable,
-  TokenAlgorithm,
-  TokenClaim,
-  TokenExpired,
-  TokenKeyUnknown,
-  TokenMalformed,
-  TokenNotYetValid,
-  TokenSignature,
-  TokenType,
-} from './errors.ts';
+import { SaltError } from './errors.ts';
 import type { IssuerKeys } from './keys.ts';
 import type { Slots } from './limits.ts';
 
@@ -49,7 +35,7 @@ export class TokenVerifier {
     this.#now = now;
   }
 
-  /** @throws the errors of errors.ts but RateLimited */
+  /** @throws the errors of errors.ts but SALT_RATE_LIMITED */
   async verify(token: string): Promise<Verified> {
     const { kid, claims } = decode(token);
     const client = this.#clientOf(claims);
@@ -57,7 +43,10 @@ export class TokenVerifier {
     // Only now, so that what is not on the list costs neither a request nor a signature check.
     const { key, issuers } = await this.#keysOf(client).with(kid);
     if (!issuers.every((issuer) => isKeyFor(issuer, claims))) {
-      throw new TokenKeyUnknown('the key that the token names is for the tokens of another issuer');
+      throw new SaltError(
+        'SALT_TOKEN_KEY_UNKNOWN',
+        'the key that the token names is for the tokens of another issuer',
+      );
     }
     const payload = await this.#slots.run(() =>
       jwtVerify(token, key, {
@@ -75,20 +64,25 @@ export class TokenVerifier {
   /** By claims that are not verified yet: a token can only choose by which key it is judged. */
   #clientOf(claims: { iss: string; aud: string; tid: unknown }): Client {
     const ofIssuer = this.#clients.filter(({ issuer }) => isIssuedBy(issuer, claims));
-    if (ofIssuer.length === 0) throw new IssuerNotAllowed('tokens of this issuer are not taken here');
+    if (ofIssuer.length === 0)
+      throw new SaltError('SALT_ISSUER_NOT_ALLOWED', 'tokens of this issuer are not taken here');
     const client = ofIssuer.find(({ clientId }) => clientId === claims.aud);
-    if (!client) throw new ClientNotAllowed('tokens of this client id (aud) are not taken here');
+    if (!client)
+      throw new SaltError('SALT_CLIENT_NOT_ALLOWED', 'tokens of this client id (aud) are not taken here');
     return client;
   }
 
   #subjectOf({ sub, iat = Number.NaN }: JWTPayload): string {
     if (!(iat <= this.#now().getTime() / 1000 + MAX_SKEW_SECONDS)) {
-      throw new TokenNotYetValid('the token was issued in the future (iat)');
+      throw new SaltError('SALT_TOKEN_NOT_YET_VALID', 'the token was issued in the future (iat)');
     }
-    if (typeof sub !== 'string') throw new TokenClaim('the token\'s "sub" must be a text');
+    if (typeof sub !== 'string') throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "sub" must be a text');
     const fault = valueFault(sub, SUI_V1.subject);
     if (fault !== null)
-      throw new SubjectUnusable(`the token's "sub" ${fault}: no zkLogin proof can be made for it`);
+      throw new SaltError(
+        'SALT_SUBJECT_UNUSABLE',
+        `the token's "sub" ${fault}: no zkLogin proof can be made for it`,
+      );
     return sub;
   }
 }
@@ -99,7 +93,10 @@ export class TokenVerifier {
  */
 function requirePresenter({ clientId, presenters }: Client, azp: string | undefined): void {
   if (azp === undefined || azp === clientId || presenters.includes(azp)) return;
-  throw new PresenterNotAllowed('tokens that were given to this presenter (azp) are not taken here');
+  throw new SaltError(
+    'SALT_PRESENTER_NOT_ALLOWED',
+    'tokens that were given to this presenter (azp) are not taken here',
+  );
 }
 
 /** @param issuer as a key names it: with `{tenantid}` for every tenant's */
@@ -117,18 +114,25 @@ function decode(token: string) {
     header = decodeProtectedHeader(token);
     claims = decodeJwt(token);
   } catch {
-    throw new TokenMalformed('the token is no JWT: three parts of base64url with dots between them');
+    throw new SaltError(
+      'SALT_TOKEN_MALFORMED',
+      'the token is no JWT: three parts of base64url with dots between them',
+    );
   }
-  if (header.alg !== 'RS256') throw new TokenAlgorithm('the token must be signed with RS256');
+  if (header.alg !== 'RS256')
+    throw new SaltError('SALT_TOKEN_ALGORITHM', 'the token must be signed with RS256');
   // RFC 8725, section 3.11: an issuer signs more than ID tokens, access tokens of RFC 9068 (at+jwt) among it.
   if (header.typ !== undefined && !(typeof header.typ === 'string' && /^jwt$/i.test(header.typ))) {
-    throw new TokenType('the token is no ID token: its "typ" must be JWT, or absent');
+    throw new SaltError('SALT_TOKEN_TYPE', 'the token is no ID token: its "typ" must be JWT, or absent');
   }
-  if (typeof header.kid !== 'string') throw new TokenKeyUnknown('the token does not name its key (kid)');
+  if (typeof header.kid !== 'string')
+    throw new SaltError('SALT_TOKEN_KEY_UNKNOWN', 'the token does not name its key (kid)');
   const { iss, aud, azp, tid } = claims as Record<string, unknown>;
-  if (typeof iss !== 'string') throw new TokenClaim('the token\'s "iss" must be a text');
-  if (typeof aud !== 'string') throw new TokenClaim('the token\'s "aud" must be one text, not a list');
-  if (azp !== undefined && typeof azp !== 'string') throw new TokenClaim('the token\'s "azp" must be a text');
+  if (typeof iss !== 'string') throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "iss" must be a text');
+  if (typeof aud !== 'string')
+    throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "aud" must be one text, not a list');
+  if (azp !== undefined && typeof azp !== 'string')
+    throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "azp" must be a text');
   return { kid: header.kid, claims: { iss, aud, azp, tid } };
 }
 
@@ -137,17 +141,18 @@ function refuse(error: unknown): never {
   throw causeOf(error) ?? error;
 }
 
-function causeOf(error: unknown): EnclaveError | undefined {
-  if (error instanceof errors.JWTExpired) return new TokenExpired('the token has expired (exp)');
+function causeOf(error: unknown): SaltError | undefined {
+  if (error instanceof errors.JWTExpired)
+    return new SaltError('SALT_TOKEN_EXPIRED', 'the token has expired (exp)');
   if (error instanceof errors.JWTClaimValidationFailed) {
     return error.claim === 'nbf' && error.reason === 'check_failed'
-      ? new TokenNotYetValid('the token is not valid yet (nbf)')
-      : new TokenClaim(`the token's "${error.claim}" is missing or not what it must be`);
+      ? new SaltError('SALT_TOKEN_NOT_YET_VALID', 'the token is not valid yet (nbf)')
+      : new SaltError('SALT_TOKEN_CLAIM', `the token's "${error.claim}" is missing or not what it must be`);
   }
   if (error instanceof errors.JWSSignatureVerificationFailed) {
-    return new TokenSignature("the token's signature is not its issuer's");
+    return new SaltError('SALT_TOKEN_SIGNATURE', "the token's signature is not its issuer's");
   }
   if (error instanceof errors.JOSEError)
-    return new TokenMalformed('the token is no JWT that can be verified');
+    return new SaltError('SALT_TOKEN_MALFORMED', 'the token is no JWT that can be verified');
   return undefined;
 }

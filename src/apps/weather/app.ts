@@ -1,10 +1,9 @@
 import { type AppContext, type Application, processData } from '../../app.ts';
-import { Unacceptable, UpstreamFailed, UpstreamTimeout } from '../../errors.ts';
 import { budgeted } from '../../server/budget.ts';
 import { integer } from '../../server/config.ts';
 import type { SignedAnswer } from '../../server/signer.ts';
 import { LoadCache } from './cache.ts';
-import { FutureReading, StaleReading } from './errors.ts';
+import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
 import { type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
@@ -62,13 +61,13 @@ export function create({ env, upstream, secret, sign }: AppContext): Application
 
 /** What the service says of a place holds as long as a reading; what is no answer of the service is not kept. */
 function keepFailureMs(error: unknown, ttlMs: number): number {
-  if (error instanceof Unacceptable) return ttlMs;
-  const isOfService = error instanceof UpstreamFailed || error instanceof UpstreamTimeout;
-  return isOfService ? Math.min(ttlMs, FAILURE_MS) : 0;
+  if (!(error instanceof WeatherError)) return 0;
+  return error.status === 422 ? ttlMs : Math.min(ttlMs, FAILURE_MS);
 }
 
 function requireCurrent({ timestampMs }: Reading): void {
   const ageMs = Date.now() - Number(timestampMs);
-  if (ageMs > MAX_AGE_MS) throw new StaleReading('Weather API timestamp is too old');
-  if (ageMs < -MAX_AHEAD_MS) throw new FutureReading('Weather API timestamp is in the future');
+  if (ageMs > MAX_AGE_MS) throw new WeatherError('WEATHER_STALE', 'Weather API timestamp is too old');
+  if (ageMs < -MAX_AHEAD_MS)
+    throw new WeatherError('WEATHER_FUTURE', 'Weather API timestamp is in the future');
 }

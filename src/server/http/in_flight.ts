@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Connection, Connections } from './connections.ts';
-import { AnswerTimeout, Overloaded, RequestTimeout } from './errors.ts';
 
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
@@ -92,14 +92,16 @@ export class InFlight {
    * deadline has passed, whether its caller waits or not. A request should get here only when it has arrived
    * whole: else those that never do would keep others out.
    *
-   * @throws Overloaded at once: what can't be served soon is refused
+   * @throws OVERLOADED at once: what can't be served soon is refused
    */
   async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
     const entry = this.#byResponse.get(response);
     // Its caller has left, or its deadline has passed.
     if (!entry || entry.closed || response.headersSent) return;
     if (this.#running >= this.#maxRunning) {
-      throw new Overloaded(`the server is busy with ${this.#maxRunning} requests: try again`);
+      throw new ServerError('OVERLOADED', `the server is busy with ${this.#maxRunning} requests: try again`, {
+        retryAfterSeconds: 1,
+      });
     }
     entry.running = true;
     this.#running += 1;
@@ -158,8 +160,10 @@ export class InFlight {
       if (response.headersSent) {
         // The answer may wait for that of an earlier request, which has the same time again.
         if (start <= now - 2 * this.#timeoutMs) request.socket.destroy();
-      } else if (request.complete) fail(new AnswerTimeout(`no answer within ${this.#timeoutMs} ms`));
-      else fail(new RequestTimeout(`the request did not arrive within ${this.#timeoutMs} ms`));
+      } else if (request.complete)
+        fail(new ServerError('ANSWER_TIMEOUT', `no answer within ${this.#timeoutMs} ms`));
+      else
+        fail(new ServerError('REQUEST_TIMEOUT', `the request did not arrive within ${this.#timeoutMs} ms`));
     }
   }
 }

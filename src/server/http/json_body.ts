@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { BodyTooLarge, MalformedJson, Overloaded, RequestTimeout, UnsupportedMediaType } from './errors.ts';
+import { ServerError } from '../errors.ts';
 
 /** RFC 8259, section 8.1: JSON is UTF-8, whether a charset says so or not. */
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$/i;
@@ -63,24 +63,30 @@ export class JsonBodies {
    * Bytes that are not UTF-8 are refused rather than replaced: what is signed later must be what was sent.
    * (Express' own parser decodes without a word, and costs twice as much.)
    *
-   * @throws UnsupportedMediaType, BodyTooLarge, MalformedJson; RequestTimeout when the body arrives too slowly;
-   *   Overloaded when incomplete bodies take too much memory and this is the oldest
+   * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT when the body arrives too slowly;
+   *   OVERLOADED when incomplete bodies take too much memory and this is the oldest
    */
   async read(request: IncomingMessage): Promise<unknown> {
     const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
     if (!JSON_TYPE.test(type ?? '')) {
-      throw new UnsupportedMediaType('send the body as Content-Type: application/json, in UTF-8');
+      throw new ServerError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'send the body as Content-Type: application/json, in UTF-8',
+      );
     }
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-      throw new UnsupportedMediaType('the body is compressed: send it without Content-Encoding');
+      throw new ServerError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'the body is compressed: send it without Content-Encoding',
+      );
     }
     if (Number(length) > this.#limitBytes) throw this.#tooLarge();
     const body = await this.#readBytes(request);
-    if (!isUtf8(body)) throw new MalformedJson('the body is not UTF-8');
+    if (!isUtf8(body)) throw new ServerError('MALFORMED_JSON', 'the body is not UTF-8');
     try {
       return JSON.parse(body.toString());
     } catch {
-      throw new MalformedJson('the body is not JSON');
+      throw new ServerError('MALFORMED_JSON', 'the body is not JSON');
     }
   }
 
@@ -105,7 +111,7 @@ export class JsonBodies {
         resolve(buffer.subarray(0, bytes));
       });
       // The caller is gone: nobody will see this answer.
-      request.on('error', () => fail(new MalformedJson('the body did not arrive whole')));
+      request.on('error', () => fail(new ServerError('MALFORMED_JSON', 'the body did not arrive whole')));
     });
   }
 
@@ -137,7 +143,11 @@ export class JsonBodies {
     for (const oldest of this.#readings) {
       if (this.#held <= this.#maxIncompleteBytes) return;
       if (oldest !== reading)
-        oldest.fail(new Overloaded('the server is busy with other requests: try again'));
+        oldest.fail(
+          new ServerError('OVERLOADED', 'the server is busy with other requests: try again', {
+            retryAfterSeconds: 1,
+          }),
+        );
     }
   }
 
@@ -153,12 +163,12 @@ export class JsonBodies {
       if (now - start <= this.#timeoutMs) return;
       const moreMs = (bytes / MIN_BYTES_PER_SECOND) * 1000;
       if (now - start > this.#timeoutMs + moreMs) {
-        fail(new RequestTimeout('the body arrived too slowly, or not at all'));
+        fail(new ServerError('REQUEST_TIMEOUT', 'the body arrived too slowly, or not at all'));
       }
     }
   }
 
-  #tooLarge(): BodyTooLarge {
-    return new BodyTooLarge(`the body is larger than ${this.#limitBytes} bytes`);
+  #tooLarge(): ServerError {
+    return new ServerError('BODY_TOO_LARGE', `the body is larger than ${this.#limitBytes} bytes`);
   }
 }

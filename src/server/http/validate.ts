@@ -1,12 +1,12 @@
 import * as v from 'valibot';
-import { InvalidInput } from '../../errors.ts';
+import { ServerError } from '../errors.ts';
 
-/** @throws InvalidInput that names the member and what it must be, without repeating its value. */
+/** @throws INVALID_INPUT that names the member and what it must be, without repeating its value. */
 export function validate<Output>(schema: v.GenericSchema<unknown, Output>, input: unknown): Output {
   const result = v.safeParse(schema, input, { abortEarly: true });
   if (result.success) return result.output;
   const issue = result.issues[0];
-  throw new InvalidInput(`${v.getDotPath(issue) ?? 'the request'} ${explain(issue)}`);
+  throw new ServerError('INVALID_INPUT', `${v.getDotPath(issue) ?? 'the request'} ${explain(issue)}`);
 }
 
 function explain(issue: v.BaseIssue<unknown>): string {

@@ -1,7 +1,7 @@
 /** How often an upstream is asked, at most. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { budgeted, TokenBucket, UpstreamBudgetExceeded } from '../../../src/server/budget.ts';
+import { budgeted, TokenBucket } from '../../../src/server/budget.ts';
 
 describe('a token bucket', () => {
   test('gives its whole size at once, and then one at a time', () => {
@@ -74,7 +74,6 @@ test('an upstream with a budget is not asked beyond it', async () => {
   await ask('/', bounds);
   await ask('/', bounds);
   const refused = ask('/', bounds);
-  await expect(refused).rejects.toBeInstanceOf(UpstreamBudgetExceeded);
   await expect(refused).rejects.toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED', retryAfterSeconds: 30 });
   expect(asked).toBe(2);
 });

@@ -2,9 +2,10 @@ import { AxiosError } from 'axios';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AppContext } from '../../../src/app.ts';
-import { ApplicationMistake, InvalidInput } from '../../../src/errors.ts';
+import { ApplicationMistake } from '../../../src/errors.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readConfig } from '../../../src/server/config.ts';
+import { ServerError } from '../../../src/server/errors.ts';
 import { createLog, describeError, hideFromLog, type Logger } from '../../../src/server/log.ts';
 
 function print(object: object): string {
@@ -268,8 +269,8 @@ describe('the log', () => {
   });
 
   test('prints our own errors with their message', () => {
-    expect(describeError(new InvalidInput('payload is missing'))).toEqual({
-      type: 'InvalidInput',
+    expect(describeError(new ServerError('INVALID_INPUT', 'payload is missing'))).toEqual({
+      type: 'ServerError',
       code: 'INVALID_INPUT',
       message: 'payload is missing',
     });
@@ -303,6 +304,39 @@ describe('the log', () => {
     expect(JSON.parse(printed)).toMatchObject({
       msg: expect.stringMatching(/^(error|failed)$/),
       err: { type: 'Error', stack: expect.arrayContaining([expect.stringMatching(/log\.test\.ts/)]) },
+    });
+  });
+
+  test('prints class and code of causes, without their messages and places', () => {
+    const system = Object.assign(new Error('getaddrinfo ENOTFOUND hunter2'), { code: 'ENOTFOUND' });
+    const cause = new Error('hunter2', { cause: system });
+    expect(describeError(new ServerError('OVERLOADED', 'busy', { cause }))).toEqual({
+      type: 'ServerError',
+      code: 'OVERLOADED',
+      message: 'busy',
+      cause: { type: 'Error', code: undefined, cause: { type: 'Error', code: 'ENOTFOUND' } },
+    });
+  });
+
+  test('ends at a cycle of causes', () => {
+    const error = new Error('hunter2');
+    error.cause = error;
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+  });
+
+  test.each(['hunter2', 'Hunter', 'A B', `A${'B'.repeat(64)}`, 5])('does not print the code %o', (code) => {
+    expect(describeError(Object.assign(new Error(), { code }))['code']).toBeUndefined();
+  });
+
+  test('prints the messages of foreign errors and causes in development', () => {
+    let printed = '';
+    const log = createLog('info', { write: (line) => (printed += line) }, { withMessages: true });
+    log.warn({ err: new ServerError('OVERLOADED', 'busy', { cause: new Error('the reason') }) }, 'failed');
+    expect(JSON.parse(printed)).toMatchObject({
+      err: {
+        message: 'busy',
+        cause: { message: 'the reason', stack: expect.arrayContaining([expect.stringMatching(/log\.test/)]) },
+      },
     });
   });
 

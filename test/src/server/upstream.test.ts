@@ -177,13 +177,25 @@ describe('an exchange fails', () => {
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2|127\.0\.0\.1/);
   });
 
-  test('where nothing listens, where the name is none, and where the peer speaks no HTTP', async () => {
-    const silly = await listen(
-      createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')),
-    );
-    for (const origin of ['http://127.0.0.1:1', 'https://name.invalid', `http://127.0.0.1:${silly}`]) {
-      await expect(createUpstream(origin)('/', BOUNDS)).rejects.toMatchObject({ reason: 'unreachable' });
-    }
+  test.each([
+    ['where nothing listens', async () => 'http://127.0.0.1:1', 'ECONNREFUSED'],
+    ['where the name does not exist', async () => 'https://name.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
+    [
+      'where the peer does not speak HTTP',
+      async () =>
+        `http://127.0.0.1:${await listen(createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')))}`,
+      /^HPE_/,
+    ],
+    [
+      'where the peer does not speak TLS',
+      async () => (await host((_request, response) => response.end())).origin.replace('http', 'https'),
+      /^(ERR_SSL_|EPROTO|ECONNRESET)/,
+    ],
+  ])('%s, and says so by its code', async (_what, origin, code) => {
+    const asked = createUpstream(await origin())('/?key=hunter2', BOUNDS);
+    const error = (await asked.catch((thrown: unknown) => thrown)) as ExchangeFailed;
+    expect(error).toMatchObject({ reason: 'unreachable', code: expect.stringMatching(code) });
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2/);
   });
 
   test('in time, when the connection is taken and TLS never begins', async () => {
@@ -283,11 +295,12 @@ describe('over TLS', () => {
 
   test('a host is not asked under another name, or under an authority that nobody named', async () => {
     const port = await secureHost(ours);
-    for (const [origin, ca] of [
-      [`https://127.0.0.1:${port}`, ours.ca],
-      [`https://localhost:${port}`, undefined],
+    for (const [origin, ca, code] of [
+      [`https://127.0.0.1:${port}`, ours.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+      [`https://localhost:${port}`, undefined, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
     ] as const) {
-      await expect(createUpstream(origin, ca)('/', BOUNDS)).rejects.toMatchObject({ reason: 'unreachable' });
+      const asked = createUpstream(origin, ca)('/', BOUNDS);
+      await expect(asked).rejects.toMatchObject({ reason: 'unreachable', code });
     }
   });
 
