@@ -164,7 +164,7 @@ const add = (name: string): void => {
   made.add(name);
   for (const needed of targets.get(name)?.prerequisites ?? []) add(needed);
 };
-matches(read('.ci/run'), /\bmake ([\w-]+)/g).forEach(add);
+matches(read('.ci/run'), /\bmake (?:--\S+ )?([\w-]+)/g).forEach(add);
 
 function isMakeRun(name: string): boolean {
   if (made.has(name) || excepted.make.includes(name) || tests.includes(`make ${name}`)) return true;

@@ -44,6 +44,6 @@ describe('a bound is said in words', () => {
     [v.pipe(v.array(v.string()), v.minLength(1, 'name an item')), [], 'name an item'],
   ])('%#: %s %j', (schema, input, message) => {
     const check = () => validate(v.strictObject({ m: schema as v.GenericSchema }), { m: input });
-    expect(check).toThrow(`m ${message}`);
+    expect(check).toThrow(new ServerError('INVALID_INPUT', `m ${message}`));
   });
 });
