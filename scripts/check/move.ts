@@ -1,6 +1,5 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
-import { readArguments, runMain, Usage } from '../command.ts';
-import { frameworkOf, packageNames, testPackage } from '../sui/move_packages.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
 
 const USAGE = `usage: npm run test:move -- [<package>…]
 
@@ -9,23 +8,30 @@ FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a cop
 
 exit codes: 0 passed; 1 failed; 2 the command line can't be used`;
 
-async function main(): Promise<void> {
-  const { positionals } = readArguments(USAGE, {}, true);
-  const known = packageNames();
-  const unknown = positionals.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new Usage(`there is no package ${unknown} in move/; there are ${known.join(', ')}\n\n${USAGE}`);
-  }
-  const framework = frameworkOf(process.env);
-  console.log(`Move packages, on ${framework.description}`);
-  for (const name of positionals.length > 0 ? positionals : known) {
-    const run = await testPackage(name, framework);
-    console.log(`\nmove/${name}\n${run.output.trimEnd()}`);
-    for (const path of run.leftOut) {
-      console.log(`Not run: ${path} needs the Sui CLI (cd move/${name} && sui move test)`);
+export const main = command({
+  usage: USAGE,
+  options: {},
+  repeats: true,
+  async run({ positionals }, { env, io }) {
+    const { frameworkOf, packageNames, testPackage } = await import('../sui/move_packages.ts');
+    const known = packageNames();
+    const unknown = positionals.find((name) => !known.includes(name));
+    if (unknown !== undefined) {
+      throw new UsageError(`there is no package ${unknown} in move/; there are ${known.join(', ')}`, USAGE);
     }
-    if (!run.passed) process.exitCode = 1;
-  }
-}
+    const framework = frameworkOf(env);
+    io.log(`Move packages, on ${framework.description}`);
+    let failed = false;
+    for (const name of positionals.length > 0 ? positionals : known) {
+      const run = await testPackage(name, framework);
+      io.log(`\nmove/${name}\n${run.output.trimEnd()}`);
+      for (const path of run.leftOut) {
+        io.log(`Not run: ${path} needs the Sui CLI (cd move/${name} && sui move test)`);
+      }
+      failed ||= !run.passed;
+    }
+    return failed ? EXIT.failed : EXIT.done;
+  },
+});
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { runMain } from '../command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { ArchiveInvalid } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -51,10 +51,15 @@ export async function bundle(root: string, version: string, appDir: string, stag
   await bundler.write({ dir: stage, format: 'esm', entryFileNames: 'server.js', codeSplitting: false });
 }
 
-async function main(): Promise<void> {
-  const [appDir, stage] = process.argv.slice(2) as [string, string];
-  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  await bundle(ROOT, version, appDir, stage);
-}
+export const main = command({
+  usage: 'usage: node scripts/image/bundle.ts APP_DIR STAGE',
+  options: {},
+  positionals: ['app_dir', 'stage'],
+  async run({ positionals: [appDir = '', stage = ''] }) {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    await bundle(ROOT, version, appDir, stage);
+    return EXIT.done;
+  },
+});
 
-if (import.meta.main) await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,32 +1,57 @@
-/** Enclave images: writes one, tells what is in one, measures one. */
+/** Enclave images: builds one, describes one, measures one. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { ConfigError } from '../../src/errors.ts';
-import { runMain, Usage } from '../command.ts';
-import { formatPcrs, measureImage } from './eif/measure.ts';
-import { type Eif, readEif } from './eif/read.ts';
-import { writeEif } from './eif/write.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
+import type { Eif } from './eif/read.ts';
 
 const USAGE = `usage: npm run eif -- build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
          --version VERSION --kernel-version VERSION --out FILE
        npm run eif -- describe FILE
        npm run eif -- pcrs FILE`;
 
-function main(): void {
-  const [command, ...rest] = process.argv.slice(2);
-  if (command === 'build') build(rest);
-  else if (command === 'describe') console.log(JSON.stringify(describe(readEif(only(rest))), null, 2));
-  else if (command === 'pcrs') process.stdout.write(formatPcrs(measureImage(readEif(only(rest)))));
-  else if (command === '--help') console.log(USAGE);
-  else throw new Usage(USAGE);
-}
+const BUILD_OPTIONS = ['kernel', 'cmdline', 'name', 'version', 'kernel-version', 'out'] as const;
+type BuildOption = (typeof BUILD_OPTIONS)[number];
+type Values = { readonly [Name in BuildOption]?: string | undefined } & {
+  readonly ramdisk?: readonly string[] | undefined;
+};
 
-function only(args: readonly string[]): Buffer {
-  const [file, ...more] = args;
-  if (file === undefined || more.length > 0) throw new Usage(USAGE);
-  return read(file);
-}
+const text = { type: 'string' } as const;
+
+export const main = command({
+  usage: USAGE,
+  options: {
+    kernel: text,
+    cmdline: text,
+    ramdisk: { type: 'string', multiple: true },
+    name: text,
+    version: text,
+    'kernel-version': text,
+    out: text,
+  },
+  positionals: ['action', 'file'],
+  optional: 1,
+  async run({ values, positionals: [action, file] }, { io }) {
+    if (action === 'build') {
+      if (file !== undefined) throw new UsageError(`unexpected argument: ${file}`, USAGE);
+      await build(values);
+      return EXIT.done;
+    }
+    if (action !== 'describe' && action !== 'pcrs') {
+      throw new UsageError(`unexpected argument: ${action}`, USAGE);
+    }
+    const [option] = Object.keys(values);
+    if (option !== undefined) throw new UsageError(`--${option} belongs to build`, USAGE);
+    if (file === undefined) throw new UsageError('missing: <file>', USAGE);
+    const { readEif } = await import('./eif/read.ts');
+    const { formatPcrs, measureImage } = await import('./eif/measure.ts');
+    const eif = readEif(read(file));
+    const registers = measureImage(eif);
+    if (action === 'pcrs') io.log(formatPcrs(registers).trimEnd());
+    else io.log(JSON.stringify({ ...describe(eif), registers }, null, 2));
+    return EXIT.done;
+  },
+});
 
 function read(file: string): Buffer {
   try {
@@ -36,45 +61,31 @@ function read(file: string): Buffer {
   }
 }
 
-function build(args: readonly string[]): void {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      kernel: text,
-      cmdline: text,
-      ramdisk: { type: 'string', multiple: true, default: [] },
-      name: text,
-      version: text,
-      'kernel-version': text,
-      out: text,
-    },
-  });
-  const need = (name: 'kernel' | 'cmdline' | 'name' | 'version' | 'kernel-version' | 'out'): string => {
-    const value = values[name];
-    if (!value) throw new Usage(`--${name} is missing\n${USAGE}`);
-    return value;
-  };
+async function build(values: Values): Promise<void> {
+  const missing = BUILD_OPTIONS.find((name) => !values[name]);
+  if (missing !== undefined) throw new UsageError(`--${missing} is missing`, USAGE);
+  const given = values as Readonly<Record<BuildOption, string>>;
+  const { writeEif } = await import('./eif/write.ts');
   const parts = {
-    kernel: read(need('kernel')),
-    cmdline: read(need('cmdline')).toString('latin1').replace(/\n$/, ''),
-    ramdisks: values.ramdisk.map(read),
+    kernel: read(given.kernel),
+    cmdline: read(given.cmdline).toString('latin1').replace(/\n$/, ''),
+    ramdisks: (values.ramdisk ?? []).map(read),
   };
   const eif = writeEif(parts, {
-    ImageName: need('name'),
-    ImageVersion: need('version'),
+    ImageName: given.name,
+    ImageVersion: given.version,
     BuildMetadata: {
       // A real time would make two builds of the same source differ.
       BuildTime: '1970-01-01T00:00:00+00:00',
       BuildTool: 'sui-enclave',
-      BuildToolVersion: need('version'),
+      BuildToolVersion: given.version,
       OperatingSystem: 'Linux',
-      KernelVersion: need('kernel-version'),
+      KernelVersion: given['kernel-version'],
     },
     DockerInfo: null,
     CustomMetadata: null,
   });
-  writeFileSync(need('out'), eif);
+  writeFileSync(given.out, eif);
 }
 
 function describe(eif: Eif): object {
@@ -91,8 +102,7 @@ function describe(eif: Eif): object {
     cmdline: eif.cmdline,
     kernel: section(eif.kernel),
     ramdisks: eif.ramdisks.map(section),
-    registers: measureImage(eif),
   };
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseManifest } from '../../src/app.ts';
-import { runMain } from '../command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
 import { ArchiveInvalid } from './errors.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
@@ -15,8 +15,17 @@ import { tryStart } from './try_start.ts';
 const LOADER = '/lib64/ld-linux-x86-64.so.2';
 const LIBRARY_FOLDER = '/usr/lib/x86_64-linux-gnu';
 
-async function main(): Promise<void> {
-  const [appDir, stage] = process.argv.slice(2) as [string, string];
+export const main = command({
+  usage: 'usage: node scripts/image/ramdisks.ts APP_DIR STAGE',
+  options: {},
+  positionals: ['app_dir', 'stage'],
+  async run({ positionals: [appDir = '', stage = ''] }) {
+    await makeRamdisks(appDir, stage);
+    return EXIT.done;
+  },
+});
+
+async function makeRamdisks(appDir: string, stage: string): Promise<void> {
   const file = (path: string) => ({ data: readFileSync(path) });
   const program = (path: string) => ({ data: readFileSync(path), executable: true });
 
@@ -74,4 +83,4 @@ function neededBy(programs: readonly string[]): Set<string> {
   return found;
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

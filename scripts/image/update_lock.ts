@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runMain } from '../command.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
 import { CommandFailed, LockInvalid } from './errors.ts';
 import { diffLocks, type Lock, type LockedFile, readLock, writeLock } from './lock.ts';
 import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
@@ -120,31 +120,37 @@ export function parseUris(text: string): LockedFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-async function main(): Promise<void> {
-  const paths = process.argv.slice(2);
-  const before = paths.map(readLock);
-  const [first] = before;
-  if (first === undefined) throw new LockInvalid('want the lock files to update');
-  const apt = new Apt(first.suite, findMirrors(process.env));
-  try {
-    const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-    const base = apt.packages(first.wanted);
-    const known = new Set(base.map(({ sha256 }) => sha256));
-    for (const [at, path] of paths.entries()) {
-      const lock = before[at] as Lock;
-      // Every other file holds what the first lacks: what it is for stands on the image's packages.
-      const packages =
-        at === 0
-          ? base
-          : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !known.has(sha256));
-      const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
-      const changes = diffLocks(lock, after);
-      if (changes.length > 0) writeLock(path, after);
-      console.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
+export const main = command({
+  usage: 'usage: node scripts/image/update_lock.ts <lock file>...',
+  options: {},
+  positionals: ['lock file'],
+  repeats: true,
+  run({ positionals: paths }, { env, io }) {
+    const before = paths.map(readLock);
+    const [first] = before;
+    if (first === undefined) throw new UsageError('missing: <lock file>');
+    const apt = new Apt(first.suite, findMirrors(env));
+    try {
+      const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+      const base = apt.packages(first.wanted);
+      const known = new Set(base.map(({ sha256 }) => sha256));
+      for (const [at, path] of paths.entries()) {
+        const lock = before[at] as Lock;
+        // Every other file holds what the first lacks: what it is for stands on the image's packages.
+        const packages =
+          at === 0
+            ? base
+            : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !known.has(sha256));
+        const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
+        const changes = diffLocks(lock, after);
+        if (changes.length > 0) writeLock(path, after);
+        io.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
+      }
+    } finally {
+      apt.close();
     }
-  } finally {
-    apt.close();
-  }
-}
+    return EXIT.done;
+  },
+});
 
-if (import.meta.main) await runMain(main);
+if (import.meta.main) await runAsProcess(main);

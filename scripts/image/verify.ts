@@ -7,8 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { runMain } from '../command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { compareEifs } from './compare.ts';
 import { CommandFailed } from './errors.ts';
 
@@ -27,42 +26,46 @@ const OTHERS = {
   SOURCE_DATE_EPOCH: '1234567890',
 };
 
-function main(): void {
-  const { values } = parseArgs({
-    options: {
-      'app-dir': { type: 'string', default: 'src/apps/weather' },
-      cache: { type: 'string', default: 'build/packages' },
-    },
-  });
-  const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
-  try {
-    const copy = join(dir, 'elsewhere');
-    copyTree(copy);
-    // Tools of the second build; what gets into its image is installed anew.
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    const build = [
-      ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
-      ...['--app-dir', values['app-dir'], '--cache', values.cache],
-      ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
-    ];
-    const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
-      cwd: copy,
-      env: { ...process.env, ...OTHERS },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    if (status !== 0) throw new CommandFailed('the second build failed: see above');
-    const differences = compareEifs(
-      readFileSync(join(ROOT, 'out/nitro.eif')),
-      readFileSync(join(dir, 'out/nitro.eif')),
-    );
-    if (differences.length > 0) {
-      throw new CommandFailed(`the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`);
+export const main = command({
+  usage: 'usage: node scripts/image/verify.ts [--app-dir src/apps/weather] [--cache build/packages]',
+  options: {
+    'app-dir': { type: 'string', default: 'src/apps/weather' },
+    cache: { type: 'string', default: 'build/packages' },
+  },
+  run({ values }, { env, io }) {
+    const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
+    try {
+      const copy = join(dir, 'elsewhere');
+      copyTree(copy);
+      // Tools of the second build; what gets into its image is installed anew.
+      symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+      const build = [
+        ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
+        ...['--app-dir', values['app-dir'], '--cache', values.cache],
+        ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
+      ];
+      const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
+        cwd: copy,
+        env: { ...env, ...OTHERS },
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
+      if (status !== 0) throw new CommandFailed('the second build failed: see above');
+      const differences = compareEifs(
+        readFileSync(join(ROOT, 'out/nitro.eif')),
+        readFileSync(join(dir, 'out/nitro.eif')),
+      );
+      if (differences.length > 0) {
+        throw new CommandFailed(
+          `the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`,
+        );
+      }
+      io.log('Both builds are the same, byte for byte.');
+    } finally {
+      rmSync(dir, { recursive: true });
     }
-    console.log('Both builds are the same, byte for byte.');
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
-}
+    return EXIT.done;
+  },
+});
 
 /** The tree as it stands now, without what git ignores. */
 function copyTree(to: string): void {
@@ -90,4 +93,4 @@ function makeOverlay(dir: string): string {
   return overlay;
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

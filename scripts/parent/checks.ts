@@ -1,9 +1,10 @@
-/** What may keep an enclave from running on this machine, each with what to do. */
+/** Checks of what may keep an enclave from running on this machine, each with advice. */
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { parsePcrs } from '../../src/attestation/image.ts';
+import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
 import { memoryFor } from './nitro_cli.ts';
@@ -18,22 +19,23 @@ export interface DoctorOptions {
   readonly eif: string;
   readonly cpus: number;
   readonly port: number;
-  /** Where the machine's files are. */
+  /** The folder that holds the machine's files: `/`. */
   readonly root: string;
+  readonly env: Environment;
 }
 
-export async function examine({ eif, cpus, port, root }: DoctorOptions): Promise<Finding[]> {
+export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Promise<Finding[]> {
   const image = examineImage(eif);
   const neededMib = image.memoryMib ?? 512;
   return [
     ...image.findings,
-    examineProgram('nitro-cli', 'install aws-nitro-enclaves-cli', '--version'),
+    examineProgram(env, 'nitro-cli', 'install aws-nitro-enclaves-cli', '--version'),
     examineDevice(join(root, 'dev/nitro_enclaves')),
-    examineGroup(),
+    examineGroup(env),
     examineAllocator(join(root, 'etc/nitro_enclaves/allocator.yaml'), neededMib, cpus),
     examineHugepages(join(root, 'sys/kernel/mm/hugepages'), neededMib),
-    examineProgram('socat', 'install socat'),
-    find('vsock-proxy')
+    examineProgram(env, 'socat', 'install socat'),
+    find(env, 'vsock-proxy')
       ? { ok: true, text: 'vsock-proxy is installed' }
       : { ok: true, text: 'vsock-proxy is not installed: socat forwards to the endpoints' },
     await examinePort(port),
@@ -53,7 +55,7 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
     const expected = parsePcrs(readFileSync(eif.replace(/\.eif$/, '.pcrs'), 'utf8')).pcr0;
     const ok = pcr0 === expected;
     const text = ok
-      ? `${eif} is whole, and its registers are those of its build`
+      ? `${eif} is intact, and its registers are those of its build`
       : `${eif} is not the image of its .pcrs: build both again`;
     return { findings: [{ ok, text }], memoryMib };
   } catch (error) {
@@ -61,9 +63,10 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
   }
 }
 
-function examineProgram(name: string, advice: string, versionOption?: string): Finding {
-  if (!find(name)) return { ok: false, text: `${name} is not installed: ${advice}` };
-  const version = versionOption === undefined ? '' : run(name, [versionOption]).stdout.trim().split('\n')[0];
+function examineProgram(env: Environment, name: string, advice: string, versionOption?: string): Finding {
+  if (!find(env, name)) return { ok: false, text: `${name} is not installed: ${advice}` };
+  const version =
+    versionOption === undefined ? '' : run(env, name, [versionOption]).stdout.trim().split('\n')[0];
   return { ok: true, text: version || `${name} is installed` };
 }
 
@@ -76,7 +79,7 @@ function examineDevice(path: string): Finding {
   }
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
-    return { ok: true, text: '/dev/nitro_enclaves is there' };
+    return { ok: true, text: '/dev/nitro_enclaves exists' };
   } catch {
     return {
       ok: false,
@@ -85,8 +88,8 @@ function examineDevice(path: string): Finding {
   }
 }
 
-function examineGroup(): Finding {
-  const groups = run('id', ['-nG']).stdout.trim().split(/\s+/);
+function examineGroup(env: Environment): Finding {
+  const groups = run(env, 'id', ['-nG']).stdout.trim().split(/\s+/);
   const ok = userInfo().uid === 0 || groups.includes('ne');
   return ok
     ? { ok, text: 'the user may run enclaves' }
@@ -106,7 +109,7 @@ function examineAllocator(path: string, neededMib: number, cpus: number): Findin
   if (memory < neededMib) {
     return {
       ok: false,
-      text: `the allocator reserves ${memory} MiB, and four times the image is ${neededMib}: raise memory_mib in ${path}, ${restart}`,
+      text: `the allocator reserves ${memory} MiB, and the image needs ${neededMib}: raise memory_mib in ${path}, ${restart}`,
     };
   }
   if (count < cpus) {
@@ -118,7 +121,7 @@ function examineAllocator(path: string, neededMib: number, cpus: number): Findin
   return { ok: true, text: `the allocator reserves ${memory} MiB and ${count} CPUs` };
 }
 
-/** Free pages of every size, as the kernel counts them: the allocator's file says only what was asked for. */
+/** Free pages of every size, as the kernel counts them: the allocator's file says only what was requested. */
 function examineHugepages(folder: string, neededMib: number): Finding {
   let freeKib = 0;
   try {

@@ -1,9 +1,9 @@
-/** Prints the AWS commands that make an instance for enclaves, or runs those whose result is not there yet. */
+/** Prints the AWS commands that create an instance for enclaves, or runs those whose result does not exist yet. */
 import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readArguments, runMain, Usage } from '../command.ts';
+import { type Context, command, type Environment, EXIT, runAsProcess, UsageError } from '../command.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ProgramFailed } from './errors.ts';
 import { run } from './programs.ts';
@@ -12,16 +12,17 @@ const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
 const USAGE = `usage: npm run configure_enclave -- --region REGION --key-name KEY --cidr CIDR [--public-cidr CIDR]
          [--secrets FILE] [--name sui-enclave] [--instance-type m5.xlarge] [--apply]
 
-Prints the AWS commands that make an instance for enclaves, with its security group and role; with --apply runs
-those whose result is not there yet. Asks nothing, and may be run again.
+Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
+those whose result does not exist yet. Never prompts, and may be run again.
 
 --key-name     an EC2 key pair of yours, to log in as ec2-user
 --cidr         who may log in (port 22) and reach the server (port 3000): your own address, as 203.0.113.7/32
 --public-cidr  who else may reach the server: 0.0.0.0/0 for everybody
 --secrets      a file with the application's secrets as a JSON object, for Secrets Manager; the instance may read it`;
 
-function main(): void {
-  const { values } = readArguments(USAGE, {
+export const main = command({
+  usage: USAGE,
+  options: {
     region: { type: 'string' },
     'key-name': { type: 'string' },
     cidr: { type: 'string' },
@@ -30,40 +31,45 @@ function main(): void {
     name: { type: 'string', default: 'sui-enclave' },
     'instance-type': { type: 'string', default: 'm5.xlarge' },
     apply: { type: 'boolean', default: false },
-  });
-  const need = (option: 'region' | 'key-name', pattern: RegExp): string => {
-    const value = values[option];
-    if (value === undefined || !pattern.test(value)) {
-      throw new Usage(`--${option} is missing or wrong\n${USAGE}`);
+  },
+  run({ values }, context) {
+    const { name, 'instance-type': instanceType, 'public-cidr': publicCidr, secrets } = values;
+    if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new UsageError('--name must be a name in lower case');
+    if (!/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/.test(instanceType)) {
+      throw new UsageError('--instance-type must be a type such as m5.xlarge');
     }
-    return value;
-  };
-  const network = (option: 'cidr' | 'public-cidr'): string => {
-    const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(values[option] ?? '') ?? [];
-    if (!isIPv4(address) || Number(bits) > 32) {
-      throw new Usage(`--${option} must be IPv4 addresses such as 203.0.113.7/32`);
-    }
-    return values[option] as string;
-  };
-  if (!/^[a-z][a-z0-9-]{0,62}$/.test(values.name)) throw new Usage('--name must be a name in lower case');
-  if (!/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/.test(values['instance-type'])) {
-    throw new Usage('--instance-type must be a type such as m5.xlarge');
+    const steps = planInstance({
+      name,
+      region: required('region', values.region, /^[a-z]{2}(-[a-z]+)+-\d$/),
+      keyName: required('key-name', values['key-name'], /^[\w.@][\w.@-]{0,254}$/),
+      adminCidr: network('cidr', values.cidr),
+      publicCidr: publicCidr === undefined ? undefined : network('public-cidr', publicCidr),
+      instanceType,
+      secretsFile: secrets === undefined ? undefined : checkSecretsFile(secrets),
+      userData: USER_DATA,
+    });
+    if (values.apply) apply(steps, context);
+    else context.io.log(formatPlan(steps).trimEnd());
+    return EXIT.done;
+  },
+});
+
+function required(option: string, value: string | undefined, pattern: RegExp): string {
+  if (value === undefined || !pattern.test(value)) {
+    throw new UsageError(`--${option} is missing or invalid`, USAGE);
   }
-  const steps = planInstance({
-    name: values.name,
-    region: need('region', /^[a-z]{2}(-[a-z]+)+-\d$/),
-    keyName: need('key-name', /^[\w.@][\w.@-]{0,254}$/),
-    adminCidr: network('cidr'),
-    publicCidr: values['public-cidr'] === undefined ? undefined : network('public-cidr'),
-    instanceType: values['instance-type'],
-    secretsFile: values.secrets === undefined ? undefined : checkSecretsFile(values.secrets),
-    userData: USER_DATA,
-  });
-  if (values.apply) apply(steps);
-  else process.stdout.write(formatPlan(steps));
+  return value;
 }
 
-/** Which names it must have is told by the image, which may not be built yet. */
+function network(option: string, value = ''): string {
+  const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(value) ?? [];
+  if (!isIPv4(address) || Number(bits) > 32) {
+    throw new UsageError(`--${option} must be IPv4 addresses such as 203.0.113.7/32`);
+  }
+  return value;
+}
+
+/** Not which names it has: the image determines them, and may not be built yet. */
 function checkSecretsFile(path: string): string {
   let data: unknown;
   try {
@@ -71,19 +77,19 @@ function checkSecretsFile(path: string): string {
   } catch (error) {
     // The parser's own message quotes what it read.
     const reason = error instanceof SyntaxError ? 'is not JSON' : "can't be read";
-    throw new Usage(`${path} ${reason}`);
+    throw new UsageError(`${path} ${reason}`);
   }
   const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
   if (
     !isObject ||
     !Object.values(data as object).every((value) => typeof value === 'string' && value !== '')
   ) {
-    throw new Usage(`${path} must be a JSON object of texts that are not empty`);
+    throw new UsageError(`${path} must be a JSON object of strings that are not empty`);
   }
   return resolve(path);
 }
 
-function apply(steps: readonly Step[]): void {
+function apply(steps: readonly Step[], { env, io }: Context): void {
   const variables = new Map<string, string>();
   const resultOf = (name: string): string => {
     const value = variables.get(name);
@@ -92,32 +98,32 @@ function apply(steps: readonly Step[]): void {
   };
   const fill = (argument: Argument) => fillArgument(argument, resultOf);
   for (const { what, sets, find, make, input } of steps) {
-    let result = look(find.map(fill));
+    let result = look(env, find.map(fill));
     const there = result !== undefined;
     if (!there) {
       if (make.length === 0) throw new ProgramFailed(`${what} was not found`);
       for (const command of make) {
         const file = command === make.at(-1) ? input : undefined;
-        result = call(command.map(fill), file === undefined ? '' : { file });
+        result = call(env, command.map(fill), file === undefined ? '' : { file });
       }
     }
     if (sets !== undefined) variables.set(sets, result ?? '');
-    console.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
+    io.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
   }
-  console.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
+  io.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
 }
 
-/** What there is; undefined where there is nothing. */
-function look(command: readonly string[]): string | undefined {
-  const { status, stdout, stderr } = run(command[0] as string, command.slice(1));
+/** What exists; undefined where nothing does. */
+function look(env: Environment, command: readonly string[]): string | undefined {
+  const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
   if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
   const found = status === 0 ? stdout.trim() : '';
   return found === '' || found === 'None' ? undefined : found;
 }
 
 /** What the command prints. @throws ProgramFailed with its own message */
-function call(command: readonly string[], input: string | { file: string }): string {
-  const { status, stdout, stderr } = run(command[0] as string, command.slice(1), input);
+function call(env: Environment, command: readonly string[], input: string | { file: string }): string {
+  const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1), input);
   if (status !== 0) throw failure(command, stderr);
   return stdout.trim();
 }
@@ -126,4 +132,4 @@ function failure([program, ...args]: readonly string[], stderr: string): Program
   return new ProgramFailed(`${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`);
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -11,12 +11,12 @@ export class NitroFailed extends EnclaveError {
   readonly code = 'NITRO_FAILED';
 }
 
-/** There is no such enclave, or there is one already. */
+/** There is no such enclave, or one runs already. */
 export class WrongState extends EnclaveError {
   readonly code = 'WRONG_STATE';
 }
 
-/** The secrets are not those that the application names, or the enclave did not take them. */
+/** The secrets are not those that the application names, or the enclave did not accept them. */
 export class SecretsRefused extends EnclaveError {
   readonly code = 'SECRETS_REFUSED';
 }

@@ -1,26 +1,36 @@
-/** On the parent: leads the way in to the server and out to its endpoints, and hands the secrets over. */
+/** On the parent: forwards to the server and to its endpoints, and passes the secrets to the enclave. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import type { Manifest } from '../../src/app.ts';
-import { readArguments, runMain, Usage, wholeNumber } from '../command.ts';
-import { ProgramFailed, WrongState } from './errors.ts';
-import { checkSecrets, handOver, isReady, proxyConfig, proxyConfigPath, servicesOf } from './expose.ts';
-import { loadImage, manifestOf } from './image.ts';
-import { enclavesNamed } from './nitro_cli.ts';
-import { run } from './programs.ts';
-import { lastEnd, reportsPath } from './reports.ts';
-import { ensureRunning, requireRunning, stateFolder } from './services.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  EXIT,
+  integer,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
+import type { EnclaveImage } from './image.ts';
+import type { Enclave } from './nitro_cli.ts';
 
-const USAGE = `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
+interface Options {
+  readonly eif: string;
+  readonly name: string;
+  readonly debug: boolean;
+  readonly secrets?: string | undefined;
+  readonly 'secret-id'?: string | undefined;
+}
+
+export const main = command({
+  usage: `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
          [--name sui-enclave] [--address 0.0.0.0] [--port 3000] [--debug]
 
-Leads the parent's port to the server in the enclave, and the endpoints that its image names to their hosts;
-then hands the secrets over, from a file, standard input or AWS' Secrets Manager. May be run again at any time:
-what runs as it should is left alone. --debug hands secrets to an enclave in debug mode too: its memory and console
-can be read.`;
-
-async function main(): Promise<void> {
-  const { values } = readArguments(USAGE, {
+Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
+passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
+what runs as it should is left alone. --debug passes secrets to an enclave in debug mode too: its memory and console
+can be read.`,
+  options: {
     secrets: { type: 'string' },
     'secret-id': { type: 'string' },
     eif: { type: 'string', default: 'out/nitro.eif' },
@@ -28,75 +38,98 @@ async function main(): Promise<void> {
     debug: { type: 'boolean', default: false },
     address: { type: 'string', default: '0.0.0.0' },
     port: { type: 'string', default: '3000' },
-  });
-  if (!isIPv4(values.address)) throw new Usage('--address must be an IPv4 address');
-  const port = wholeNumber('port', values.port, 1, 65_535);
-  const listen = { address: values.address, port };
-  const image = loadImage(values.eif);
-  const manifest = manifestOf(image.eif);
-  // Before anything is started: a mistake in the file should not leave half of it.
-  const secrets = manifest.secrets.length === 0 ? undefined : readSecrets(values, manifest);
-  const enclave = enclavesNamed(values.name)[0];
-  const dir = stateFolder(process.env, values.name);
+  },
+  async run({ values }, context) {
+    const { env, io } = context;
+    if (!isIPv4(values.address)) throw new UsageError('--address must be an IPv4 address');
+    const port = integer('port', values.port, 1, 65_535);
+    const listen = { address: values.address, port };
+    const { handOver, isReady, proxyConfig, proxyConfigPath, servicesOf } = await import('./expose.ts');
+    const { loadImage, manifestOf } = await import('./image.ts');
+    const { reportsPath } = await import('./reports.ts');
+    const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
+    const image = loadImage(values.eif);
+    const manifest = manifestOf(image.eif);
+    // Before anything is started: a mistake in the secrets must not leave half of it running.
+    const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
+    const { EnclaveCID: cid } = await runningEnclave(env, values, image, secrets !== undefined);
+    const dir = stateFolder(env, values.name);
+    writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
+    const services = servicesOf(env, cid, manifest, listen, dir);
+    const states = await ensureRunning(env, dir, services);
+    for (const [index, { name }] of services.entries()) io.log(`${name}: ${states[index]}`);
+    if (await isReady(listen)) {
+      io.log('The enclave has its secrets.');
+    } else if (secrets === undefined) {
+      io.log(
+        `The enclave waits for its secrets: ${manifest.secrets.join(', ')}. Give --secrets or --secret-id.`,
+      );
+    } else {
+      await handOver(env, cid, secrets, listen);
+      io.log('The enclave has accepted its secrets.');
+    }
+    requireRunning(dir, services);
+    io.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
+    return EXIT.done;
+  },
+});
+
+/** @throws WrongState when none runs, another image runs, or it runs in debug mode and would get secrets */
+async function runningEnclave(
+  env: Environment,
+  { eif, name, debug }: Options,
+  image: EnclaveImage,
+  getsSecrets: boolean,
+): Promise<Enclave> {
+  const { WrongState } = await import('./errors.ts');
+  const { enclavesNamed } = await import('./nitro_cli.ts');
+  const { lastEnd } = await import('./reports.ts');
+  const { stateFolder } = await import('./services.ts');
+  const enclave = enclavesNamed(env, name)[0];
   if (!enclave) {
-    const end = lastEnd(dir);
-    const last = end === undefined ? '' : `; the last one said: ${end}`;
-    throw new WrongState(`no enclave named ${values.name} runs: run run_enclave first${last}`);
+    const end = lastEnd(stateFolder(env, name));
+    const last = end === undefined ? '' : `; the last one reported: ${end}`;
+    throw new WrongState(`no enclave named ${name} runs: run run_enclave first${last}`);
   }
-  if (enclave.Flags?.includes('DEBUG_MODE') && secrets !== undefined && !values.debug) {
+  if (enclave.Flags?.includes('DEBUG_MODE') && getsSecrets && !debug) {
     throw new WrongState(
-      'the enclave runs in debug mode, and can keep no secret: give --debug to hand them over',
+      'the enclave runs in debug mode, and can keep no secret: give --debug to pass them anyway',
     );
   }
   const pcr0 = enclave.Measurements?.PCR0;
   if (pcr0 !== undefined && pcr0 !== image.pcr0) {
-    throw new WrongState(`another image than ${values.eif} runs: its PCR0 is ${pcr0}`);
+    throw new WrongState(`another image than ${eif} runs: its PCR0 is ${pcr0}`);
   }
-  writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
-  const services = servicesOf(enclave.EnclaveCID, manifest, listen, dir);
-  for (const service of services) {
-    console.log(`${service.name}: ${await ensureRunning(dir, service)}`);
-  }
-  if (await isReady(listen)) {
-    console.log('The enclave has its secrets.');
-  } else if (secrets === undefined) {
-    console.log(
-      `The enclave waits for its secrets: ${manifest.secrets.join(', ')}. Give --secrets or --secret-id.`,
-    );
-  } else {
-    await handOver(enclave.EnclaveCID, secrets, listen);
-    console.log('The enclave has taken its secrets.');
-  }
-  requireRunning(dir, services);
-  console.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
+  return enclave;
 }
 
-/** From a file, standard input or AWS' Secrets Manager: never from an argument, which every process can read. */
-function readSecrets(
-  { secrets, 'secret-id': id }: { secrets?: string | undefined; 'secret-id'?: string | undefined },
+/** From a file, standard input or AWS Secrets Manager; never from an argument, which every process can read. */
+async function readSecrets(
+  { secrets, 'secret-id': id }: Options,
   manifest: Manifest,
-): string | undefined {
-  if (secrets !== undefined && id !== undefined) throw new Usage('give either --secrets or --secret-id');
-  if (id !== undefined) {
-    const query = ['--query', 'SecretString', '--output', 'text'];
-    const { status, stdout } = run('aws', [
-      'secretsmanager',
-      'get-secret-value',
-      '--secret-id',
-      id,
-      ...query,
-    ]);
-    if (status !== 0)
-      throw new ProgramFailed(`aws could not read the secret ${id}: may this instance's role?`);
-    return checkSecrets(stdout, manifest);
-  }
+  { env, io }: Context,
+): Promise<string | undefined> {
+  const { checkSecrets } = await import('./expose.ts');
+  if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
+  if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);
   if (secrets === undefined) return undefined;
   try {
-    return checkSecrets(readFileSync(secrets === '-' ? 0 : secrets, 'utf8'), manifest);
+    return checkSecrets(secrets === '-' ? io.stdin() : readFileSync(secrets, 'utf8'), manifest);
   } catch (error) {
-    if (error instanceof Error && 'syscall' in error) throw new Usage(`${secrets} can't be read`);
+    if (error instanceof Error && 'syscall' in error) throw new UsageError(`${secrets} can't be read`);
     throw error;
   }
 }
 
-await runMain(main);
+async function fromSecretsManager(env: Environment, id: string): Promise<string> {
+  const { ProgramFailed } = await import('./errors.ts');
+  const { run } = await import('./programs.ts');
+  const get = ['secretsmanager', 'get-secret-value', '--secret-id', id];
+  const { status, stdout } = run(env, 'aws', [...get, '--query', 'SecretString', '--output', 'text']);
+  if (status !== 0) {
+    throw new ProgramFailed(`aws could not read the secret ${id}: does this instance's role allow it?`);
+  }
+  return stdout;
+}
+
+if (import.meta.main) await runAsProcess(main);

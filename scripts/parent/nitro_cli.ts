@@ -1,5 +1,6 @@
-/** nitro-cli, as far as it is needed. */
+/** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
+import type { Environment } from '../command.ts';
 import { NitroFailed } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
@@ -14,8 +15,12 @@ const Enclave = v.object({
 export type Enclave = v.InferOutput<typeof Enclave>;
 
 /** @throws NitroFailed that explains nitro-cli's code */
-function nitro<Schema extends v.GenericSchema>(schema: Schema, ...args: string[]): v.InferOutput<Schema> {
-  const { status, stdout, stderr } = run('nitro-cli', args);
+function nitro<Schema extends v.GenericSchema>(
+  env: Environment,
+  schema: Schema,
+  ...args: string[]
+): v.InferOutput<Schema> {
+  const { status, stdout, stderr } = run(env, 'nitro-cli', args);
   if (status !== 0) throw new NitroFailed(explain(stderr + stdout));
   let data: unknown;
   try {
@@ -30,19 +35,17 @@ function nitro<Schema extends v.GenericSchema>(schema: Schema, ...args: string[]
   return result.output;
 }
 
-/** The enclaves that run under a name; nitro-cli names them after their image where nothing else was given. */
-export function enclavesNamed(name: string): Enclave[] {
-  return nitro(v.array(Enclave), 'describe-enclaves').filter(({ EnclaveName }) => EnclaveName === name);
+/** The running enclaves of a name; by default, nitro-cli names them after their image. */
+export function enclavesNamed(env: Environment, name: string): Enclave[] {
+  return nitro(env, v.array(Enclave), 'describe-enclaves').filter(({ EnclaveName }) => EnclaveName === name);
 }
 
-export function runEnclave(options: {
-  name: string;
-  eif: string;
-  cpus: number;
-  memoryMib: number;
-  debug: boolean;
-}): Enclave {
+export function runEnclave(
+  env: Environment,
+  options: { name: string; eif: string; cpus: number; memoryMib: number; debug: boolean },
+): Enclave {
   return nitro(
+    env,
     Enclave,
     'run-enclave',
     ...['--enclave-name', options.name, '--eif-path', options.eif],
@@ -51,11 +54,11 @@ export function runEnclave(options: {
   );
 }
 
-export function terminateEnclave(id: string): void {
-  nitro(v.unknown(), 'terminate-enclave', '--enclave-id', id);
+export function terminateEnclave(env: Environment, id: string): void {
+  nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** nitro-cli wants four times the image's size. */
+/** In MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }

@@ -1,22 +1,23 @@
-/** On the parent: ends what run_enclave and expose_enclave started. */
-import { readArguments, runMain } from '../command.ts';
-import { enclavesNamed, terminateEnclave } from './nitro_cli.ts';
-import { stateFolder, stopServices } from './services.ts';
+/** On the parent: stops what run_enclave and expose_enclave started. */
+import { command, EXIT, runAsProcess } from '../command.ts';
 
-const USAGE = `usage: npm run stop_enclave -- [--name sui-enclave]
+export const main = command({
+  usage: `usage: npm run stop_enclave -- [--name sui-enclave]
 
-Ends the enclaves of that name and what was started for them, and nothing else.`;
+Stops the enclaves of that name and what was started for them, and nothing else.`,
+  options: { name: { type: 'string', default: 'sui-enclave' } },
+  async run({ values: { name } }, { env, io }) {
+    const { enclavesNamed, terminateEnclave } = await import('./nitro_cli.ts');
+    const { stateFolder, stopServices } = await import('./services.ts');
+    for (const service of await stopServices(stateFolder(env, name))) io.log(`${service}: stopped`);
+    const enclaves = enclavesNamed(env, name);
+    for (const { EnclaveID } of enclaves) {
+      terminateEnclave(env, EnclaveID);
+      io.log(`${EnclaveID}: terminated`);
+    }
+    if (enclaves.length === 0) io.log(`no enclave named ${name} runs`);
+    return EXIT.done;
+  },
+});
 
-async function main(): Promise<void> {
-  const { values } = readArguments(USAGE, { name: { type: 'string', default: 'sui-enclave' } });
-  for (const name of await stopServices(stateFolder(process.env, values.name)))
-    console.log(`${name}: stopped`);
-  const enclaves = enclavesNamed(values.name);
-  for (const { EnclaveID } of enclaves) {
-    terminateEnclave(EnclaveID);
-    console.log(`${EnclaveID}: terminated`);
-  }
-  if (enclaves.length === 0) console.log(`no enclave named ${values.name} runs`);
-}
-
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,36 +1,34 @@
 /**
- * The salt service's seed: made, named by its fingerprint, and kept as shares of which some bring it back
- * (Shamir's scheme). Seeds and shares are in files that only their owner reads, never on a command line.
- *
- * Exit codes: 0 done; 1 refused or failed; 2 the command line can't be used.
+ * `npm run salt_seed`: generates the salt service's seed, shows its fingerprint, and keeps it as shares of which some
+ * restore it (Shamir's secret sharing). Seeds and shares are in files that only their owner can read, never on a command
+ * line.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { combine, split } from 'shamir-secret-sharing';
-import { fingerprint, parseSeeds } from '../../src/apps/salt/derive.ts';
 import { EnclaveError } from '../../src/errors.ts';
+import { command, EXIT, type Failure, failureOf, type Io, runAsProcess, UsageError } from '../command.ts';
 
 const USAGE = `usage: npm run salt_seed -- generate <new file>
        npm run salt_seed -- fingerprint <file>
        npm run salt_seed -- split <file> <new folder> --shares <n> --threshold <m>
        npm run salt_seed -- combine <new file> <share file> <share file> ...
 
-generate     makes a seed of 32 random bytes: what SALT_SEED_FILE names
-fingerprint  prints what names each version: the list for SALT_SEED_FINGERPRINTS
-split        writes n share files, of which any m bring the file back, and fewer tell nothing
-combine      brings the file back, and compares its fingerprints with those on the shares
+generate     generates a seed of 32 random bytes: the file for SALT_SEED_FILE
+fingerprint  prints the fingerprint of each version: the list for SALT_SEED_FINGERPRINTS
+split        writes n share files: any m of them restore the file, and fewer reveal nothing
+combine      restores the file, and compares its fingerprints with those on the shares
 
 A file with several versions of the seed (a line each) is split and combined whole.`;
 
-class SeedError extends EnclaveError {
-  readonly code: 'USAGE' | 'FILE' | 'SHARES';
+/** A file can't be read or written. */
+class FileError extends EnclaveError {
+  readonly code = 'FILE';
+}
 
-  constructor(code: SeedError['code'], message: string) {
-    super(message);
-    this.code = code;
-  }
+/** The shares don't restore the seed. */
+class SharesError extends EnclaveError {
+  readonly code = 'SHARES';
 }
 
 /** One line of a share file: one version of the seed. */
@@ -53,7 +51,7 @@ function parseShares(path: string): Share[] {
     .map((line, index) => {
       const [, seedFingerprint, threshold, hex] = SHARE.exec(line) ?? [];
       if (seedFingerprint === undefined || hex === undefined) {
-        throw new SeedError('SHARES', `${path}, line ${index + 1}, is not a share, or is damaged`);
+        throw new SharesError(`${path}, line ${index + 1}, is not a share, or is damaged`);
       }
       return { seedFingerprint, threshold: Number(threshold), bytes: Buffer.from(hex, 'hex') };
     });
@@ -63,56 +61,63 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
   } catch {
-    throw new SeedError('FILE', `${path} can't be read`);
+    throw new FileError(`${path} can't be read`);
   }
 }
 
-/** Never over a file that is there: it may be the only copy of a seed. */
+/** Never overwrites a file: it may be the only copy of a seed. */
 function writeNew(path: string, text: string): void {
   try {
     writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    const there = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    throw new SeedError(
-      'FILE',
-      there ? `${path} is there already: name another` : `${path} can't be written`,
-    );
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw new FileError(exists ? `${path} exists already: name another file` : `${path} can't be written`);
   }
 }
 
-function fingerprintsOf(path: string): string[] {
+async function fingerprintsOf(path: string): Promise<string[]> {
+  const { fingerprint, parseSeeds } = await import('../../src/apps/salt/derive.ts');
   return parseSeeds(readText(path)).map(fingerprint);
 }
 
-function generate(path: string): void {
+async function generate(path: string, io: Io): Promise<void> {
   writeNew(path, randomBytes(32).toString('hex'));
-  console.log(`wrote ${path}\nfingerprint: ${fingerprintsOf(path)}`);
+  io.log(`wrote ${path}\nfingerprint: ${await fingerprintsOf(path)}`);
 }
 
-async function splitSeeds(path: string, folder: string, shares: number, threshold: number): Promise<void> {
+async function splitSeeds(
+  path: string,
+  folder: string,
+  { shares, threshold }: { shares: number; threshold: number },
+  io: Io,
+): Promise<void> {
+  const { combine, split } = await import('shamir-secret-sharing');
+  const { fingerprint, parseSeeds } = await import('../../src/apps/salt/derive.ts');
   const seeds = parseSeeds(readText(path));
   const byVersion: Share[][] = [];
   for (const seed of seeds) {
     const parts = await split(Uint8Array.from(seed), shares, threshold);
-    // Shares that don't bring the seed back would be found out too late.
-    const back = await combine(parts.slice(-threshold));
-    if (!seed.equals(back)) throw new SeedError('SHARES', 'the shares do not bring the seed back');
+    // Shares that don't restore the seed would be noticed too late.
+    const restored = await combine(parts.slice(-threshold));
+    if (!seed.equals(restored)) throw new SharesError('the shares do not restore the seed');
     byVersion.push(parts.map((bytes) => ({ seedFingerprint: fingerprint(seed), threshold, bytes })));
   }
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch {
-    throw new SeedError('FILE', `${folder} can't be made, or is there already`);
+    throw new FileError(`${folder} can't be created, or exists already`);
   }
   for (let n = 0; n < shares; n++) {
     const lines = byVersion.map((parts) => formatShare(parts[n] as Share));
     writeNew(join(folder, `share-${n + 1}.txt`), lines.join('\n'));
   }
-  console.log(`wrote ${shares} shares to ${folder}: any ${threshold} of them bring the seed back`);
-  console.log(`fingerprint: ${seeds.map(fingerprint)}`);
+  io.log(`wrote ${shares} shares to ${folder}: any ${threshold} of them restore the seed`);
+  io.log(`fingerprint: ${seeds.map(fingerprint)}`);
 }
 
-async function combineShares(path: string, files: readonly string[]): Promise<void> {
+async function combineShares(path: string, files: readonly string[], io: Io): Promise<void> {
+  const { combine } = await import('shamir-secret-sharing');
+  const { fingerprint } = await import('../../src/apps/salt/derive.ts');
   const [first = [], ...rest] = files.map(parseShares);
   const same = (a: readonly Share[], b: readonly Share[]) =>
     a.length === b.length &&
@@ -121,72 +126,79 @@ async function combineShares(path: string, files: readonly string[]): Promise<vo
       return other?.seedFingerprint === seedFingerprint && other.threshold === threshold;
     });
   if (!rest.every((shares) => same(first, shares))) {
-    throw new SeedError('SHARES', 'the shares are not of one split: their fingerprints or thresholds differ');
+    throw new SharesError('the shares are not of one split: their fingerprints or thresholds differ');
   }
   const seeds: Buffer[] = [];
   for (const [version, { seedFingerprint, threshold }] of first.entries()) {
     const parts = [first, ...rest].map((shares) => (shares[version] as Share).bytes);
     if (files.length < threshold) {
-      throw new SeedError('SHARES', `${files.length} shares are not enough: it takes ${threshold}`);
+      throw new SharesError(`${files.length} shares are not enough: ${threshold} are needed`);
     }
-    // The last byte of a share is its place on the polynomial.
+    // The last byte of a share is its x coordinate on the polynomial.
     if (new Set(parts.map((bytes) => bytes.at(-1))).size < parts.length) {
-      throw new SeedError('SHARES', 'one share is given twice');
+      throw new SharesError('one share is given twice');
     }
     const seed = Buffer.from(await combine(parts.map((bytes) => Uint8Array.from(bytes))));
     if (fingerprint(seed) !== seedFingerprint) {
-      throw new SeedError(
-        'SHARES',
-        `the shares bring back another seed than ${seedFingerprint}: one is damaged`,
-      );
+      throw new SharesError(`the shares restore another seed than ${seedFingerprint}: one is damaged`);
     }
     seeds.push(seed);
   }
   writeNew(path, seeds.map((seed) => seed.toString('hex')).join('\n'));
-  console.log(`wrote ${path}\nfingerprint: ${seeds.map(fingerprint)}`);
+  io.log(`wrote ${path}\nfingerprint: ${seeds.map(fingerprint)}`);
 }
 
-function usage(message: string): SeedError {
-  return new SeedError('USAGE', `${message}\n\n${USAGE}`);
-}
-
-function readArguments() {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: { shares: { type: 'string' }, threshold: { type: 'string' }, help: { type: 'boolean' } },
-    });
-  } catch (error) {
-    throw usage((error as Error).message);
-  }
-}
-
-async function main(): Promise<void> {
-  const { positionals, values } = readArguments();
-  if (values.help) return console.log(USAGE);
-  const [command, ...paths] = positionals;
-  const count = (text = '') => (/^[0-9]{1,3}$/.test(text) ? Number(text) : Number.NaN);
-  const [shares, threshold] = [count(values.shares), count(values.threshold)];
-  const [one = '', two = ''] = paths;
-  if (command !== 'split' && (values.shares ?? values.threshold) !== undefined) {
-    throw usage('--shares and --threshold belong to split');
-  }
-  if (command === 'generate' && paths.length === 1) return generate(one);
-  if (command === 'fingerprint' && paths.length === 1) return console.log(fingerprintsOf(one).join(','));
-  if (command === 'combine' && paths.length >= 3) return await combineShares(one, paths.slice(1));
-  if (command === 'split' && paths.length === 2) {
-    if (!(threshold >= 2 && threshold <= shares && shares <= 255)) {
-      throw usage('it must be 2 <= threshold <= shares <= 255');
+export const main = command({
+  usage: USAGE,
+  options: { shares: { type: 'string' }, threshold: { type: 'string' } },
+  repeats: true,
+  async run({ positionals, values }, { io }) {
+    const [action, ...paths] = positionals;
+    const [one = '', two = ''] = paths;
+    if (action !== 'split' && (values.shares ?? values.threshold) !== undefined) {
+      throw new UsageError('--shares and --threshold belong to split', USAGE);
     }
-    return await splitSeeds(one, two, shares, threshold);
-  }
-  throw usage(command === undefined ? 'say what to do' : `${command} can't be done with these arguments`);
+    checkPaths(action, paths);
+    if (action === 'generate') await generate(one, io);
+    else if (action === 'fingerprint') io.log((await fingerprintsOf(one)).join(','));
+    else if (action === 'combine') await combineShares(one, paths.slice(1), io);
+    else await splitSeeds(one, two, readCounts(values), io);
+    return EXIT.done;
+  },
+  report,
+});
+
+/** The least and the most number of paths of each action. */
+const PATHS: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  generate: [1, 1],
+  fingerprint: [1, 1],
+  split: [2, 2],
+  combine: [3, 256],
+};
+
+function checkPaths(action: string | undefined, paths: readonly string[]): void {
+  if (action === undefined) throw new UsageError(`missing: ${Object.keys(PATHS).join(', ')}`, USAGE);
+  const range = Object.hasOwn(PATHS, action) ? PATHS[action] : undefined;
+  if (range === undefined) throw new UsageError(`unexpected argument: ${action}`, USAGE);
+  const [least, most] = range;
+  if (paths.length < least) throw new UsageError(`${action} needs ${least} paths at least`, USAGE);
+  const unexpected = paths[most];
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`, USAGE);
 }
 
-try {
-  await main();
-} catch (error) {
-  // Another error's text may hold a piece of what it failed on.
-  console.error(error instanceof EnclaveError ? error.message : 'an internal error');
-  process.exitCode = error instanceof SeedError && error.code === 'USAGE' ? 2 : 1;
+function readCounts({ shares, threshold }: { shares?: string | undefined; threshold?: string | undefined }) {
+  const count = (text = '') => (/^[0-9]{1,3}$/.test(text) ? Number(text) : Number.NaN);
+  const counts = { shares: count(shares), threshold: count(threshold) };
+  if (!(counts.threshold >= 2 && counts.threshold <= counts.shares && counts.shares <= 255)) {
+    throw new UsageError('it must be 2 <= threshold <= shares <= 255', USAGE);
+  }
+  return counts;
 }
+
+/** The message of any other error may hold a part of a seed. */
+function report(error: unknown): Failure {
+  const internal = { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
+  return failureOf(error) ?? internal;
+}
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,4 +1,4 @@
-/** Sends the transaction of a script, or only shows it. */
+/** Sends the transaction of a command, or only shows it. */
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
@@ -6,9 +6,8 @@ import { InvalidValueError, NodeAnswerError, type SuiError } from '../../src/sui
 import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
 import type { Outcome } from './command.ts';
 import { connect, type Network } from './network.ts';
-import { senderOf, signerOf } from './signer.ts';
 
-/** 1 SUI: many times what any of the scripts needs, and what an honest node proposes. */
+/** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 
 /** What an executed transaction did. */
@@ -24,12 +23,12 @@ export interface Submission {
   readonly title: string;
   /** What it does it with. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What is known only once it is executed. */
+  /** What is known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;
 }
 
 export class Chain {
-  /** What a script finds out on its way; printed with the outcome. */
+  /** What a command finds out on its way; printed with the outcome. */
   readonly notes: string[] = [];
   /** How long to wait for the node to show what it executed. */
   indexingMs = 20_000;
@@ -37,7 +36,7 @@ export class Chain {
   readonly #env: Readonly<Record<string, string | undefined>>;
   #network: Network | undefined;
 
-  /** @param values the options that all scripts share */
+  /** @param values the options that all commands share */
   constructor(
     values: Readonly<Record<string, string | boolean | undefined>>,
     env: Readonly<Record<string, string | undefined>>,
@@ -62,7 +61,9 @@ export class Chain {
   }
 
   /** @throws NoSenderError, SignerError, InvalidValueError */
-  get sender(): string {
+  async sender(): Promise<string> {
+    // A command that sends nothing needs none of the signature schemes.
+    const { senderOf } = await import('./signer.ts');
     return senderOf(this.#env, this.#signerOptions);
   }
 
@@ -87,7 +88,7 @@ export class Chain {
    * @throws SuiError, SignerError
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
-    const { sender } = this;
+    const sender = await this.sender();
     const bytes = await this.#build(tx, sender);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
@@ -112,12 +113,12 @@ export class Chain {
 
   async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
     tx.setSender(sender);
-    // Said here, so that a node can't.
+    // Set here, so that a node can't choose who pays.
     tx.setGasOwner(sender);
     const budget = this.#text('gas-budget');
     if (budget !== undefined) {
       if (!/^[1-9][0-9]{0,18}$/.test(budget)) {
-        throw new InvalidValueError('--gas-budget must be a whole number of MIST (1 SUI is 1000000000)');
+        throw new InvalidValueError('--gas-budget must be an integer number of MIST (1 SUI is 1000000000)');
       }
       tx.setGasBudget(BigInt(budget));
     }
@@ -125,13 +126,14 @@ export class Chain {
     const proposed = BigInt(tx.getData().gasData.budget ?? 0);
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
       throw new NodeAnswerError(
-        `the node proposes a gas budget of ${sui(proposed)}: say --gas-budget to allow it`,
+        `the node proposes a gas budget of ${sui(proposed)}: set --gas-budget to allow it`,
       );
     }
     return bytes;
   }
 
   async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
+    const { signerOf } = await import('./signer.ts');
     const signer = await signerOf(this.#env, this.#signerOptions);
     const { signature } = await signer.signTransaction(bytes);
     const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
@@ -158,18 +160,18 @@ export class Chain {
     };
   }
 
-  /** The next script reads what this one wrote. */
+  /** The next command reads what this one wrote. */
   async #shown(digest: string): Promise<void> {
     try {
       await this.client.waitForTransaction({ digest, timeout: this.indexingMs });
     } catch {
       this.notes.push(
-        'It is executed, but the node does not show it yet: wait a little before the next step.',
+        'The transaction is executed, but the node does not show it yet: wait a little before the next step.',
       );
     }
   }
 
-  /** What a package was first published as: types keep that id through upgrades. @throws SuiError */
+  /** The id under which a package was first published: types keep it through upgrades. @throws SuiError */
   async originalPackage(packageId: string): Promise<string> {
     const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
     const { originalId } = response.package ?? {};
@@ -179,7 +181,7 @@ export class Chain {
   }
 }
 
-/** Any failure of a call of the Sui client as the error that says what to do. */
+/** Turns any failure of a call of the Sui client into the error that says what to do. */
 async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   try {
     return await promise;
@@ -188,7 +190,7 @@ async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
     try {
       known = suiErrorOf(error);
     } catch (cause) {
-      // What the client says when it can't use an answer has no class of its own.
+      // The client has no error class for an answer that it can't use.
       throw new NodeAnswerError(
         `the node's answer can't be used: ${(cause as Error).message.slice(0, 600)}`,
         { cause },

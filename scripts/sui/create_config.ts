@@ -1,18 +1,16 @@
-/** `npm run create_config`: makes the config that says which image may run as an application's enclaves. */
-import { Transaction } from '@mysten/sui/transactions';
+/** `npm run create_config`: creates the config that says which image an application's enclaves may run. */
 import { EnclaveError } from '../../src/errors.ts';
-import { listCapabilities } from '../../src/sui/objects.ts';
-import { createEnclaveConfig } from '../../src/sui/transactions.ts';
-import { addressOf, applicationType } from '../../src/sui/values.ts';
-import { type Input, runCommand } from './command.ts';
-import { PCRS_OPTION, pcrsPath, readImage } from './contract.ts';
+import { runAsProcess } from '../command.ts';
+import type { Chain } from './chain.ts';
+import { type Input, PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
 
-/** The sender owns no capability for the application, or several. */
+/** The sender owns no capability for the application, or several of them. */
 class CapabilityError extends EnclaveError {
   readonly code = 'CAPABILITY';
 }
 
-function read({ args, options }: Input) {
+async function read({ args, options }: Input) {
+  const { applicationType } = await import('../../src/sui/values.ts');
   const {
     enclave_package_id: enclavePackage = '',
     app_package_id: appPackage = '',
@@ -20,18 +18,33 @@ function read({ args, options }: Input) {
     otw_name: witness = '',
     name = '',
   } = args;
-  // A package's types keep the id that it was first published as.
+  // A package's types keep the id under which it was first published.
   const applicationOf = (packageId: string) => applicationType(packageId, moduleName, witness);
   return { enclavePackage, appPackage, applicationOf, name, capId: options['cap'] };
 }
 
-await runCommand({
+/** The only capability for the application that the sender owns. @throws CapabilityError */
+async function ownCapability(chain: Chain, enclavePackage: string, application: string): Promise<string> {
+  const { listCapabilities } = await import('../../src/sui/objects.ts');
+  const original = await chain.originalPackage(enclavePackage);
+  const sender = await chain.sender();
+  const found = await listCapabilities(chain.client, sender, { enclavePackage: original, application });
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) return only;
+  throw new CapabilityError(
+    only === undefined
+      ? `${sender} owns no capability for ${application}: publishing gave it to the publisher`
+      : `${sender} owns several capabilities for ${application}: name one by --cap, of ${found.join(', ')}`,
+  );
+}
+
+export const main = suiCommand({
   name: 'create_config',
-  purpose: 'Makes and shares a config at version 0, which allows the image of the PCR file.',
+  purpose: 'Creates and shares a config at version 0, which allows the image of the PCR file.',
   positionals: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name', 'name'],
   options: { ...PCRS_OPTION, cap: ['<id>', 'the capability, where the sender owns several'] },
-  plan(input) {
-    const { enclavePackage, appPackage, applicationOf, name, capId } = read(input);
+  async plan(input) {
+    const { enclavePackage, appPackage, applicationOf, name, capId } = await read(input);
     const application = applicationOf(appPackage);
     return [
       `read the registers in ${pcrsPath(input.options)}`,
@@ -40,10 +53,14 @@ await runCommand({
     ];
   },
   async run(input, chain) {
-    const { enclavePackage, appPackage, applicationOf, name, capId: named } = read(input);
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { createEnclaveConfig } = await import('../../src/sui/transactions.ts');
+    const { addressOf } = await import('../../src/sui/values.ts');
+    const { readImage } = await import('./contract.ts');
+    const { enclavePackage, appPackage, applicationOf, name, capId: named } = await read(input);
     const image = await readImage(chain, input.options);
     const application = applicationOf(await chain.originalPackage(addressOf('<app_package_id>', appPackage)));
-    const capId = named ?? (await ownCapability());
+    const capId = named ?? (await ownCapability(chain, enclavePackage, application));
     const tx = new Transaction();
     createEnclaveConfig(tx, { enclavePackage, application, capId, name, image });
     return await chain.submit(tx, {
@@ -54,20 +71,7 @@ await runCommand({
         version: 0,
       }),
     });
-
-    async function ownCapability(): Promise<string> {
-      const original = await chain.originalPackage(enclavePackage);
-      const found = await listCapabilities(chain.client, chain.sender, {
-        enclavePackage: original,
-        application,
-      });
-      const [only, ...others] = found;
-      if (only !== undefined && others.length === 0) return only;
-      throw new CapabilityError(
-        only === undefined
-          ? `${chain.sender} owns no capability for ${application}: publishing gave it to the publisher`
-          : `${chain.sender} owns several capabilities for ${application}: name one by --cap, of ${found.join(', ')}`,
-      );
-    }
   },
 });
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,15 +1,11 @@
 /** `npm run destroy_enclave`: ends an enclave's right to speak for its application. */
-import { Transaction } from '@mysten/sui/transactions';
-import { toHex } from '@mysten/sui/utils';
-import { isStale, readConfig, readEnclave } from '../../src/sui/objects.ts';
-import { destroyEnclave, destroyOldEnclave } from '../../src/sui/transactions.ts';
-import { runCommand } from './command.ts';
-import { checkContract } from './contract.ts';
+import { runAsProcess } from '../command.ts';
+import { suiCommand } from './command.ts';
 
-await runCommand({
+export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
-    'Destroys a registered enclave: a stale one for anyone, any other for the holder of the capability. Its key can not\nbe registered at that version again.',
+    "Destroys a registered enclave: a stale one for anyone, any other for the holder of the capability. Its key can't\nbe registered at that version again.",
   positionals: ['enclave_package_id', 'enclave_object_id'],
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
@@ -18,6 +14,11 @@ await runCommand({
     `otherwise call ${id}::enclave::destroy_enclave with the capability that the config names`,
   ],
   async run({ args }, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { toHex } = await import('@mysten/sui/utils');
+    const { isStale, readConfig, readEnclave } = await import('../../src/sui/objects.ts');
+    const { destroyEnclave, destroyOldEnclave } = await import('../../src/sui/transactions.ts');
+    const { checkContract } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_object_id: enclaveId = '' } = args;
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { enclavePackage });
@@ -41,3 +42,5 @@ await runCommand({
     });
   },
 });
+
+if (import.meta.main) await runAsProcess(main);

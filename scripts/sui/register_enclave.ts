@@ -1,22 +1,18 @@
-/** `npm run register_enclave`: registers the enclave at a URL, once the chain can be expected to accept it. */
+/** `npm run register_enclave`: registers the enclave at a URL, if the chain can be expected to accept it. */
 
-import { Transaction } from '@mysten/sui/transactions';
-import { toHex } from '@mysten/sui/utils';
-import { predictRegistration, verifyAttestation } from '../../src/attestation/index.ts';
-import { attestedKey, fetchAttestation } from '../../src/client/attestation.ts';
 import { EnclaveError } from '../../src/errors.ts';
-import { findRegistration, readConfig } from '../../src/sui/objects.ts';
-import { registerEnclave } from '../../src/sui/transactions.ts';
-import { applicationType } from '../../src/sui/values.ts';
-import { type Input, runCommand } from './command.ts';
-import { checkContract, enclaveAt, ROOT_OPTION, readRoots } from './contract.ts';
+import type { EnclaveConfig } from '../../src/sui/objects.ts';
+import { runAsProcess } from '../command.ts';
+import type { Chain } from './chain.ts';
+import { type Input, ROOT_OPTION, suiCommand } from './command.ts';
 
 /** The chain would abort: nothing was sent. */
 class WouldAbortError extends EnclaveError {
   readonly code = 'WOULD_ABORT';
 }
 
-function read({ args }: Input) {
+async function read({ args }: Input) {
+  const { applicationType } = await import('../../src/sui/values.ts');
   const {
     enclave_package_id: enclavePackage = '',
     app_package_id: appPackage = '',
@@ -28,7 +24,43 @@ function read({ args }: Input) {
   return { enclavePackage, configId, url, application: applicationType(appPackage, moduleName, witness) };
 }
 
-await runCommand({
+interface Attested {
+  readonly document: Uint8Array;
+  readonly nonce: Uint8Array;
+  /** When it was judged, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** The enclave's document, if the chain can be expected to verify it. @throws WouldAbortError */
+async function askForAttestation(url: string, root: Uint8Array | undefined, chain: Chain): Promise<Attested> {
+  const { predictRegistration } = await import('../../src/attestation/index.ts');
+  const { fetchAttestation } = await import('../../src/client/attestation.ts');
+  const { enclaveAt } = await import('./contract.ts');
+  const { document, nonce } = await fetchAttestation(enclaveAt(url));
+  const now = Date.now();
+  const { accepted, abort, reason, until } = await predictRegistration(document, now, root);
+  if (!accepted) {
+    throw new WouldAbortError(
+      `load_nitro_attestation would abort with ${abort}: ${reason}. Nothing was sent`,
+    );
+  }
+  chain.notes.push(`The chain can be expected to verify the document until ${until?.toISOString()}.`);
+  return { document, nonce, now };
+}
+
+/** The key that the document attests, for the image of the config. @throws AttestationError */
+async function verify(
+  { document, nonce, now }: Attested,
+  { image }: EnclaveConfig,
+  roots: Uint8Array[] | undefined,
+): Promise<Uint8Array> {
+  const { verifyAttestation } = await import('../../src/attestation/index.ts');
+  const { attestedKey } = await import('../../src/client/attestation.ts');
+  const policy = { images: [image], nonce };
+  return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+}
+
+export const main = suiCommand({
   name: 'register_enclave',
   purpose:
     'Asks the enclave for its attestation and registers its key under the config. What the chain would refuse is not\nsent; an enclave that is registered already is reported, not registered again.',
@@ -41,8 +73,8 @@ await runCommand({
     'otw_name',
   ],
   options: ROOT_OPTION,
-  plan(input) {
-    const { enclavePackage, configId, url, application } = read(input);
+  async plan(input) {
+    const { enclavePackage, configId, url, application } = await read(input);
     return [
       `ask ${url} for its attestation, with a fresh nonce`,
       'predict whether the chain verifies the document, and end here if it does not',
@@ -53,24 +85,17 @@ await runCommand({
     ];
   },
   async run(input, chain) {
-    const { enclavePackage, configId, url, application } = read(input);
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { toHex } = await import('@mysten/sui/utils');
+    const { findRegistration, readConfig } = await import('../../src/sui/objects.ts');
+    const { registerEnclave } = await import('../../src/sui/transactions.ts');
+    const { checkContract, readRoots } = await import('./contract.ts');
+    const { enclavePackage, configId, url, application } = await read(input);
     const roots = await readRoots(input.options);
-    const { document: attestation, nonce } = await fetchAttestation(enclaveAt(url));
-    const now = Date.now();
-    const { accepted, abort, reason, until } = await predictRegistration(attestation, now, roots?.[0]);
-    if (!accepted) {
-      throw new WouldAbortError(
-        `load_nitro_attestation would abort with ${abort}: ${reason}. Nothing was sent`,
-      );
-    }
-    chain.notes.push(`The chain can be expected to verify the document until ${until?.toISOString()}.`);
-
+    const attested = await askForAttestation(url, roots?.[0], chain);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage, application });
-    const policy = { images: [config.image], nonce };
-    const publicKey = attestedKey(
-      await verifyAttestation(attestation, { now, policy, ...(roots && { roots }) }),
-    );
+    const publicKey = await verify(attested, config, roots);
     const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
     const fields = {
       enclave: enclaveId,
@@ -92,7 +117,7 @@ await runCommand({
       application: config.application,
       configId: config.id,
       capId: config.capabilityId,
-      attestation,
+      attestation: attested.document,
     });
     return await chain.submit(tx, {
       title: `register the enclave at ${url} for ${config.application}`,
@@ -100,3 +125,5 @@ await runCommand({
     });
   },
 });
+
+if (import.meta.main) await runAsProcess(main);

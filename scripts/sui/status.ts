@@ -1,22 +1,17 @@
 /** `npm run status`: a config, its enclaves, and whether a running enclave is one of them. */
-
-import { toHex } from '@mysten/sui/utils';
-import { AttestationError, verifyAttestation } from '../../src/attestation/index.ts';
-import { attestedKey, fetchAttestation } from '../../src/client/attestation.ts';
-import { AttestedKeyError } from '../../src/client/errors.ts';
-import {
-  type EnclaveConfig,
-  findRegistration,
-  isStale,
-  listEnclaves,
-  readConfig,
-} from '../../src/sui/objects.ts';
+import type { EnclaveConfig } from '../../src/sui/objects.ts';
+import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { runCommand } from './command.ts';
-import { enclaveAt, ROOT_OPTION, readRoots } from './contract.ts';
+import { ROOT_OPTION, suiCommand } from './command.ts';
 
-/** The running enclave, and whether its key may speak for the application. */
+/** The running enclave, and whether its key may sign for the application. */
 async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uint8Array[] | undefined) {
+  const { toHex } = await import('@mysten/sui/utils');
+  const { AttestationError, verifyAttestation } = await import('../../src/attestation/index.ts');
+  const { attestedKey, fetchAttestation } = await import('../../src/client/attestation.ts');
+  const { AttestedKeyError } = await import('../../src/client/errors.ts');
+  const { findRegistration } = await import('../../src/sui/objects.ts');
+  const { enclaveAt } = await import('./contract.ts');
   const { document: attestation, nonce } = await fetchAttestation(enclaveAt(url));
   const policy = { images: [config.image], nonce };
   try {
@@ -35,10 +30,10 @@ async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uin
   }
 }
 
-await runCommand({
+export const main = suiCommand({
   name: 'status',
   purpose:
-    'Prints a config, its registered enclaves and which of them are stale. With a URL, it attests the enclave there and\nsays whether its key is registered; exit code 1 if it is not, or is not to be trusted.',
+    "Prints a config, its registered enclaves and which of them are stale. With a URL, it attests the enclave there and\nsays whether its key is registered; exit code 1 if it is not registered, or can't be trusted.",
   positionals: ['enclave_config_id', 'enclave_url'],
   optional: 1,
   options: ROOT_OPTION,
@@ -46,10 +41,13 @@ await runCommand({
     `read the config ${id}, and every enclave registered under it`,
     ...(url === undefined
       ? []
-      : [`attest the enclave at ${url} against the config's registers, and look its key up`]),
+      : [`attest the enclave at ${url} against the config's registers, and look up its key`]),
   ],
   async run({ args, options }, chain) {
     const { enclave_config_id: configId = '', enclave_url: url } = args;
+    const { toHex } = await import('@mysten/sui/utils');
+    const { isStale, listEnclaves, readConfig } = await import('../../src/sui/objects.ts');
+    const { readRoots } = await import('./contract.ts');
     const roots = await readRoots(options);
     const config = await readConfig(chain.client, configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
@@ -73,3 +71,5 @@ await runCommand({
     };
   },
 });
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,11 +1,8 @@
-/** `npm run update_pcrs`: allows another image in place of the one that a config allows. */
-import { Transaction } from '@mysten/sui/transactions';
-import { readConfig } from '../../src/sui/objects.ts';
-import { updatePcrs } from '../../src/sui/transactions.ts';
-import { runCommand } from './command.ts';
-import { checkContract, PCRS_OPTION, pcrsPath, readImage } from './contract.ts';
+/** `npm run update_pcrs`: replaces the image that a config allows. */
+import { runAsProcess } from '../command.ts';
+import { PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
 
-await runCommand({
+export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
     'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it.',
@@ -17,6 +14,10 @@ await runCommand({
     `call ${args['enclave_package_id']}::enclave::update_pcrs with the capability that the config names`,
   ],
   async run({ args, options }, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { readConfig } = await import('../../src/sui/objects.ts');
+    const { updatePcrs } = await import('../../src/sui/transactions.ts');
+    const { checkContract, readImage } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const image = await readImage(chain, options);
     const config = await readConfig(chain.client, configId);
@@ -44,3 +45,5 @@ await runCommand({
     });
   },
 });
+
+if (import.meta.main) await runAsProcess(main);

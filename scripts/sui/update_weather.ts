@@ -1,18 +1,13 @@
-/** `npm run update_weather`: mints a reading that an enclave signed, given by hand or asked for. */
-import { Transaction } from '@mysten/sui/transactions';
-import { fromHex } from '@mysten/sui/utils';
-import { WeatherResponse } from '../../src/apps/weather/types.ts';
-import { EnclaveClient } from '../../src/client/index.ts';
+/** `npm run update_weather`: mints a reading that an enclave signed, from the command line or from the enclave. */
 import { EnclaveError } from '../../src/errors.ts';
-import { type Enclave, type EnclaveConfig, readConfig, readEnclave } from '../../src/sui/objects.ts';
-import { applicationType } from '../../src/sui/values.ts';
-import { updateWeather, type WeatherReading } from '../../src/sui/weather.ts';
-import { type Command, type Input, runCommand, usage } from './command.ts';
-import { checkContract, ROOT_OPTION, readRoots } from './contract.ts';
+import type { Enclave, EnclaveConfig } from '../../src/sui/objects.ts';
+import type { WeatherReading } from '../../src/sui/weather.ts';
+import { runAsProcess } from '../command.ts';
+import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
 
 const READING = ['signature_hex', 'timestamp_ms', 'location', 'temperature'];
 
-function read({ args, options }: Input) {
+async function read({ args, options }: Input) {
   const {
     app_package_id: appPackage = '',
     module_name: moduleName = '',
@@ -22,14 +17,15 @@ function read({ args, options }: Input) {
   const { 'from-url': url, location } = options;
   const given = READING.filter((name) => args[name] !== undefined).length;
   if (url === undefined && (given < READING.length || location !== undefined)) {
-    throw usage(
-      command,
+    throw usageError(
+      spec,
       `give ${READING.map((name) => `<${name}>`).join(' ')}, or --from-url and --location`,
     );
   }
   if (url !== undefined && (given > 0 || location === undefined)) {
-    throw usage(command, 'with --from-url, give --location and no reading');
+    throw usageError(spec, 'with --from-url, give --location and no reading');
   }
+  const { applicationType } = await import('../../src/sui/values.ts');
   return {
     appPackage,
     moduleName,
@@ -40,55 +36,58 @@ function read({ args, options }: Input) {
 }
 
 /** A reading from the command line, as the enclave answered it. */
-function givenReading({
+async function givenReading({
   signature_hex: hex = '',
   timestamp_ms = '',
   location = '',
   temperature = '',
-}: Input['args']): WeatherReading {
+}: Input['args']): Promise<WeatherReading> {
   const isU64 = (value: string) => /^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n;
-  if (!/^[0-9a-f]{128}$/i.test(hex)) throw usage(command, '<signature_hex> must be 128 hexadecimal digits');
+  if (!/^[0-9a-f]{128}$/i.test(hex)) throw usageError(spec, '<signature_hex> must be 128 hexadecimal digits');
   if (!isU64(timestamp_ms)) {
-    throw usage(command, '<timestamp_ms> must be a whole number of milliseconds, below 2^64');
+    throw usageError(spec, '<timestamp_ms> must be an integer number of milliseconds, below 2^64');
   }
   if (/^-[\d.]+$/.test(temperature)) {
-    throw usage(
-      command,
+    throw usageError(
+      spec,
       `<temperature> is ${temperature}: no enclave signs a reading below 0 °C, since the contract's temperature is a u64`,
     );
   }
-  if (!isU64(temperature)) throw usage(command, '<temperature> must be a whole number from 0, below 2^64');
-  if (location === '') throw usage(command, '<location> must be the text that the enclave was asked for');
+  if (!isU64(temperature)) throw usageError(spec, '<temperature> must be an integer from 0, below 2^64');
+  if (location === '') throw usageError(spec, '<location> must be the place that the enclave was asked for');
+  const { fromHex } = await import('@mysten/sui/utils');
   return { signature: fromHex(hex), timestampMs: timestamp_ms, data: { location, temperature } };
 }
 
-/** The enclave signed a reading of another place than the one asked for. */
+/** The enclave signed a reading of another place than the requested one. */
 class OtherPlaceError extends EnclaveError {
   readonly code = 'OTHER_PLACE';
 }
 
-/** A reading from the enclave itself, believed only under the key that is registered. */
+/** A reading from the enclave itself, trusted only if the registered key signed it. */
 async function askForReading(
   { url, location }: { url: string; location: string },
   { image }: EnclaveConfig,
   { publicKey }: Enclave,
   roots: Uint8Array[] | undefined,
 ): Promise<WeatherReading> {
+  const { WeatherResponse } = await import('../../src/apps/weather/types.ts');
+  const { EnclaveClient } = await import('../../src/client/index.ts');
   const client = new EnclaveClient(url, { policy: { images: [image], publicKey }, ...(roots && { roots }) });
   const reading = await client.processData({ location }, WeatherResponse);
-  // The signature is genuine, but whoever stands between may have asked for another place.
+  // The signature is genuine, but a man in the middle may have asked for another place.
   if (reading.data.location !== location) {
     throw new OtherPlaceError(
-      `asked for ${JSON.stringify(location)}, got a signed reading of ${JSON.stringify(reading.data.location)}: something on the way to ${url} exchanges answers. Nothing was sent`,
+      `asked for ${JSON.stringify(location)}, got a signed reading of ${JSON.stringify(reading.data.location)}: something between here and ${url} replaces requests or answers. Nothing was sent`,
     );
   }
   return reading;
 }
 
-const command: Command = {
+const spec: SuiCommand = {
   name: 'update_weather',
   purpose:
-    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. The\nconfig of the enclave is looked up. With --from-url, the reading is asked for and verified first.',
+    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nlooks up the config of the enclave. With --from-url, it asks the enclave for the reading and verifies it first.',
   positionals: ['app_package_id', 'module_name', 'otw_name', 'enclave_object_id', ...READING],
   optional: READING.length,
   options: {
@@ -96,11 +95,11 @@ const command: Command = {
     location: ['<place>', 'the place to ask for'],
     ...ROOT_OPTION,
   },
-  plan(input) {
-    const { appPackage, moduleName, application, enclaveId, ask } = read(input);
-    if (!ask) givenReading(input.args);
+  async plan(input) {
+    const { appPackage, moduleName, application, enclaveId, ask } = await read(input);
+    if (!ask) await givenReading(input.args);
     return [
-      `read the enclave ${enclaveId}, which must be one for ${application}, and its config`,
+      `read the enclave ${enclaveId}, which must be for ${application}, and its config`,
       ...(ask
         ? [
             `ask ${ask.url} for the weather in ${JSON.stringify(ask.location)}, and verify it by the registered key`,
@@ -110,17 +109,21 @@ const command: Command = {
     ];
   },
   async run(input, chain) {
-    const { appPackage, moduleName, application, enclaveId, ask } = read(input);
-    const given = ask ? null : givenReading(input.args);
+    const { appPackage, moduleName, application, enclaveId, ask } = await read(input);
+    const given = ask ? null : await givenReading(input.args);
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { readConfig, readEnclave } = await import('../../src/sui/objects.ts');
+    const { updateWeather } = await import('../../src/sui/weather.ts');
+    const { checkContract, readRoots } = await import('./contract.ts');
     const roots = await readRoots(input.options);
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { application });
     const config = await readConfig(chain.client, enclave.configId);
     const reading = ask ? await askForReading(ask, config, enclave, roots) : given;
-    if (!reading) throw usage(command, 'there is no reading');
+    if (!reading) throw usageError(spec, 'there is no reading');
     const tx = new Transaction();
     const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId: config.id, reading });
-    tx.transferObjects([nft], chain.sender);
+    tx.transferObjects([nft], await chain.sender());
     return await chain.submit(tx, {
       title: `mint the weather in ${JSON.stringify(reading.data.location)}`,
       fields: {
@@ -135,4 +138,6 @@ const command: Command = {
   },
 };
 
-await runCommand(command);
+export const main = suiCommand(spec);
+
+if (import.meta.main) await runAsProcess(main);

@@ -4,23 +4,9 @@
  * Exit codes: 0 trusted; 1 any other verdict, be it a malformed document, a debug enclave or an all-zero
  * policy; 2 no verdict (network, unreadable file, usage).
  */
-import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
-import { hexToBytes } from '@noble/curves/utils.js';
-import {
-  AttestationError,
-  awsNitroRoot,
-  certificatesFromPem,
-  type Image,
-  InvalidPolicyError,
-  parsePcrs,
-} from '../../src/attestation/index.ts';
-import { readAttestation } from '../../src/client/answer.ts';
-import { fetchAttestation } from '../../src/client/attestation.ts';
-import { MalformedAnswerError } from '../../src/client/errors.ts';
-import { baseUrl } from '../../src/client/http.ts';
+import type { Image } from '../../src/attestation/index.ts';
 import { EnclaveError } from '../../src/errors.ts';
-import { formatReport, makeReport } from './report.ts';
+import { command, type Failure, type Io, readFileArgument, runAsProcess, UsageError } from '../command.ts';
 
 const TRUSTED = 0;
 const REFUSED = 1;
@@ -33,7 +19,7 @@ const USAGE = `usage: npm run verify -- <url> --pcrs out/nitro.pcrs [options]
 
   --pcrs <file>   the expected registers, one "<hex> PCRn" line each for PCR0 to PCR2
   --file <file>   a saved document in place of a URL: binary, hexadecimal or the endpoint's JSON
-  --at <time>     judge by this time in place of now: ISO 8601 or milliseconds since 1970
+  --at <time>     verify as of this time, not now: ISO 8601 or milliseconds since 1970
   --pk <hex>      the public key that the document must bind
   --root <file>   trust the certificates of this PEM file in place of AWS's root (development)
   --json          print the report as JSON (after npm run --silent, to keep npm's own lines out of it)
@@ -42,95 +28,85 @@ const USAGE = `usage: npm run verify -- <url> --pcrs out/nitro.pcrs [options]
 
 exit codes: 0 trusted; 1 any other verdict; 2 no verdict (network, unreadable file, usage)`;
 
-/** Ends without a verdict. */
-class NoVerdict extends EnclaveError {
-  readonly code: string;
+const OPTIONS = {
+  pcrs: { type: 'string' },
+  file: { type: 'string' },
+  at: { type: 'string' },
+  pk: { type: 'string' },
+  root: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  'print-root': { type: 'boolean', default: false },
+} as const;
 
-  constructor(code: 'USAGE' | 'UNREADABLE_FILE' | 'INTERNAL', message: string) {
-    super(message);
-    this.code = code;
+type Options = { readonly [Name in 'pcrs' | 'file' | 'at' | 'pk' | 'root']?: string | undefined } & {
+  readonly json: boolean;
+};
+
+export const main = command({
+  usage: USAGE,
+  options: OPTIONS,
+  positionals: ['url'],
+  optional: 1,
+  async run({ values, positionals: [url] }, { io }) {
+    if (!values['print-root']) return await verify(values, url, io);
+    const { awsNitroRoot } = await import('../../src/attestation/index.ts');
+    io.log(toPem(awsNitroRoot()));
+    return TRUSTED;
+  },
+  report,
+});
+
+/** Reports every error: even a fault of this program must not end with the exit code of a verdict. */
+async function report(error: unknown): Promise<Failure> {
+  const [code, message] =
+    error instanceof EnclaveError ? [error.code, error.message] : ['INTERNAL', String(error)];
+  const refused = await isVerdict(error);
+  return {
+    exit: refused ? REFUSED : NO_VERDICT,
+    text: `${refused ? `REFUSED (${code})` : 'NO VERDICT'}: ${message}`,
+    json: { verdict: refused ? 'refused' : 'none', code, reason: message },
+  };
+}
+
+/** A mistake in the options is not a verdict; an answer that holds no document, or a policy of zeros, is one. */
+async function isVerdict(error: unknown): Promise<boolean> {
+  if (!(error instanceof EnclaveError) || error instanceof UsageError) return false;
+  if (error.code === 'POLICY_INVALID') return false;
+  if (error.code === 'CLIENT_MALFORMED_ANSWER') return true;
+  const { AttestationError } = await import('../../src/attestation/index.ts');
+  return error instanceof AttestationError;
+}
+
+async function verify(options: Options, url: string | undefined, io: Io): Promise<number> {
+  if ((url === undefined) === (options.file === undefined))
+    throw new UsageError('give either a URL or --file', USAGE);
+  if (options.pcrs === undefined) {
+    throw new UsageError('--pcrs is needed: without expected registers there is no verdict', USAGE);
   }
-}
-
-function usage(message: string): NoVerdict {
-  return new NoVerdict('USAGE', `${message}\n\n${USAGE}`);
-}
-
-function readArguments() {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        pcrs: { type: 'string' },
-        file: { type: 'string' },
-        at: { type: 'string' },
-        pk: { type: 'string' },
-        root: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        'print-root': { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    });
-  } catch (error) {
-    throw usage((error as Error).message);
-  }
-}
-
-type Options = ReturnType<typeof readArguments>['values'];
-
-async function main(): Promise<number> {
-  const asJson = process.argv.includes('--json');
-  try {
-    const { values, positionals } = readArguments();
-    if (values.help) {
-      console.log(USAGE);
-      return TRUSTED;
-    }
-    if (values['print-root']) {
-      console.log(toPem(awsNitroRoot()));
-      return TRUSTED;
-    }
-    return await verify(values, positionals);
-  } catch (error) {
-    // Even a fault of this program must not end with the code of a verdict.
-    const known = error instanceof EnclaveError ? error : new NoVerdict('INTERNAL', String(error));
-    const refused = isVerdict(known);
-    const { code, message } = known;
-    if (asJson)
-      console.log(JSON.stringify({ verdict: refused ? 'refused' : 'none', code, reason: message }, null, 2));
-    else console.error(`${refused ? `REFUSED (${code})` : 'NO VERDICT'}: ${message}`);
-    return refused ? REFUSED : NO_VERDICT;
-  }
-}
-
-/** A mistake in the options is none; an answer that holds no document, or a policy of zeros, is one. */
-function isVerdict(error: EnclaveError): boolean {
-  if (error instanceof InvalidPolicyError) return false;
-  return error instanceof AttestationError || error instanceof MalformedAnswerError;
-}
-
-async function verify(options: Options, positionals: readonly string[]): Promise<number> {
-  const [url, ...others] = positionals;
-  if (others.length > 0) throw usage('there is more than one URL');
-  if ((url === undefined) === (options.file === undefined)) throw usage('give either a URL or --file');
-  if (options.pcrs === undefined)
-    throw usage('--pcrs is needed: without expected registers there is no verdict');
   const image = await readImage(options.pcrs);
   const publicKey = options.pk === undefined ? null : keyOf(options.pk);
   const roots = options.root === undefined ? null : await readRoots(options.root);
   const at = options.at === undefined ? null : timeOf(options.at);
   const { document, nonce } =
-    url === undefined
-      ? { document: await readDocument(options.file ?? ''), nonce: null }
-      : await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
+    url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
+  const { formatReport, makeReport } = await import('./report.ts');
   const report = await makeReport({ document, image, at: at ?? Date.now(), nonce, publicKey, roots });
-  console.log(options.json ? JSON.stringify(report, null, 2) : formatReport(report));
+  io.log(options.json ? JSON.stringify(report, null, 2) : formatReport(report));
   return report.verdict === 'trusted' ? TRUSTED : REFUSED;
 }
 
-/** A saved document in any of its three forms: binary ones start with a byte that no text starts with. */
+/** The document of a running enclave, made for a fresh nonce. */
+async function ask(url: string) {
+  const { fetchAttestation } = await import('../../src/client/attestation.ts');
+  const { baseUrl } = await import('../../src/client/http.ts');
+  return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
+}
+
+/** A saved document in any of its three forms. A binary one starts with a byte that no text starts with. */
 async function readDocument(file: string): Promise<Uint8Array> {
-  const bytes = await read(file);
+  const { readAttestation } = await import('../../src/client/answer.ts');
+  const { MalformedAnswerError } = await import('../../src/client/errors.ts');
+  const bytes = await readFileArgument(file);
   const text = bytes.toString('latin1').trim();
   if (text.startsWith('{')) {
     try {
@@ -140,36 +116,33 @@ async function readDocument(file: string): Promise<Uint8Array> {
       throw new MalformedAnswerError(file, 'it is not JSON', { cause });
     }
   }
-  return /^([0-9a-f]{2})+$/i.test(text) ? hexToBytes(text) : new Uint8Array(bytes);
+  return /^([0-9a-f]{2})+$/i.test(text) ? Uint8Array.from(Buffer.from(text, 'hex')) : new Uint8Array(bytes);
 }
 
 async function readImage(file: string): Promise<Image> {
-  return parsePcrs((await read(file)).toString());
+  const { parsePcrs } = await import('../../src/attestation/index.ts');
+  return parsePcrs((await readFileArgument(file)).toString());
 }
 
 async function readRoots(file: string): Promise<Uint8Array[]> {
-  return certificatesFromPem((await read(file)).toString());
-}
-
-async function read(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    throw new NoVerdict('UNREADABLE_FILE', `${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
+  const { certificatesFromPem } = await import('../../src/attestation/index.ts');
+  return certificatesFromPem((await readFileArgument(file)).toString());
 }
 
 function keyOf(hex: string): Uint8Array {
-  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw usage('--pk must be hexadecimal');
-  return hexToBytes(hex);
+  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw new UsageError('--pk must be hexadecimal', USAGE);
+  return Uint8Array.from(Buffer.from(hex, 'hex'));
 }
 
 function timeOf(text: string): number {
-  // Only full ISO 8601: what Date makes of other texts depends on where it runs.
+  // Only full ISO 8601: how Date parses other strings depends on the platform.
   const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
   const value = /^\d+$/.test(text) ? Number(text) : iso.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(new Date(value).getTime())) {
-    throw usage('--at must be a time such as 2025-04-15T02:25:23Z, or milliseconds since 1970');
+    throw new UsageError(
+      '--at must be a time such as 2025-04-15T02:25:23Z, or milliseconds since 1970',
+      USAGE,
+    );
   }
   return value;
 }
@@ -182,4 +155,4 @@ function toPem(der: Uint8Array): string {
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----'].join('\n');
 }
 
-process.exitCode = await main();
+if (import.meta.main) await runAsProcess(main);

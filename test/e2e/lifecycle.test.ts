@@ -1,12 +1,12 @@
 /** A config and its enclave from first to last, command by command, with what each state refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ChainFixture } from '../scripts/sui/chain_fixture.ts';
-import { script } from '../scripts/sui/run_script.ts';
+import { scriptProcess } from '../scripts/sui/run_script.ts';
 import { startWeather } from '../src/support.ts';
 
 let fixture: ChainFixture;
 beforeAll(async () => {
-  fixture = await ChainFixture.start();
+  fixture = await ChainFixture.start(scriptProcess);
 });
 afterAll(() => fixture.close());
 
@@ -20,7 +20,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   // Publish.
   const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), SUI_FRAMEWORK_DIR: fixture.framework() };
   const where = ['--network', 'testnet', '--rpc-url', node.url];
-  const publishing = await script('publish', ['weather', ...where, '--json'], key);
+  const publishing = await scriptProcess('publish', ['weather', ...where, '--json'], key);
   expect(publishing.exit, publishing.out + publishing.err).toBe(0);
   const published = publishing.json();
   const packageId = published['package'] as string;

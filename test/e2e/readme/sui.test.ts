@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/sui/index.ts';
 import { ChainFixture } from '../../scripts/sui/chain_fixture.ts';
-import { script } from '../../scripts/sui/run_script.ts';
+import { scriptProcess } from '../../scripts/sui/run_script.ts';
 import { startWeather } from '../../src/support.ts';
 
 const README = readFileSync(new URL('../../../src/sui/README.md', import.meta.url), 'utf8');
@@ -35,7 +35,7 @@ function commands(title: string): Line[] {
 
 let fixture: ChainFixture;
 beforeAll(async () => {
-  fixture = await ChainFixture.start();
+  fixture = await ChainFixture.start(scriptProcess);
 });
 afterAll(() => fixture.close());
 
@@ -64,7 +64,7 @@ test("the admin's path ends with a new enclave of the new image, and none of the
     const given = args.map((arg) => arg.replace(/^\$(\w+)$/, (_, variable) => variables[variable] ?? ''));
     const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
     const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), ...framework };
-    const result = await script(name, [...given, ...more, '--rpc-url', node.url, '--json'], key);
+    const result = await scriptProcess(name, [...given, ...more, '--rpc-url', node.url, '--json'], key);
     expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
     const [member, variable] = prints[name] ?? [];
     if (member !== undefined && variable !== undefined) variables[variable] = String(result.json()[member]);
@@ -108,11 +108,11 @@ test("the admin's path ends with a new enclave of the new image, and none of the
 test("the contract author's path tests the package, and says what publishing it would do", async () => {
   const [tests, publish] = commands("The contract author's path") as [Line, Line];
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
-  const tested = await script('../check/move', tests.args);
+  const tested = await scriptProcess('../check/move', tests.args);
   expect(tested).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
   expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
   const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
-  const dry = await script(
+  const dry = await scriptProcess(
     'publish',
     [...publish.args, '--address', fixture.address, '--rpc-url', fixture.node.url],
     env,

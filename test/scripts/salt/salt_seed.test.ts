@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { main } from '../../../scripts/salt/salt_seed.ts';
+import { call, spawnScript } from '../run.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../../scripts/salt/salt_seed.ts', import.meta.url));
 const vectors = JSON.parse(readFileSync(new URL('../../vectors/salt.json', import.meta.url), 'utf8'));
 const [ONE, TWO]: { seed: string; fingerprint: string }[] = vectors.fingerprints;
 
@@ -18,59 +17,63 @@ beforeEach(() => {
 const at = (name: string) => join(folder, name);
 const content = (name: string) => readFileSync(at(name), 'utf8');
 
-function run(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' });
-  return { status, stdout, stderr };
-}
+const run = (...args: string[]) => call(main, args);
 
 /** A file of both seeds, and its five shares. */
-function splitTwo(): string[] {
+async function splitTwo(): Promise<string[]> {
   writeFileSync(at('seed'), `${ONE?.seed}\n${TWO?.seed}\n`);
-  expect(run('split', at('seed'), at('shares'), '--shares', '5', '--threshold', '3').status).toBe(0);
+  expect((await run('split', at('seed'), at('shares'), '--shares', '5', '--threshold', '3')).status).toBe(0);
   return readdirSync(at('shares')).map((name) => at(`shares/${name}`));
 }
 
 describe('generate', () => {
-  test('writes 64 hex characters that only the owner reads, and prints the fingerprint alone', () => {
-    const { status, stdout } = run('generate', at('seed'));
+  test('writes 64 hex characters that only the owner reads, and prints the fingerprint alone', async () => {
+    const { status, stdout } = await run('generate', at('seed'));
     expect(status).toBe(0);
     expect(content('seed')).toMatch(/^[0-9a-f]{64}\n$/);
     expect(statSync(at('seed')).mode & 0o777).toBe(0o600);
-    expect(stdout).toContain(run('fingerprint', at('seed')).stdout.trim());
+    expect(stdout).toContain((await run('fingerprint', at('seed'))).stdout.trim());
     expect(stdout).not.toContain(content('seed').trim());
   });
 
-  test('makes another seed each time, and never writes over one', () => {
-    run('generate', at('seed'));
-    run('generate', at('other'));
+  test('makes another seed each time, and never writes over one', async () => {
+    await run('generate', at('seed'));
+    await run('generate', at('other'));
     const before = content('seed');
     expect(content('other')).not.toBe(before);
-    expect(run('generate', at('seed'))).toMatchObject({
+    expect(await run('generate', at('seed'))).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/there already/),
+      stderr: expect.stringMatching(/^FILE: .*seed exists already/),
     });
     expect(content('seed')).toBe(before);
   });
 });
 
 describe('fingerprint', () => {
-  test('is what SALT_SEED_FINGERPRINTS takes', () => {
+  test('is what SALT_SEED_FINGERPRINTS takes', async () => {
     writeFileSync(at('seed'), `${ONE?.seed}\n${TWO?.seed}\n`);
-    expect(run('fingerprint', at('seed')).stdout).toBe(`${ONE?.fingerprint},${TWO?.fingerprint}\n`);
+    expect((await run('fingerprint', at('seed'))).stdout).toBe(`${ONE?.fingerprint},${TWO?.fingerprint}\n`);
   });
 
-  test('of what is no seed is none', () => {
+  test('refuses what is not a seed', async () => {
     writeFileSync(at('seed'), 'hunter2\n');
-    const { status, stderr } = run('fingerprint', at('seed'));
+    const { status, stderr } = await run('fingerprint', at('seed'));
     expect(status).toBe(1);
     expect(stderr).toMatch(/64 hex characters/);
     expect(stderr).not.toMatch(/hunter2/);
   });
 });
 
+test('runs as a process', async () => {
+  const { status, stdout, stderr } = await spawnScript('salt/salt_seed.ts', ['generate', at('seed')]);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toBe(`wrote ${at('seed')}\nfingerprint: ${(await run('fingerprint', at('seed'))).stdout}`);
+  expect(statSync(at('seed')).mode & 0o777).toBe(0o600);
+});
+
 describe('split and combine', () => {
-  test('any three of five shares bring the file back', () => {
-    const files = splitTwo();
+  test('any three of five shares restore the file', async () => {
+    const files = await splitTwo();
     expect(files).toHaveLength(5);
     let n = 0;
     for (const [a, b, c] of [
@@ -80,7 +83,7 @@ describe('split and combine', () => {
       [2, 3, 4],
     ] as [number, number, number][]) {
       const name = `back-${n++}`;
-      const { status, stdout } = run(
+      const { status, stdout } = await run(
         'combine',
         at(name),
         ...[a, b, c].map((index) => files[index] as string),
@@ -92,54 +95,54 @@ describe('split and combine', () => {
     }
   });
 
-  test('a share is its owner’s to read, and neither it nor what is printed holds the seed', () => {
-    const files = splitTwo();
+  test('a share is its owner’s to read, and neither it nor what is printed holds the seed', async () => {
+    const files = await splitTwo();
     for (const file of files) {
       expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(readFileSync(file, 'utf8')).not.toContain(ONE?.seed);
     }
   });
 
-  test('fewer shares are not enough', () => {
-    const files = splitTwo();
-    const { status, stderr } = run('combine', at('back'), ...files.slice(0, 2));
+  test('fewer shares are not enough', async () => {
+    const files = await splitTwo();
+    const { status, stderr } = await run('combine', at('back'), ...files.slice(0, 2));
     expect(status).toBe(1);
-    expect(stderr).toMatch(/2 shares are not enough: it takes 3/);
+    expect(stderr).toMatch(/^SHARES: 2 shares are not enough: 3 are needed/);
     expect(readdirSync(folder)).not.toContain('back');
   });
 
-  test('one share twice is one', () => {
-    const [a = '', b = ''] = splitTwo();
-    expect(run('combine', at('back'), a, b, a)).toMatchObject({
+  test('one share given twice counts once', async () => {
+    const [a = '', b = ''] = await splitTwo();
+    expect(await run('combine', at('back'), a, b, a)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/given twice/),
+      stderr: expect.stringMatching(/^SHARES: one share is given twice/),
     });
   });
 
-  test('shares of another split do not mix', () => {
-    const files = splitTwo();
-    run('generate', at('other'));
-    run('split', at('other'), at('others'), '--shares', '3', '--threshold', '3');
+  test('shares of another split do not mix', async () => {
+    const files = await splitTwo();
+    await run('generate', at('other'));
+    await run('split', at('other'), at('others'), '--shares', '3', '--threshold', '3');
     const mixed = [...files.slice(0, 2), at('others/share-3.txt')];
-    expect(run('combine', at('back'), ...mixed)).toMatchObject({
+    expect(await run('combine', at('back'), ...mixed)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/not of one split/),
+      stderr: expect.stringMatching(/^SHARES: .*not of one split/),
     });
   });
 
-  test('a damaged share is noticed, and nothing is written', () => {
-    const [a = '', b = '', c = ''] = splitTwo();
+  test('a damaged share is noticed, and nothing is written', async () => {
+    const [a = '', b = '', c = ''] = await splitTwo();
     const text = readFileSync(c, 'utf8');
     const flipped = text.replace(/share=(.)/, (_, digit) => `share=${digit === '0' ? '1' : '0'}`);
     writeFileSync(c, flipped);
-    expect(run('combine', at('back'), a, b, c)).toMatchObject({
+    expect(await run('combine', at('back'), a, b, c)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/bring back another seed/),
+      stderr: expect.stringMatching(/^SHARES: the shares restore another seed/),
     });
     writeFileSync(c, text.slice(0, -5));
-    expect(run('combine', at('back'), a, b, c)).toMatchObject({
+    expect(await run('combine', at('back'), a, b, c)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/not a share, or is damaged/),
+      stderr: expect.stringMatching(/^SHARES: .* is not a share, or is damaged/),
     });
     expect(readdirSync(folder)).not.toContain('back');
   });
@@ -157,6 +160,9 @@ test.each([
   [['combine', 'a', 'b']],
   [['frobnicate', 'a']],
   [['generate', 'a', '--seed', 'abc']],
-])('the command line %j can not be used', (args) => {
-  expect(run(...args)).toMatchObject({ status: 2, stderr: expect.stringMatching(/usage: /) });
+])('the command line %j is refused', async (args) => {
+  expect(await run(...args)).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/^USAGE: .+\n\nusage: /),
+  });
 });

@@ -1,4 +1,4 @@
-/** What the tests of the scripts start with: a node, an admin with SUI, an enclave, and its image as files. */
+/** What the tests of the commands start with: a node, an admin with SUI, an enclave, and its image as files. */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import {
   registerEnclave,
   updatePcrs,
 } from '../../../src/sui/index.ts';
-import { type Result, script } from './run_script.ts';
+import { type Result, type Runner, script } from './run_script.ts';
 
 export const PACKAGE = `0x${'e'.repeat(64)}`;
 const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
@@ -30,19 +30,22 @@ export class ChainFixture {
   readonly admin = new Ed25519Keypair();
   readonly node: LoopbackNode;
   readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
+  readonly #runner: Runner;
 
-  private constructor(node: LoopbackNode, nsm: SoftwareNsm) {
+  private constructor(node: LoopbackNode, nsm: SoftwareNsm, runner: Runner) {
     this.node = node;
+    this.#runner = runner;
     this.nsm = nsm;
     writeFileSync(this.file('dev.pcrs'), nsm.pcrsFile());
     writeFileSync(this.file('other.pcrs'), nsm.pcrsFile().replace(/^./gm, '7'));
     writeFileSync(this.file('root.pem'), nsm.rootPem());
   }
 
-  static async start(): Promise<ChainFixture> {
+  /** @param runner how `run` runs commands */
+  static async start(runner = script): Promise<ChainFixture> {
     const nsm = new SoftwareNsm();
     const [root] = certificatesFromPem(nsm.rootPem());
-    const fixture = new ChainFixture(await LoopbackNode.start(root as Uint8Array), nsm);
+    const fixture = new ChainFixture(await LoopbackNode.start(root as Uint8Array), nsm, runner);
     fixture.node.ledger.give(fixture.address, 10_000_000_000n);
     return fixture;
   }
@@ -82,14 +85,14 @@ export class ChainFixture {
     return id;
   }
 
-  /** Runs a script with the admin's key, as JSON. */
+  /** Runs a command with the admin's key, as JSON. */
   run(name: string, ...args: string[]): Promise<Result> {
-    return script(name, [...args, '--rpc-url', this.node.url, '--json'], {
+    return this.#runner(name, [...args, '--rpc-url', this.node.url, '--json'], {
       SUI_PRIVATE_KEY: this.admin.getSecretKey(),
     });
   }
 
-  /** Runs a script that must succeed. */
+  /** Runs a command that must succeed. */
   async done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
     const result = await this.run(name, ...args);
     if (result.exit !== 0)

@@ -1,27 +1,31 @@
-/** Runs a script as a process, as an admin does, against a loopback node. */
-import { execFile } from 'node:child_process';
+/** Runs a command that talks to Sui, against a loopback node. */
+import { callScript, type Result as Run, spawnScript } from '../run.ts';
 
 export interface Result {
-  readonly exit: number;
+  readonly exit: number | null;
   readonly out: string;
   readonly err: string;
   /** The JSON on standard output. */
   json(): Record<string, unknown>;
 }
 
-/** @param env all of the environment that the script sees, but for PATH and HOME */
-export function script(
+/** @param env all of the environment that the command sees, but for PATH and HOME of a process */
+export type Runner = (
   name: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<Result> {
-  const path = new URL(`../../../scripts/sui/${name}.ts`, import.meta.url).pathname;
+  env?: Readonly<Record<string, string>>,
+) => Promise<Result>;
+
+/** In this process. */
+export const script: Runner = async (name, args, env = {}) =>
+  resultOf(await callScript(`sui/${name}.ts`, args, { env }));
+
+/** As a process of its own, as an admin does. */
+export const scriptProcess: Runner = async (name, args, env = {}) => {
   const { PATH = '', HOME = '' } = process.env;
-  return new Promise((resolve) => {
-    const options = { env: { PATH, HOME, ...env } };
-    execFile(process.execPath, [path, ...args], options, (error, out, err) => {
-      const exit = typeof error?.code === 'number' ? error.code : 0;
-      resolve({ exit, out, err, json: () => JSON.parse(out) });
-    });
-  });
+  return resultOf(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...env } }));
+};
+
+function resultOf({ status: exit, stdout: out, stderr: err }: Run): Result {
+  return { exit, out, err, json: () => JSON.parse(out) };
 }

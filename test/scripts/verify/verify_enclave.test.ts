@@ -1,29 +1,26 @@
-/** The command as monitors call it: exit codes, standard output, standard error. */
-import { execFile } from 'node:child_process';
+/** Exit codes, standard output and standard error, as monitors see them. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { main } from '../../../scripts/verify/verify_enclave.ts';
 import { realCases, WEATHER_IMAGE } from '../../src/attestation/cases/real.ts';
 import { FakeEnclave } from '../../src/client/fake_enclave.ts';
+import { call, spawnScript } from '../run.ts';
 
-const SCRIPT = new URL('../../../scripts/verify/verify_enclave.ts', import.meta.url).pathname;
 const VECTORS = new URL('../../vectors/', import.meta.url).pathname;
 const WEATHER = join(VECTORS, 'nautilus-weather.hex');
 const AT = '2025-04-15T02:25:23.696Z';
 
 interface Result {
-  exit: number;
+  exit: number | null;
   out: string;
   err: string;
 }
 
-function verify(...args: string[]): Promise<Result> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [SCRIPT, ...args], (error, out, err) => {
-      resolve({ exit: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
+async function verify(...args: string[]): Promise<Result> {
+  const { status, stdout, stderr } = await call(main, args);
+  return { exit: status, out: stdout, err: stderr };
 }
 
 let dir: string;
@@ -108,7 +105,24 @@ describe('0: trusted', () => {
   });
 });
 
-test('--help is what was asked for, and no mistake', async () => {
+test('runs as a process', async () => {
+  const args = ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--at'];
+  const [trusted, expired] = await Promise.all(
+    [AT, '2026-01-01T00:00:00Z'].map((at) => spawnScript('verify/verify_enclave.ts', [...args, at])),
+  );
+  expect(trusted).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ {2}TRUSTED/m), stderr: '' });
+  expect(expired).toMatchObject({
+    status: 1,
+    stdout: expect.stringMatching(/^ {2}REFUSED \(CERTIFICATE_EXPIRED/m),
+  });
+});
+
+test('a second URL is named', async () => {
+  const { err } = await verify('http://127.0.0.1:1', 'http://127.0.0.1:2', '--pcrs', file('weather.pcrs'));
+  expect(err).toMatch(/^NO VERDICT: unexpected argument: http:\/\/127\.0\.0\.1:2\n/);
+});
+
+test('--help goes to standard output, with exit code 0', async () => {
   const { exit, out, err } = await verify('--help');
   expect(out).toMatch(/^usage: npm run verify -- <url>/);
   expect(err).toBe('');
@@ -208,7 +222,7 @@ describe('2: no verdict', () => {
     ['two URLs', 'USAGE', () => ['http://127.0.0.1:1', 'http://127.0.0.1:2', '--pcrs', file('weather.pcrs')]],
     ['an unknown option', 'USAGE', () => ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--debug']],
     [
-      'a time that is none',
+      'an invalid time',
       'USAGE',
       () => ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--at', 'yesterday'],
     ],
@@ -223,13 +237,13 @@ describe('2: no verdict', () => {
       () => ['--file', file('none'), '--pcrs', file('weather.pcrs')],
     ],
     ['registers that are not there', 'UNREADABLE_FILE', () => ['--file', WEATHER, '--pcrs', file('none')]],
-    ['registers that are none', 'POLICY_INVALID', () => ['--file', WEATHER, '--pcrs', file('garbage')]],
+    ['invalid registers', 'POLICY_INVALID', () => ['--file', WEATHER, '--pcrs', file('garbage')]],
     [
-      'a root that is none',
+      'an invalid root',
       'POLICY_INVALID',
       () => ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--root', file('garbage')],
     ],
-    ['a URL that is none', 'CLIENT_OPTION', () => ['enclave', '--pcrs', file('weather.pcrs')]],
+    ['an invalid URL', 'CLIENT_OPTION', () => ['enclave', '--pcrs', file('weather.pcrs')]],
     [
       'an enclave that is not there',
       'CLIENT_UNREACHABLE',
