@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { type Channel, checkChannel } from '../image/measurements.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
@@ -151,8 +152,8 @@ function writeRootEntry(): void {
   writeFileSync(join(FOLDER, 'index.d.ts'), `/** Throws: ${message}. */\nexport {};\n`);
 }
 
-/** @returns the path of the packed file */
-export function pack(channel: Channel): string {
+/** @returns what was packed, in a line */
+function pack(channel: Channel): string {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const version = versionOf(root.version, channel, readSource());
   rmSync(FOLDER, { recursive: true, force: true });
@@ -171,16 +172,21 @@ export function pack(channel: Channel): string {
     encoding: 'utf8',
   });
   const [{ filename, entryCount, size }] = JSON.parse(packed);
-  console.log(`out/${filename}: ${entryCount} files, ${size} bytes (${channel})`);
-  return join(OUT, filename);
+  return `out/${filename}: ${entryCount} files, ${size} bytes (${channel})`;
 }
 
-if (import.meta.main) {
-  try {
-    pack(checkChannel(ROOT, process.env['CHANNEL'] ?? 'experimental', 'src'));
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    console.error(`make package: ${error.message}`);
-    process.exitCode = 2;
-  }
-}
+export const main = command({
+  usage: `usage: npm run package
+
+Packs the library as out/sui-enclave-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
+CHANNEL=experimental, the default, adds the commit to the version.
+
+exit codes: 0 packed; 1 refused or failed; 2 invalid command line`,
+  options: {},
+  run(_given, { env, io }) {
+    io.log(pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', 'src')));
+    return EXIT.done;
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -6,6 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { EnclaveError } from '../../src/errors.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -42,64 +44,59 @@ export function rename(text: string, name: string): string {
     .replace(/(?<=(?:apps|move)\/|::|'|"|`|module )price(?=['"`/;:]|$)/gm, name);
 }
 
-/** @throws Error when it can't be the name of an application and of its Move module */
+/** @throws UsageError when it can't be the name of an application and of its Move module */
 export function checkName(name: string): void {
   if (!NAME.test(name) || name.length > MAX_NAME_LENGTH || RESERVED.has(name)) {
-    throw new Error(
+    throw new UsageError(
       `invalid name: ${name}. Use lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move`,
+      USAGE,
     );
   }
 }
 
-function write(name: string): number {
+/** A file of the application exists already. */
+class ExistsError extends EnclaveError {
+  readonly code = 'EXISTS';
+}
+
+/** @returns the paths that it wrote */
+function write(name: string): string[] {
   const files = [...filesOf(readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8'))].map(
     ([path, content]) => [rename(path, name), rename(content, name)] as const,
   );
   const existing = [`src/apps/${name}`, `move/${name}`, ...files.map(([path]) => path)].find((path) =>
     existsSync(join(ROOT, path)),
   );
-  if (existing !== undefined) {
-    console.error(`${existing} exists already: choose another name`);
-    return 1;
-  }
+  if (existing !== undefined) throw new ExistsError(`${existing} exists already: choose another name`);
   for (const [path, content] of files) {
     mkdirSync(dirname(join(ROOT, path)), { recursive: true });
     writeFileSync(join(ROOT, path), content, { flag: 'wx' });
-    console.log(path);
   }
   // Names of another length break lines elsewhere.
-  const code = files.map(([path]) => path).filter((path) => path.endsWith('.ts'));
-  execFileSync(join(ROOT, 'node_modules/.bin/biome'), ['check', '--write', '--log-level=error', ...code], {
-    cwd: ROOT,
-    stdio: 'inherit',
-  });
-  console.log(`
+  const paths = files.map(([path]) => path);
+  const code = paths.filter((path) => path.endsWith('.ts'));
+  const options = { cwd: ROOT, stdio: 'inherit' } as const;
+  execFileSync(
+    join(ROOT, 'node_modules/.bin/biome'),
+    ['check', '--write', '--log-level=error', ...code],
+    options,
+  );
+  return paths;
+}
+
+export const main = command({
+  usage: USAGE,
+  options: {},
+  positionals: ['name'],
+  run({ positionals: [name = ''] }, { io }) {
+    checkName(name);
+    io.log(write(name).join('\n'));
+    io.log(`
 Try:   make dev APP=${name}
 Test:  npm test -- test/src/apps/${name} && npm run test:move ${name}
 Next:  the host in src/apps/${name}/app.yaml, the type in app.ts and move/${name}. src/apps/README.md explains each file.`);
-  return 0;
-}
+    return EXIT.done;
+  },
+});
 
-export function main(argv: readonly string[]): number {
-  const [name, ...more] = argv;
-  if (name === '--help') {
-    console.log(USAGE);
-    return 0;
-  }
-  const mistake =
-    name === undefined
-      ? 'missing argument: <name>'
-      : more.length > 0
-        ? `unexpected argument: ${more[0]}`
-        : '';
-  try {
-    if (mistake !== '') throw new Error(mistake);
-    checkName(name as string);
-  } catch (error) {
-    console.error(`${(error as Error).message}\n${USAGE}`);
-    return 2;
-  }
-  return write(name as string);
-}
-
-if (import.meta.main) process.exitCode = main(process.argv.slice(2));
+if (import.meta.main) await runAsProcess(main);

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkName, filesOf, main, rename } from '../../../scripts/dev/new_app.ts';
 
 test.each(['stocks', 'gas_prices', 'a', 'x2'])('%s can be the name of an application', (name) => {
@@ -27,15 +27,12 @@ test('a page is read as paths and what follows each of them', () => {
 });
 
 test.each([
-  [[], 'missing argument: <name>'],
+  [[], 'missing: <name>'],
   [['stocks', '0x5'], 'unexpected argument: 0x5'],
   [['Stocks'], 'invalid name: Stocks'],
-])('%j is refused with 2 before anything is written', (argv, message) => {
-  const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
-  try {
-    expect(main(argv)).toBe(2);
-    expect(printed.mock.calls.flat().join('')).toContain(message);
-  } finally {
-    printed.mockRestore();
-  }
+])('%j is refused with 2 before anything is written', async (argv, message) => {
+  let printed = '';
+  const io = { log: () => {}, error: (text: string) => (printed += text), stdin: () => '' };
+  expect(await main(argv, {}, io)).toBe(2);
+  expect(printed).toContain(message);
 });
