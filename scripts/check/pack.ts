@@ -10,7 +10,7 @@ import { command, EXIT, runAsProcess } from '../command.ts';
 import { type Channel, checkChannel } from '../image/measurements.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
-/** Where tsconfig.lib.json has the compiler write. */
+/** The output folder of tsconfig.lib.json. */
 const FOLDER = join(ROOT, 'build/package');
 const OUT = join(ROOT, 'out');
 
@@ -22,8 +22,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * What nearly every dapp has already: a second copy would bring a second class of `Transaction` and of each
- * client, which TypeScript and `instanceof` tell from the first. Before 2.29, the client of `@mysten/sui` leaves
+ * Nearly every dapp has these already. A second copy would have its own `Transaction` and client classes, which
+ * TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves
  * the messages of nodes encoded, and the errors of `sui-enclave/sui` are told apart by them.
  */
 const PEERS: Readonly<Record<string, string>> = { '@mysten/bcs': '^2.1.1', '@mysten/sui': '^2.29.0' };
@@ -31,11 +31,11 @@ const PEERS: Readonly<Record<string, string>> = { '@mysten/bcs': '^2.1.1', '@mys
 /** What `@mysten/sui` requires. */
 const NODE = '>=22';
 
-/** What git says of the tree that is packed. */
+/** The commit that is packed. */
 export interface Source {
   /** Null outside a git repository. */
   readonly commit: string | null;
-  /** Of that commit. */
+  /** Tags of that commit. */
   readonly tags: readonly string[];
 }
 

@@ -60,14 +60,14 @@ function lowest(range: string): string {
   return range.replace(/^\^/, '');
 }
 
-/** Copies of packages, of which a dapp wants one each. */
+/** Packages that are installed more than once. */
 function installedTwice(): string[] {
   const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
   const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
   return names.filter((name, index) => names.indexOf(name) !== index);
 }
 
-/** The snippets of the installed READMEs that say what they import, each as a file; others are fragments. */
+/** Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are fragments. */
 function writeSnippets(): string[] {
   return ['', ...ENTRIES].flatMap((entry) => {
     const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');
@@ -86,7 +86,7 @@ async function install(suiVersion: string): Promise<string> {
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
   const wanted = [tarball, `@mysten/sui@${suiVersion}`];
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
-  // A .txt keeps what imports the installed package away from this project's own compiler.
+  // The suffix .txt hides code that imports the installed package from this project's own compiler.
   for (const name of readdirSync(FIXTURES)) {
     copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
   }
@@ -132,7 +132,7 @@ async function useFromTypeScript(): Promise<string> {
   return `${snippets.length} snippets compile; by the rules of Node and of bundlers, libraries checked as well`;
 }
 
-/** Steps, in their order: each needs what the one before it left. */
+/** The steps in order: each needs the result of the one before it. */
 const steps: Record<string, () => Promise<string>> = {
   async 'make package ships compiled JavaScript with declarations, and no source'() {
     const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
@@ -154,7 +154,7 @@ const steps: Record<string, () => Promise<string>> = {
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
     const { dependencies = {}, peerDependencies = {}, ...rest } = manifest();
-    // Found by a bundler, not by the pattern that the manifest was made with.
+    // A bundler finds the imports, not the pattern that the manifest was made with.
     const bundle = await rolldown({
       input: ENTRIES.map((entry) => join(shipped, entry, 'index.js')),
       external: /^[^./]/,

@@ -1,4 +1,4 @@
-/** Google's keys are of a stand-in, which signs one token. The seed is known to everybody: its salts hide nothing. */
+/** A stand-in for Google's keys, which signs one token. The seed is public: its salts hide nothing. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { fingerprint } from '../../../src/apps/salt/derive.ts';
 import { listenOnLoopback, type StandIns } from '../stand_ins.ts';

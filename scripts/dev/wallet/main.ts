@@ -1,4 +1,4 @@
-/** `make dev-wallet`: a wallet's page and all that it talks to on loopback, to try zkLogin by hand. */
+/** `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
 import { EnclaveError } from '../../../src/errors.ts';
 import { integer } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/server/log.ts';
@@ -21,10 +21,10 @@ const clientIds = Object.values(CLIENTS).map(({ clientId }) => clientId);
 process.stdout.write(`
 ${origin}  the wallet's page: log in by any name and password, send, log out
 
-As it is:   ${saltUrl}  the salt service, with a seed of this run: the next run's addresses are others
+The real:   ${saltUrl}  the salt service, with a seed of this run: the next run has other addresses
 Stand-ins:  ${issuer}  the OpenID provider (oidc-provider)
-            ${proverUrl}  the prover: its proofs are of another statement, and no validator takes them
-            ${node.url}  the Sui node: checks a zkLogin signature but for its proof, gives SUI to whoever asks
+            ${proverUrl}  the prover: its proofs are of another statement, and no validator accepts them
+            ${node.url}  the Sui node: checks zkLogin signatures except for the proof, gives SUI to everyone who asks
 
 Client ids: ${clientIds.join(', ')}. PORT=<port> sets the page's port.
 

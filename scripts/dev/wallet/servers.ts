@@ -12,7 +12,7 @@ import type { LoopbackNode } from '../sui/node.ts';
 
 const PROOFS = new URL('../../../test/vectors/zklogin-proofs.json', import.meta.url);
 
-/** What the page is told. */
+/** The settings of the page. */
 export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
@@ -23,7 +23,7 @@ export interface Settings {
   readonly posted: string | null;
 }
 
-/** Three ways to log in: `/?how=<name>` is the page with another than the first. */
+/** Three ways to log in: `/?how=<name>` selects one, by default the first. */
 export const CLIENTS = {
   implicit: { clientId: 'wallet-implicit', options: { responseType: 'id_token' } },
   code: { clientId: 'wallet-code', options: { responseType: 'code' } },
@@ -99,7 +99,7 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
   return { server, issuer };
 }
 
-/** Answers in the prover's shape: the points are of another statement, so that no validator would take them. */
+/** Answers in the prover's format. The points are of another statement, so no validator would accept them. */
 export function createProverStandIn(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
   return createServer(async (request, response) => {
@@ -122,8 +122,8 @@ export function createProverStandIn(broken: () => boolean): Server {
 }
 
 /**
- * Serves the page, and is for it what the server behind a wallet would be: takes form_posts, and passes calls on
- * to the node, which lets no other origin read its answers.
+ * Serves the page, and acts as the server behind a wallet: accepts form_posts, and forwards calls to the node, which
+ * allows no other origin to read its answers.
  */
 export async function createPageServer(
   settings: () => Omit<Settings, 'posted' | 'login'>,

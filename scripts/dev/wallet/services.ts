@@ -1,4 +1,4 @@
-/** All that a wallet talks to, started on loopback: the salt service as it is, and stand-ins of the rest. */
+/** Starts everything that a wallet talks to on loopback: the real salt service, and stand-ins for the rest. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
