@@ -17,10 +17,10 @@ namespace enclave {
 
 namespace {
 
-// Beyond the default of 4096 connections the kernel cuts it anyway; a short queue drops simultaneous ones.
+// The kernel's maximum by default. A shorter queue would drop simultaneous connections.
 constexpr int kBacklog = 1024;
-// What the parent may send before it is read. The kernel's default of 256 KiB would be 640 MiB for all
-// connections of a full bridge, more than a small enclave has; for TCP the kernel bounds the sum itself.
+// How much the parent may send before it is read. The kernel's default of 256 KiB would be 640 MiB for all
+// connections of a full bridge, more than a small enclave has. For TCP the kernel limits the sum itself.
 constexpr uint64_t kVsockBuffer = 16 * 1024;
 
 union SocketAddress {
@@ -46,7 +46,7 @@ socklen_t fill(const Address& address, unsigned cid, SocketAddress& out) {
 Fd open_socket(const Address& address) {
   Fd fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || !address.vsock) return fd;
-  // A listener's connections inherit it.
+  // Accepted connections inherit it from the listener.
   if (setsockopt(fd.get(), AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &kVsockBuffer, sizeof kVsockBuffer) == 0) return fd;
   return Fd();
 }

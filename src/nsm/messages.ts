@@ -1,9 +1,10 @@
 /**
- * The CBOR messages of the NSM: one object per operation, with the request's encoder and the answer's decoder.
+ * The CBOR messages of the NSM: one object per operation, with an encoder for the request and a decoder for the
+ * answer.
  *
  * Names, types and limits are those of AWS's NSM API (`Request`, `Response`) and its description of the
- * attestation document. A decoder returns only what it has checked; a field that an operation does not have is
- * refused, except in `DescribeNSM`, which newer firmware may extend.
+ * attestation document. A decoder returns only what it has checked and rejects unknown fields, except in
+ * `DescribeNSM`, which newer firmware may extend.
  */
 import { type DecodeOptions, decode, encode, Tokenizer, Type } from 'cborg';
 import { badArgument, refusal, unusableAnswer } from './errors.ts';
@@ -20,7 +21,7 @@ const PCR_COUNT = 32;
 const DIGESTS = ['SHA256', 'SHA384', 'SHA512'] as const;
 const DIGEST_BYTES = [32, 48, 64];
 
-/** What the attestation document is to carry; `null` leaves a field out. */
+/** The fields to include in the attestation document; `null` omits a field. */
 export interface AttestationRequest {
   /** 1 to 1024 bytes. */
   publicKey: Uint8Array | null;
@@ -37,20 +38,20 @@ export interface NsmDescription {
   /** Not empty: instance id and enclave id, for example `i-0123456789abcdef0-enc0123456789abcdef`. */
   moduleId: string;
   maxPcrs: number;
-  /** Ascending, without repetition, each below `maxPcrs`. */
+  /** Ascending, without duplicates, each below `maxPcrs`. */
   lockedPcrs: number[];
-  /** The hash that the PCRs are made with. */
+  /** The hash function of the PCRs. */
   digest: (typeof DIGESTS)[number];
 }
 
 export interface PcrDescription {
-  /** Whether the register can no longer be extended. */
+  /** True if the register can no longer be extended. */
   lock: boolean;
   /** The register's value: 32, 48 or 64 bytes. */
   data: Uint8Array;
 }
 
-/** A COSE_Sign1 attestation document, as the NSM wrote it: nothing in it has been checked. */
+/** A COSE_Sign1 attestation document as the NSM wrote it: its content is unchecked. */
 export const attestation = {
   encode({ publicKey, nonce, userData }: AttestationRequest): Uint8Array {
     return encodeRequest({
@@ -134,7 +135,7 @@ export const lockPcrs = {
 };
 
 function encodeRequest(request: unknown): Uint8Array {
-  // Fields in the order of AWS's own client instead of cborg's sorted order.
+  // Fields in the order of AWS's client, where cborg would sort them.
   const encoded = encode(request, { mapSorter: () => 0 });
   if (encoded.length > MAX_REQUEST_BYTES) {
     throw badArgument(`the encoded request is ${encoded.length} bytes long, over ${MAX_REQUEST_BYTES}`);
@@ -157,14 +158,14 @@ function bytes(name: string, value: Uint8Array, min: number, max: number): Uint8
 }
 
 function optionalBytes(name: string, value: Uint8Array | null, min: number, max: number): Uint8Array | null {
-  return value === null ? null : bytes(`${name}, where it is not null,`, value, min, max);
+  return value === null ? null : bytes(`${name}, unless null,`, value, min, max);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Refuses what cborg reads too kindly: it makes the float 1.0 and the integer 1 the same number, and drops a byte
- * order mark or replaces bad UTF-8 in a text, so that two different texts become one.
+ * Rejects what cborg reads too leniently: it turns the float 1.0 and the integer 1 into the same number, and drops a
+ * byte order mark or replaces invalid UTF-8 in a string, so that two different strings become equal.
  */
 class AnswerTokenizer extends Tokenizer {
   override next() {
@@ -173,7 +174,7 @@ class AnswerTokenizer extends Tokenizer {
       throw new Error('floating-point number');
     }
     if (token.byteValue !== undefined && utf8.decode(token.byteValue) !== token.value) {
-      throw new Error('text that is not plain UTF-8');
+      throw new Error('string that is not plain UTF-8');
     }
     return token;
   }
@@ -188,7 +189,7 @@ const decoding: DecodeOptions = {
   retainStringBytes: true,
 };
 
-/** The answer as a name without fields, or as a name with its one value. An error answer is thrown. */
+/** The answer: a name alone, or a name with one value. Throws if the answer is an error. */
 function open(operation: string, answer: Uint8Array): { name: string; value?: unknown } {
   if (!(answer instanceof Uint8Array) || answer.length > MAX_ANSWER_BYTES) {
     throw unusableAnswer(`${operation} was not answered with at most ${MAX_ANSWER_BYTES} bytes`);
@@ -220,7 +221,7 @@ function isFields(value: unknown): value is Record<string, unknown> {
 
 function allFieldsOf(operation: string, answer: Uint8Array): Record<string, unknown> {
   const { name, value } = open(operation, answer);
-  // cborg hands on a stray "break" as a symbol where a value should be.
+  // cborg passes on a stray "break" as a symbol in place of a value.
   if (name !== operation || !isFields(value) || Object.values(value).some((v) => typeof v === 'symbol')) {
     throw unusableAnswer(`${operation} was not answered with its own fields`);
   }
@@ -266,7 +267,7 @@ function answeredUint16(name: string, value: unknown): number {
 
 function answeredText(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') {
-    throw unusableAnswer(`${name} is not a text with content`);
+    throw unusableAnswer(`${name} is not a non-empty string`);
   }
   return value;
 }
@@ -277,7 +278,7 @@ function answeredIndexes(name: string, value: unknown, below: number): number[] 
   }
   const indexes = value.map((index) => answeredUint16(name, index)).sort((a, b) => a - b);
   if (indexes.some((index, at) => index >= below || index === indexes[at - 1])) {
-    throw unusableAnswer(`${name} holds an index twice or out of bounds`);
+    throw unusableAnswer(`${name} contains a duplicate or out-of-range index`);
   }
   return indexes;
 }

@@ -20,7 +20,7 @@ import { createHttpServer } from './server.ts';
 import { Signer } from './signer.ts';
 import { createUpstreams } from './upstream.ts';
 
-/** Tells the document that the clock is compared with from any other. */
+/** Nonce of the document that the clock is compared with. */
 const CLOCK_NONCE_BYTES = 16;
 
 export interface BootOptions {
@@ -29,30 +29,30 @@ export interface BootOptions {
   readonly log: Logger;
   readonly manifest: Manifest;
   readonly module: ApplicationModule;
-  /** The server's own version, for its boot report. */
+  /** The server's version, for the boot report. */
   readonly version?: string;
-  /** Absolute path of the NSM addon, where it is not `build/nsm.node` of the repository. */
+  /** Absolute path of the NSM addon. Default: `build/nsm.node` of the repository. */
   readonly nsmAddon?: string;
-  /** In code only, for development and tests: what stands in for `https://<host>`. */
+  /** For development and tests, never from the environment: the origin to use in place of `https://<host>`. */
   readonly origins?: Readonly<Record<string, string>>;
-  /** In code only, for development and tests: the secrets, in place of those of the environment. */
+  /** For development and tests, never from the environment: the secrets, in place of those of the environment. */
   readonly secrets?: Readonly<Record<string, string>>;
-  /** In code only, for development and tests: what stands in for the NSM's device. */
+  /** For development and tests, never from the environment: a replacement for the NSM's device. */
   readonly nsm?: NsmTransport;
 }
 
 export interface RunningServer {
   readonly url: string;
   readonly publicKey: Uint8Array;
-  /** Refuses new connections, finishes the requests in flight within the grace period, then ends. */
+  /** Refuses new connections, finishes the requests in flight within the grace period, then stops. */
   close(): Promise<void>;
 }
 
 /**
- * From configuration to a listening server: entropy, key, application, socket, and then the secrets.
+ * Starts the server: entropy, key, application, socket, and then the secrets.
  *
- * @throws ConfigError for a mistake in what was given; NsmError where an NSM is required and fails, or is
- *   there and fails.
+ * @throws ConfigError if the options are invalid; NsmError if an NSM is present and fails, or is required and
+ *   missing
  */
 export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, env, log, manifest, module, version = 'development', nsmAddon, origins = {} } = options;
@@ -83,7 +83,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     clock.compare(timestampOf(document), asked, Date.now());
   };
   const warn = (err: unknown) => log.warn({ err }, 'the NSM did not confirm the clock');
-  // The proof of the key is what callers come for: without it a required NSM is as good as none.
+  // Callers need the attestation of the key: an NSM that can't attest is useless, so a required one stops the start.
   if (config.nsmRequired) await confirmClock();
   else if (nsmRandom) await confirmClock().catch(warn);
   const confirming =
@@ -143,7 +143,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   };
 }
 
-/** Complete, but where a hand-off is to bring them. */
+/** @returns complete secrets, unless a hand-off will provide them */
 function startSecrets({ config, env, manifest, module, secrets: given }: BootOptions): Secrets {
   const { secretsNotInEnvironment = [] } = module;
   requireNotInEnv(secretsNotInEnvironment, env);
@@ -165,17 +165,17 @@ function requirePipe(fd: number, name: string): void {
     const stat = fstatSync(fd);
     if (stat.isFIFO() || stat.isSocket()) return;
   } catch {
-    // Not open at all: the same mistake.
+    // The descriptor is not open: the same mistake.
   }
   throw new ConfigError(`${name} must be a pipe or a socket that the server was started with`);
 }
 
-/** The server works without a reader of its reports. */
+/** A missing reader is not an error: the server works without one. */
 function sendReport(fd: number, report: BootReport, log: Logger): void {
   try {
     writeSync(fd, `${JSON.stringify(report)}\n`);
   } catch (error) {
-    log.warn({ err: error }, 'the boot report could not be handed on');
+    log.warn({ err: error }, 'could not write the boot report');
   }
 }
 
@@ -187,6 +187,7 @@ function listen(server: Server, { host, port, maxConnections }: Config): Promise
       reject(
         new ConfigError(
           `can't listen on HOST ${host} and PORT ${port}: ${error.code ?? 'unknown error'}${remedy}`,
+          { cause: error },
         ),
       );
     });
@@ -199,7 +200,7 @@ function listen(server: Server, { host, port, maxConnections }: Config): Promise
 
 function shutDown(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // A connection whose last answer has gone out would else be kept for its next request.
+    // Otherwise a connection would stay open for its next request after its last answer was sent.
     const idle = setInterval(() => server.closeIdleConnections(), 50);
     const grace = setTimeout(() => server.closeAllConnections(), graceMs);
     server.close(() => {

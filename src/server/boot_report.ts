@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { ClockState } from './clock.ts';
 
-/** What `GET /boot`, the console and the parent's log port tell of a start: fixed fields, nothing of a request. */
+/** A start as `GET /boot`, the console and the parent's log port report it: fixed fields, nothing from a request. */
 export interface BootReport {
   readonly event: 'boot';
   readonly version: string;
   readonly app: string;
-  /** As the NSM says it; null without an NSM. */
+  /** From the NSM, in hex; null without an NSM. */
   readonly pcr0: string | null;
-  /** Whether the registers are zero, as in an enclave that was run with --debug-mode; null without an NSM. */
+  /** True if the registers are zero, as in an enclave that runs with --debug-mode; null without an NSM. */
   readonly debug: boolean | null;
   readonly entropy: readonly string[];
   readonly memory_mib: number;
@@ -42,8 +42,8 @@ export function makeBootReport(parts: {
 
 /**
  * Why a part of this enclave (a bridge, the console, the clock) last ended, such as `the inbound bridge was
- * ended by signal 9`: init has started it again. Null when none did, or nobody keeps it, as outside an image.
- * Why an enclave as a whole ended is told on the parent's log port: no enclave knows the one before.
+ * ended by signal 9`; init has restarted it. Null if none has ended, or outside an image, where nothing records it.
+ * The parent's log port reports why an enclave as a whole ended: an enclave can't know its predecessor.
  */
 export function readLastEnd(path: string | undefined): string | null {
   if (path === undefined) return null;

@@ -1,5 +1,4 @@
-/** How many requests an application may send to an upstream, whoever asks it for them. */
-
+/** A limit on the requests that an application sends to an upstream, across all callers. */
 import { type Env, integer } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { Upstream } from './upstream.ts';
@@ -7,8 +6,8 @@ import type { Upstream } from './upstream.ts';
 const MINUTE_MS = 60_000;
 
 /**
- * The same upstream, asked at most `UPSTREAM_CALLS_PER_MINUTE` times a minute: all at once, or spread (a token
- * bucket). A call beyond that throws UPSTREAM_BUDGET_EXCEEDED.
+ * Limits an upstream to `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out (a token bucket). A
+ * call beyond that throws UPSTREAM_BUDGET_EXCEEDED and sends nothing.
  *
  * @throws ConfigError
  */
@@ -26,25 +25,25 @@ export function budgeted(upstream: Upstream, env: Env): Upstream {
   };
 }
 
-/** Full at the start, and filled by its size within a minute. */
+/** Starts full and refills completely within a minute. */
 export class TokenBucket {
   readonly #perMinute: number;
   readonly #now: () => number;
-  /** When it is full again, if nothing more is taken. */
+  /** When the bucket is full again if no more tokens are taken. */
   #fullAt = Number.NEGATIVE_INFINITY;
 
-  /** @param now a clock in milliseconds that only goes forward */
+  /** @param now a monotonic clock in milliseconds */
   constructor(perMinute: number, now: () => number = () => performance.now()) {
     this.#perMinute = perMinute;
     this.#now = now;
   }
 
-  /** @returns 0 when a token was taken, or the milliseconds until there is one */
+  /** @returns 0 if a token was taken, otherwise the milliseconds until one is available */
   take(): number {
     const now = this.#now();
     const fullAt = Math.max(this.#fullAt, now) + MINUTE_MS / this.#perMinute;
     const waitMs = fullAt - now - MINUTE_MS;
-    // A thousandth of a millisecond is the rounding of sums, not a call.
+    // Ignores rounding errors of the sums.
     if (waitMs > 0.001) return waitMs;
     this.#fullAt = fullAt;
     return 0;

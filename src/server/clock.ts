@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { ServerError } from './errors.ts';
 
-/** More than this, and the time in signed answers and the checks of others' times can't be relied on. */
+/** Beyond this difference, the time in signed answers and checks of foreign timestamps are unreliable. */
 const MAX_DIFFERENCE_MS = 5000;
-/** How long a document of the NSM confirms the clock. */
+/** How long a document from the NSM confirms the clock. */
 const CONFIRMED_MS = 10 * 60_000;
-/** How often the server asks for such a document. */
+/** How often the server requests such a document. */
 export const CONFIRM_EVERY_MS = 60_000;
 
 const State = v.union([
@@ -17,18 +17,18 @@ const State = v.union([
 export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
 
 /**
- * Whether the system's clock is right: by what init says (its source, and how far off it was when init last
- * corrected it), and by the time in the NSM's documents. Without a file to read, as outside an image, nobody
- * steers the clock.
+ * Whether the system clock is right, judged by init's report (the clock's source, and its error when init last
+ * corrected it) and by the time in the NSM's documents. Outside an image there is no report, and nothing corrects
+ * the clock.
  */
 export class Clock {
   readonly #path: string | undefined;
   readonly #now: () => number;
   #confirmedUntil = Number.NEGATIVE_INFINITY;
-  /** Of the last document, where it was too much. */
+  /** The difference from the last document. */
   #differenceMs = 0;
 
-  /** @param now a clock in milliseconds that only goes forward */
+  /** @param now a monotonic clock in milliseconds */
   constructor(path: string | undefined, now: () => number = () => performance.now()) {
     this.#path = path;
     this.#now = now;
@@ -44,11 +44,12 @@ export class Clock {
   }
 
   /**
-   * Compares the clock with the time of a document of the NSM. Only the latest document counts.
+   * Compares the clock with the time in a document from the NSM. Only the latest document counts. All parameters
+   * are in milliseconds since the Unix epoch.
    *
-   * @param documentMs the time in the document; like the others in milliseconds since the Unix epoch
-   * @param askedMs the clock before the document was asked for
-   * @param answeredMs the clock when it had arrived
+   * @param documentMs the time in the document
+   * @param askedMs the clock before the document was requested
+   * @param answeredMs the clock after it arrived
    */
   compare(documentMs: number, askedMs: number, answeredMs: number): void {
     const possible = Math.min(Math.max(documentMs, askedMs), answeredMs);
@@ -57,7 +58,7 @@ export class Clock {
     this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
   }
 
-  /** @throws CLOCK_UNCONFIRMED unless a document of the last 10 minutes agrees within 5 seconds */
+  /** @throws CLOCK_UNCONFIRMED unless a document from the last 10 minutes agrees within 5 seconds */
   requireConfirmed(): void {
     const doubt = this.#doubt();
     if (doubt === null) return;
@@ -65,11 +66,11 @@ export class Clock {
     throw new ServerError('CLOCK_UNCONFIRMED', `nothing is signed while ${doubt}`, { retryAfterSeconds });
   }
 
-  /** For `/readyz`: what should worry an operator, though the server works. */
+  /** For `/readyz`: problems that an operator should know, although the server works. */
   warnings(): string[] {
     const state = this.state();
     const warnings: string[] = [];
-    if (state.source === 'unknown') warnings.push('the state of the clock is not known');
+    if (state.source === 'unknown') warnings.push('the state of the clock is unknown');
     if (state.source === 'ptp0' && Math.abs(state.difference_ms) > MAX_DIFFERENCE_MS) {
       warnings.push(`the clock differed from the hypervisor's by ${state.difference_ms} ms`);
     }

@@ -3,46 +3,46 @@ import { ConfigError } from '../errors.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Everything about the server itself that can be set from outside. Applications read their own variables. */
+/** The settings of the server itself, from the environment. Applications read their own variables. */
 export interface Config {
   /** Folder name of the application below `src/apps`. */
   readonly app: string;
   readonly host: string;
-  /** 0 lets the system choose (tests). */
+  /** 0: the system chooses a free port (tests). */
   readonly port: number;
   readonly logLevel: string;
-  /** `'*'`, or the only origins whose pages may read answers; `none` in the environment is an empty list. */
+  /** `'*'`, or the only origins whose pages may read answers. `none` in the environment is an empty list. */
   readonly corsOrigins: '*' | readonly string[];
   readonly bodyLimitBytes: number;
   readonly maxConcurrentRequests: number;
-  /** Open connections; a new one takes the place of an idle or slow one. */
+  /** Open connections. Beyond the limit, a new one replaces an idle or slow one. */
   readonly maxConnections: number;
-  /** How many proxies before this server add to `X-Forwarded-For`; 0: nobody's address is known. */
+  /** How many proxies in front of this server add to `X-Forwarded-For`. 0: callers have no address. */
   readonly trustedProxies: number;
-  /** To receive a request, and again to answer it. */
+  /** Applies to receiving a request, and again to answering it. */
   readonly requestTimeoutMs: number;
   /** How long SIGTERM waits for requests in flight. */
   readonly shutdownGraceMs: number;
   readonly nsmRequired: boolean;
-  /** Whether nothing is signed without a document of the NSM that confirms the clock. */
+  /** True: sign only while a document from the NSM confirms the clock. */
   readonly clockRequired: boolean;
   /** Path of the NSM's character device. */
   readonly nsmDevice: string;
-  /** An open descriptor that secrets arrive on; without it they are read from the environment. */
+  /** An open descriptor to read the secrets from. Undefined: they come from the environment. */
   readonly secretsFd: number | undefined;
-  /** An open descriptor that the boot report, or the code of what stopped the start, is written to. */
+  /** An open descriptor for the boot report, or for the code of the error that prevented the start. */
   readonly reportFd: number | undefined;
-  /** Where init keeps the state of the clock. */
+  /** The file in which init keeps the state of the clock. */
   readonly clockState: string | undefined;
-  /** Where init keeps why a part of the enclave last ended. */
+  /** The file in which init records why a part of the enclave last ended. */
   readonly lastEnd: string | undefined;
 }
 
-/** @throws ConfigError that names the variable and what it wants. Values are not repeated. */
+/** @throws ConfigError that names the variable and what it must be, without repeating its value */
 export function readConfig(env: Env): Config {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new ConfigError(
-      'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anybody could answer for an endpoint. For an authority of your own set NODE_EXTRA_CA_CERTS',
+      'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an endpoint. For your own certificate authority set NODE_EXTRA_CA_CERTS',
     );
   }
   return {
@@ -72,14 +72,14 @@ export function readConfig(env: Env): Config {
   };
 }
 
-/** The variable's text; undefined when it is not set. Set but empty is a mistake, never a default. */
+/** The variable's value; undefined if it is not set. @throws ConfigError if it is set but empty */
 export function text(env: Env, name: string): string | undefined {
   const value = env[name];
   if (value === '') throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
   return value;
 }
 
-/** A whole number of the environment, for the server's own configuration and for applications. */
+/** An integer from the environment, for the server's configuration and for applications. @throws ConfigError */
 export function integer(
   env: Env,
   name: string,
@@ -89,7 +89,7 @@ export function integer(
   if (value === undefined && otherwise !== undefined) return otherwise;
   const number = /^[0-9]{1,15}$/.test(value ?? '') ? Number(value) : Number.NaN;
   if (!(number >= from && number <= to)) {
-    throw new ConfigError(`${name} must be a whole number from ${from} to ${to}`);
+    throw new ConfigError(`${name} must be an integer from ${from} to ${to}`);
   }
   return number;
 }
@@ -134,12 +134,12 @@ function readCorsOrigins(env: Env): '*' | string[] {
 
 /** pino's levels, and RUST_LOG's `off`. */
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-/** Names under which RUST_LOG may address this server: its own, and the one of the Rust reference. */
+/** Module names by which RUST_LOG may address this server: its own, and that of the Rust reference. */
 const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
 /**
- * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never stops the start:
- * its directives are read as Rust's env_logger reads them, and those that mean nothing to this server are skipped.
+ * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents the
+ * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
  */
 function readLogLevel(env: Env): string {
   const level = text(env, 'LOG_LEVEL');
@@ -149,8 +149,8 @@ function readLogLevel(env: Env): string {
 }
 
 /**
- * A directive is a bare level, `module=level`, or a bare module for everything of it; a filter may follow after a
- * slash. The last directive of this server's own module wins over the last bare level.
+ * A directive is a bare level, `module=level`, or a bare module, which enables all levels. A filter may follow after
+ * a slash. The last directive for this server's module takes precedence over the last bare level.
  */
 function readRustLog(value: string): string | undefined {
   const [directives = ''] = value.split('/');

@@ -4,7 +4,7 @@ import { CodedError } from '../errors.ts';
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
 type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503 | 504;
 
-/** The errors of one area by code. A status of 401 is answered with a challenge for a bearer token. */
+/** The errors of one area by code. With status 401 the answer includes a challenge for a bearer token. */
 export type ErrorTable<Code extends string = string> = Readonly<
   Record<Code, { readonly status: ErrorStatus; readonly meaning: string }>
 >;

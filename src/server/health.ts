@@ -1,10 +1,10 @@
 import { ExchangeFailed, type Upstream } from './upstream.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
-/** One round of probes serves every caller for this long, so that a GET can't be made an amplifier. */
+/** One round of probes serves all callers for this long, so that a GET can't serve as an amplifier. */
 const ROUND_MS = 10_000;
 
-/** Whether each endpoint of the application can be reached: any HTTP answer counts, an error status too. */
+/** Whether each endpoint of the application is reachable: any HTTP answer counts, even an error status. */
 export class EndpointHealth {
   readonly #hosts: readonly string[];
   readonly #upstream: (host: string) => Upstream;
@@ -22,7 +22,7 @@ export class EndpointHealth {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The answers of a round that was started at most 10 seconds ago. */
+  /** The results of a round that started at most 10 seconds ago. */
   status(): Promise<Record<string, boolean>> {
     const now = performance.now();
     if (!this.#round || now - this.#startedAt >= ROUND_MS) {
@@ -44,7 +44,7 @@ export class EndpointHealth {
       return true;
     } catch (error) {
       if (!(error instanceof ExchangeFailed)) throw error;
-      // Whatever goes wrong later, an answer has begun.
+      // The other reasons occur only after an answer has begun.
       return error.reason !== 'unreachable' && error.reason !== 'timeout';
     }
   }

@@ -10,12 +10,12 @@ import {
 /** RFC 8410, section 7: PKCS #8 of an ed25519 private key, up to the 32 bytes of the seed. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
-/** What GetRandom must add at least; the NSM gives up to 256 bytes. */
+/** The minimum that GetRandom must contribute; the NSM gives up to 256 bytes. */
 const MIN_NSM_RANDOM_BYTES = 32;
 
 /**
- * The enclave's ed25519 key (RFC 8032). It is made at boot, lives in this process's memory only and ends
- * with it. Nothing prints it: it has no enumerable state and no way out.
+ * The enclave's ed25519 key (RFC 8032). It is generated at boot and exists only in the memory of this process. It
+ * can't be printed or exported: it is a private field without an accessor.
  */
 export class EphemeralKey {
   readonly #privateKey: KeyObject;
@@ -29,11 +29,11 @@ export class EphemeralKey {
 
   /**
    * The seed is HKDF-SHA256 (RFC 5869) over 32 bytes of OpenSSL's generator, which getrandom(2) seeds once
-   * the kernel's pool is ready, followed by the NSM's bytes where there is an NSM: it is as strong as the
-   * stronger of the two.
+   * the kernel's pool is ready, followed by the NSM's bytes if there is an NSM. The key is as strong as the
+   * stronger of the two sources.
    *
-   * @param nsmRandom at least 32 bytes of GetRandom; wiped here, like all the input. OpenSSL keeps its own
-   *   copy of the seed for as long as the key lives.
+   * @param nsmRandom at least 32 bytes from GetRandom; wiped here like all other input. OpenSSL keeps its own
+   *   copy of the seed for the lifetime of the key.
    */
   static create(nsmRandom?: Uint8Array): EphemeralKey {
     if (nsmRandom !== undefined && nsmRandom.length < MIN_NSM_RANDOM_BYTES) {
@@ -42,7 +42,7 @@ export class EphemeralKey {
       );
     }
     const random = randomBytes(SEED_BYTES);
-    // Not Buffer.concat: its result may stand in the shared pool, out of reach of the wiping below.
+    // Not Buffer.concat: its result may lie in Node's shared pool, which the code below doesn't wipe.
     const ikm = Buffer.alloc(SEED_BYTES + (nsmRandom?.length ?? 0));
     ikm.set(random);
     ikm.set(nsmRandom ?? [], SEED_BYTES);

@@ -11,7 +11,7 @@ import { Redactor } from './redact.ts';
 
 export type { Logger };
 
-/** Where a log keeps its net; its children inherit it. */
+/** Under which a log keeps its redactor; child logs inherit it. */
 const REDACTOR = Symbol('redactor');
 
 export interface LogOptions {
@@ -19,7 +19,7 @@ export interface LogOptions {
   readonly withMessages?: boolean;
 }
 
-/** JSON lines on standard output, or `destination`. A call of it never throws. */
+/** Writes JSON lines to standard output, or to `destination`. Logging never throws. */
 export function createLog(
   level: string,
   destination?: DestinationStream,
@@ -31,7 +31,7 @@ export function createLog(
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    // The redactor has described it; pino's own would take it for an error once more.
+    // The redactor has described the error already; pino's serializer would do it again.
     serializers: { err: (described: unknown) => described },
     hooks: {
       logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn) {
@@ -56,7 +56,7 @@ export function createLog(
   } as object);
 }
 
-/** From now on neither the log nor a child of it prints the value of a member that has one of these names. */
+/** From now on the log and its children redact properties with these names. */
 export function hideFromLog(log: Logger, names: readonly string[]): void {
   (log as unknown as { [REDACTOR]: Redactor })[REDACTOR].add(names);
 }
@@ -67,14 +67,14 @@ function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[
     return [redactor.value(first), ...values] as Parameters<LogFn>;
   }
   const members = redactor.line(first);
-  // Without a text of the line's own, pino would print the error's.
+  // Without a message for the line, pino would print the error's message.
   if (values[0] === undefined && 'err' in members) return [members, 'error'];
   return [members, ...values] as Parameters<LogFn>;
 }
 
 function printLess(log: Logger, method: LogFn): void {
   try {
-    method.call(log, {}, 'a line that can not be printed');
+    method.call(log, {}, 'a line that cannot be printed');
   } catch {
     // The destination itself fails.
   }
@@ -84,11 +84,11 @@ function printLess(log: Logger, method: LogFn): void {
 const MAX_CAUSES = 4;
 
 /**
- * What of an error may be printed. Our own messages are written for the caller; a foreign error's message
- * and members may hold anything (a URL with its key, a piece of the input), so only its class, its code
- * and the places in its stack are kept, and of its causes the class and the code.
+ * The part of an error that may be logged. Messages of this project's errors are written for the caller. The message
+ * and properties of a foreign error may contain anything (a URL with a key, a piece of the input), so only its class,
+ * its code and the locations in its stack are logged, and of its causes the class and the code.
  *
- * @param withMessages for development only: the messages of foreign errors too, and the places of causes
+ * @param withMessages for development only: also the messages of foreign errors, and the stacks of causes
  */
 export function describeError(error: unknown, withMessages = false): Record<string, unknown> {
   return describe(error, withMessages, 0);
@@ -108,17 +108,17 @@ function describe(error: unknown, withMessages: boolean, depth: number): Record<
   };
 }
 
-/** The error code that Node, OpenSSL and most libraries give to their errors; undefined for what is not one. */
+/** The `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not look like one. */
 export function codeOf(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^[A-Z][A-Z0-9_/]{0,63}$/.test(code) ? code : undefined;
 }
 
-/** A stack without the message before it, whose lines may look like places. */
+/** The stack without the message that precedes it, whose lines could look like locations. */
 function placesOf({ stack, message }: Error): string[] | undefined {
   if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
   const at = stack.indexOf(message);
-  // A message that was changed after the stack was made stands there in its old form: nothing is sure then.
+  // The stack contains the original message: if the message was changed since, its end is unknown.
   if (at === -1) return undefined;
   return stack
     .slice(at + message.length)

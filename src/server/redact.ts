@@ -1,6 +1,6 @@
 /**
- * Takes what is named like a secret out of a log line. A net, not the rule: the rule is that secrets, tokens, salts
- * and proofs are never handed to the log.
+ * Redacts properties of a log line whose names suggest a secret. This is a safety net: code must never pass secrets,
+ * tokens, salts or proofs to the log in the first place.
  */
 
 const SECRET_NAMES = [
@@ -29,9 +29,9 @@ const SECRET_NAMES = [
   'xApiKey',
 ];
 
-/** What lies deeper is not printed, so that a cycle ends here too. */
+/** Deeper values are not printed, which also ends cycles. */
 const MAX_DEPTH = 6;
-/** Values of one line; more are not printed. */
+/** The maximum number of values in one line. */
 const MAX_VALUES = 1000;
 
 const REDACTED = '[Redacted]';
@@ -39,22 +39,22 @@ const TOO_DEEP = '[Too deep]';
 const TOO_MANY = '[Too many values]';
 const UNREADABLE = '[Unreadable]';
 
-/** Copies what is to be logged without what is named like a secret; nothing that it is given makes it throw. */
+/** Copies values for the log and redacts properties that are named like secrets. Never throws, whatever the input. */
 export class Redactor {
   readonly #names = new Set(SECRET_NAMES.map(plainName));
   readonly #describeError: (error: unknown) => unknown;
 
-  /** @param describeError what may be printed of an error */
+  /** @param describeError returns the part of an error that may be logged */
   constructor(describeError: (error: unknown) => unknown) {
     this.#describeError = describeError;
   }
 
-  /** Further names of secrets; `API_KEY` stands for `apiKey`, `api-key` and the like as well. */
+  /** Adds names of secrets. `API_KEY` also matches `apiKey`, `api-key` and so on. */
   add(names: readonly string[]): void {
     for (const name of names) this.#names.add(plainName(name));
   }
 
-  /** The members of a line, or the bindings of a child: their `err` is an error, whatever was thrown. */
+  /** The properties of a line, or the bindings of a child log. Their `err` may be any thrown value. */
   line(members: object): object {
     const left = { values: MAX_VALUES };
     try {
@@ -65,7 +65,7 @@ export class Redactor {
     }
   }
 
-  /** A value that the text of a line refers to. */
+  /** A value that the message of a line interpolates. */
   value(value: unknown): unknown {
     try {
       return this.#copy(value, { values: MAX_VALUES }, 1);
@@ -83,7 +83,7 @@ export class Redactor {
       }
       copies.push([name, this.#member(owner, name, left, depth)]);
     }
-    // Not by assignment: a member may be named __proto__.
+    // Not by assignment: a property may be named __proto__.
     return Object.fromEntries(copies);
   }
 
@@ -122,7 +122,7 @@ export class Redactor {
   }
 }
 
-/** `API_KEY`, `apiKey` and `api-key` are one name. */
+/** `API_KEY`, `apiKey` and `api-key` are the same name. */
 function plainName(name: string): string {
   return name.replace(/[^a-z0-9]/gi, '').toLowerCase();
 }

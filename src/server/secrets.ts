@@ -7,38 +7,38 @@ import type { Env } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { Logger } from './log.ts';
 
-/** A hand-off is one line of JSON of at most this many bytes. */
+/** The maximum size of a hand-off, which is one line of JSON, in bytes. */
 const MAX_HANDOFF_BYTES = 64 * 1024;
 
 /** The application's secrets have not arrived yet. */
 export class SecretsMissing extends ServerError {
   readonly missing: readonly string[];
-  /** Why the last hand-off was not taken. */
+  /** Why the last hand-off was refused. */
   readonly refused: string | undefined;
 
   constructor(missing: readonly string[], refused?: string) {
-    super('SECRETS_MISSING', `secrets have not been handed to the server yet: ${missing.join(', ')}`);
+    super('SECRETS_MISSING', `secrets have not been provided yet: ${missing.join(', ')}`);
     this.missing = missing;
     this.refused = refused;
   }
 }
 
 /**
- * What an application demands of its secrets beyond their names.
+ * An application's own validation of its secrets.
  *
- * @throws ConfigError that says what is wrong, without repeating a value.
+ * @throws ConfigError that describes the problem without repeating a value
  */
 export type SecretsCheck = (values: Readonly<Record<string, string>>) => void;
 
 /**
- * The secrets that the application names in its app.yaml. They may arrive after the start; the first
- * complete set is final, so nobody swaps one at run time.
+ * The secrets that the application names in its app.yaml. They may arrive after the start. The first complete set
+ * is final, so that nobody can replace a secret at run time.
  */
 export class Secrets {
   readonly #names: readonly string[];
   #values: ReadonlyMap<string, string> | undefined;
   #check: SecretsCheck = () => {};
-  /** Why the last hand-off was not taken: what a ConfigError says, which is never a value. */
+  /** Why the last hand-off was refused: the message of a ConfigError, which never contains a value. */
   refused: string | undefined;
 
   constructor(names: readonly string[]) {
@@ -46,15 +46,15 @@ export class Secrets {
     if (names.length === 0) this.#values = new Map();
   }
 
-  /** Names without a value yet, never values. */
+  /** The names of the missing secrets. */
   missing(): readonly string[] {
     return this.#values ? [] : this.#names;
   }
 
   /**
-   * Takes exactly the declared names, each a text that is not empty.
+   * Accepts exactly the declared names, each with a non-empty string.
    *
-   * @throws ConfigError that says what is wrong with the set; a value is never repeated.
+   * @throws ConfigError that describes the problem without repeating a value
    */
   provide(values: unknown): void {
     if (this.#values) throw new ConfigError('secrets were handed over before: the first set is final');
@@ -69,13 +69,13 @@ export class Secrets {
     this.#values = new Map(Object.entries(result.output));
   }
 
-  /** A set must pass this to be taken; the set that was taken before must pass now. @throws ConfigError */
+  /** From now on a set must pass this check. A set that was accepted before must pass now. @throws ConfigError */
   checkWith(check: SecretsCheck): void {
     if (this.#values) check(Object.fromEntries(this.#values));
     this.#check = check;
   }
 
-  /** @throws SecretsMissing while the hand-off is outstanding; ApplicationMistake for a name that app.yaml lacks. */
+  /** @throws SecretsMissing until the hand-off; ApplicationMistake if app.yaml does not name the secret */
   get(name: string): string {
     if (!this.#names.includes(name))
       throw new ApplicationMistake(`${name} is not among the secrets of app.yaml`);
@@ -85,7 +85,7 @@ export class Secrets {
   }
 }
 
-/** @throws ConfigError that names the first of these variables that is set. */
+/** @throws ConfigError that names the first of these variables that is set */
 export function requireNotInEnv(names: readonly string[], env: Env): void {
   const name = names.find((each) => env[each] !== undefined);
   if (name === undefined) return;
@@ -97,8 +97,8 @@ export function requireNotInEnv(names: readonly string[], env: Env): void {
 /**
  * Each secret from the variable of its name, or from the file that `<name>_FILE` names.
  *
- * @param notInEnv those that a file must have
- * @throws ConfigError that names each missing variable.
+ * @param notInEnv secrets that must come from a file
+ * @throws ConfigError that names each missing variable
  */
 export function secretsFromEnv(
   names: readonly string[],
@@ -131,20 +131,20 @@ function fromEnv(name: string, env: Env): string | undefined {
   try {
     const bytes = readFileSync(path);
     if (bytes.length <= MAX_HANDOFF_BYTES) {
-      // Editors and shells end a file with a newline that is no part of the secret.
+      // Editors and shells end a file with a newline that is not part of the secret.
       return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '');
     }
   } catch {
-    // Not there, not ours to read, or not text: the reason may quote the path, which nobody needs twice.
+    // Missing, unreadable or not UTF-8. The error below covers all three.
   }
   throw new ConfigError(`${name}_FILE must name a readable text file of at most ${MAX_HANDOFF_BYTES} bytes`);
 }
 
 /**
- * Reads hand-offs from whoever started the server, one JSON object a line, until one is valid. A bad one is
- * reported to the log without a word of its content, and the next is awaited.
+ * Reads hand-offs from the process that started the server, one JSON object per line, until one is valid. Logs an
+ * invalid one without its content and waits for the next.
  *
- * @returns once the secrets are complete, or the source has ended without them.
+ * @returns when the secrets are complete, or the source has ended without them
  */
 export async function receiveSecrets(secrets: Secrets, source: Readable, log: Logger): Promise<void> {
   let line: Buffer[] = [];
@@ -159,13 +159,13 @@ export async function receiveSecrets(secrets: Secrets, source: Readable, log: Lo
         chunk = chunk.subarray(end + 1);
       }
       bytes += chunk.length;
-      // An endless line is counted, not kept.
+      // An endless line is counted, not buffered.
       if (bytes <= MAX_HANDOFF_BYTES) line.push(chunk);
     }
     if (bytes > 0 && accept(secrets, line, bytes, log)) return;
     log.error({ missing: secrets.missing() }, 'the hand-off ended without the secrets');
   } catch (error) {
-    // The server ends, and closed it.
+    // The server is stopping and has closed the source.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     log.error({ err: error, missing: secrets.missing() }, 'the hand-off broke before the secrets arrived');
   }
@@ -188,7 +188,7 @@ function exampleOf(names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, '…'])));
 }
 
-/** A parser's own message quotes its input, here a secret: it is dropped. */
+/** The parser's error is dropped: its message quotes the input, here a secret. */
 function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

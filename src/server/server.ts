@@ -21,7 +21,7 @@ import type { Logger } from './log.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
 
-/** Time for a connection to send a request's headers, and to be idle between two requests. */
+/** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
 const MAX_HEADERS = 100;
@@ -30,7 +30,7 @@ export interface ServerParts {
   readonly config: Config;
   readonly log: Logger;
   readonly application: Application;
-  /** The 32 bytes that `/health_check` shows and the attestation document holds. */
+  /** The 32 bytes that `/health_check` returns and the attestation document contains. */
   readonly publicKey: Uint8Array;
   readonly secrets: Secrets;
   readonly health: EndpointHealth;
@@ -39,23 +39,23 @@ export interface ServerParts {
   readonly report: BootReport;
 }
 
-/** The HTTP server around the parts; it does not listen yet. */
+/** Creates the HTTP server, which does not listen yet. */
 export function createHttpServer(parts: ServerParts): Server {
   const { config, log } = parts;
   const connections = new Connections(config.maxConnections);
   const server = createServer({
     IncomingMessage: createRequestClass(connections),
-    // Any other upgrade is ignored, and the request answered (RFC 9110, section 7.8).
+    // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
     shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
-    // Checked below, where the answer is JSON.
+    // requireHost checks it and answers with JSON.
     requireHostHeader: false,
   });
-  // A peer that neither reads nor writes for longer than any request may take is gone.
+  // A peer that is silent for longer than any request may take is considered gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('connection', (socket) => connections.opened(socket));
   const inFlight = new InFlight(log, connections, {
@@ -69,14 +69,14 @@ export function createHttpServer(parts: ServerParts): Server {
   });
   const answer = createAnswer(createRoutes(parts, inFlight, bodies), inFlight);
   server.on('request', answer);
-  // An expectation other than 100-continue may be passed over (RFC 9110, section 10.1.1).
+  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', answer);
   server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
   server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
   return server;
 }
 
-/** Every step of a request runs within one try: what is thrown is answered, logged, and ends there. */
+/** Handles every step of a request within one try block, so that each error is logged and answered here. */
 function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListener {
   return (request, response) => {
     const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
@@ -91,7 +91,7 @@ function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListen
         );
       }
       request.url = target;
-      // `fail` in place of Express' own last step, which prints an error whole, and ends the connection of one
+      // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
       // that was answered at its deadline.
       routes(request as Request, response as Response, fail);
     } catch (error) {
@@ -103,7 +103,7 @@ function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListen
 function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
   const { config, application, publicKey, secrets, health, documents, clock, report } = parts;
   const routes = express();
-  // Elsewhere, Express answers a fault of its own error handling with the stack.
+  // In other environments, Express answers an error in its own error handling with the stack.
   routes.set('env', 'production');
   routes.disable('x-powered-by');
   routes.set('query parser', 'simple');
@@ -113,14 +113,14 @@ function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies
 
   routes.use(requireHost, cors(config.corsOrigins));
 
-  // Without a limit: a busy server is alive, and says so.
+  // Without a concurrency limit: a busy server is alive and must say so.
   get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
   get(routes, '/readyz', (_request, response) => {
     requireSecrets(secrets);
     const warnings = clock.warnings();
     sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
   });
-  // With bounds of its own: callers that wait for the NSM keep nobody from the application.
+  // With a separate limit: callers that wait for the NSM must not block the application.
   get(routes, '/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
     const document = await (nonce === undefined
@@ -153,7 +153,7 @@ function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies
   return routes;
 }
 
-/** Aborted when the answer has left, or when its caller has. */
+/** Aborted when the answer was sent or the caller disconnected. */
 function whenClosed(response: Response): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
@@ -169,7 +169,7 @@ const AttestationQuery = v.strictObject({
   ),
 });
 
-/** `/process_data` is an endpoint whose body has one member. */
+/** `/process_data` is an endpoint whose body has the single property `payload`. */
 function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
   if (!processData) return endpoints;
   const body = v.strictObject({ payload: processData.payload });
@@ -212,12 +212,12 @@ function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void
   routes.route(own.path).post(handler).all(methodNotAllowed('POST'));
 }
 
-/** GET, and with it HEAD. */
+/** Registers a handler for GET and HEAD. */
 function get(routes: Express, path: string, handler: RequestHandler): void {
   routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
 }
 
-/** Thousands of short ones fit into the bytes that headers may have, and each costs far more memory than its bytes. */
+/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
 function requireFewHeaders(request: IncomingMessage): void {
   if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
   request.rawHeaders = [];
@@ -235,7 +235,7 @@ const requireHost: RequestHandler = (request, _response, next) => {
     const name = rawHeaders[at] as string;
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
-  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header is there twice');
+  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
   next();
 };
 

@@ -5,13 +5,13 @@ import type { EphemeralKey } from './key.ts';
 import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
 
 /**
- * A signed answer, ready to be sent as often as it is asked for: ed25519 is deterministic, so the same
- * reading always gives the same bytes.
+ * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always results in
+ * the same bytes.
  */
 export class SignedAnswer {
   /** `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`. */
   readonly json: string;
-  /** Its length in UTF-8. */
+  /** Length of `json` in UTF-8. */
   readonly bytes: number;
 
   constructor(json: string) {
@@ -20,19 +20,19 @@ export class SignedAnswer {
   }
 }
 
-/** Signs with the enclave's key, and only the types that the application declared. */
+/** Signs values of the types that the application declared with the enclave's key. */
 export class Signer {
   readonly #key: EphemeralKey;
   readonly #types: ReadonlySet<DeclaredType>;
 
-  /** @throws ConfigError when two types share an intent code. */
+  /** @throws ConfigError if two types share an intent code */
   constructor(key: EphemeralKey, types: readonly DeclaredType[]) {
     const byIntent = new Map<number, DeclaredType>();
     for (const type of types) {
       const other = byIntent.get(type.intent);
       if (other) {
         throw new ConfigError(
-          `intent ${type.intent} stands for ${other.payload.name} and for ${type.payload.name}: one intent code belongs to one signed type`,
+          `${other.payload.name} and ${type.payload.name} share the intent code ${type.intent}: each signed type needs its own`,
         );
       }
       byIntent.set(type.intent, type);
@@ -42,9 +42,9 @@ export class Signer {
   }
 
   /**
-   * @param timestampMs milliseconds since the Unix epoch, of the data itself rather than of the request.
-   * @throws ApplicationMistake when the type was not declared, or when `data` doesn't read back from its BCS
-   *   bytes as it was given: nothing is signed that says something else than the application meant.
+   * @param timestampMs when the data was valid, not when it was requested; in milliseconds since the Unix epoch
+   * @throws ApplicationMistake if the type was not declared, or if `data` changes when it is encoded as BCS and
+   *   decoded again, so that nothing is signed that differs from what the application meant
    */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer {
     if (!this.#types.has(type)) {
@@ -81,8 +81,8 @@ function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
 }
 
 /**
- * A u64 as a JSON number while JavaScript's numbers hold it exactly (up to 2^53 - 1), as decimal text
- * beyond; bytes as an array of numbers and a map as an array of its entries, so that nothing is lost.
+ * Encodes a u64 as a JSON number up to 2^53 - 1, which JavaScript represents exactly, and as a decimal string beyond;
+ * bytes as an array of numbers and a map as an array of its entries, so that nothing is lost.
  */
 function exactIntegers(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') {

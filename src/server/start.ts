@@ -1,4 +1,4 @@
-/** What every production entry does, whether the application comes from its folder or from the image's bundle. */
+/** The part that the production entries share: `main.ts`, and the bundle in the image. */
 import { writeSync } from 'node:fs';
 import type { ApplicationModule, Manifest } from '../app.ts';
 import { EnclaveError } from '../errors.ts';
@@ -11,20 +11,20 @@ export interface StartOptions {
   readonly version: string;
   /** @param name the application that `APP` names */
   load(name: string): Promise<{ manifest: Manifest; module: ApplicationModule }>;
-  /** Absolute path of the NSM addon, where it is not `build/nsm.node` of the repository. */
+  /** Absolute path of the NSM addon. Default: `build/nsm.node` of the repository. */
   readonly nsmAddon?: string;
 }
 
-/** Starts the server with the process's environment; a mistake ends the process with one line. */
+/** Starts the server with the process's environment. An error exits with 1 after printing one line. */
 export async function start({ version, load, nsmAddon }: StartOptions): Promise<void> {
   let reportFd: number | undefined;
   let running: Logger | undefined;
-  /** Node's own report of an uncaught error prints its message and members, whatever they hold. */
+  /** Replaces Node's report of an uncaught error, which prints its message and properties, whatever they contain. */
   const onUncaught = (error: unknown): void => {
-    // The key that the application is registered with would end with the process: once it serves, an error that
-    // belongs to no request, such as one in an application's timer, must not end it.
+    // The registered key is lost when the process exits. Once the server runs, an error outside of a request, such
+    // as one in an application's timer, must therefore not stop it.
     if (running) {
-      running.error({ err: error }, 'an error outside of any request: the server goes on');
+      running.error({ err: error }, 'an error outside of any request: the server continues');
       return;
     }
     const known = error instanceof EnclaveError;
@@ -55,11 +55,11 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
   });
 }
 
-/** The code alone: whoever reads the reports is not trusted with more. */
+/** Reports only the code: readers of the reports are not trusted with more. */
 function reportFailure(fd: number, code: string): void {
   try {
     writeSync(fd, `${JSON.stringify({ event: 'failed', code })}\n`);
   } catch {
-    // The process ends anyway, and standard error has the reason.
+    // The process exits anyway, and the reason is on standard error.
   }
 }

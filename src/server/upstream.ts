@@ -1,4 +1,4 @@
-/** The one way out: every request that an application, or a probe of its endpoints, sends to a host of app.yaml. */
+/** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
 import { isUtf8 } from 'node:buffer';
 import { Agent as HttpAgent, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
@@ -10,29 +10,29 @@ import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { codeOf } from './log.ts';
 
 export interface UpstreamRequest {
-  /** GET unless given. */
+  /** Default: GET. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** A body needs its `content-type` among them. */
+  /** Must include `content-type` if there is a body. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For the whole exchange in milliseconds, from the name's look-up to the last byte of the answer. */
+  /** For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
   readonly timeoutMs: number;
-  /** Of the answer's body, in bytes. */
+  /** Maximum size of the answer's body, in bytes. */
   readonly maxSize: number;
 }
 
 export interface UpstreamAnswer {
-  /** Whatever it is: a redirect is an answer like any other. */
+  /** Any status: a redirect is an answer like any other. */
   readonly status: number;
-  /** As it came: nothing is decompressed, and no compression is asked for. */
+  /** The body as received: compression is neither requested nor decoded. */
   readonly body: Buffer;
 }
 
 /**
- * Asks one host over its pool of connections, past every proxy.
+ * Sends a request to one host over its connection pool, ignoring all proxy settings.
  *
- * @param path path and query, percent-encoded where it needs to be: `/v1/prices?pair=SUI-USD`
- * @throws ExchangeFailed; ApplicationMistake for a path, header or bound that can't be used
+ * @param path path and query, percent-encoded where necessary: `/v1/prices?pair=SUI-USD`
+ * @throws ExchangeFailed; ApplicationMistake if the path, a header or a bound is invalid
  */
 export type Upstream = (path: string, request: UpstreamRequest) => Promise<UpstreamAnswer>;
 
@@ -47,7 +47,7 @@ export class ExchangeFailed extends Error {
    */
   readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
   /**
-   * What failed, for the log: the error code of the name's look-up, the connection, TLS or the HTTP parser, such
+   * What failed, for the log: the error code of the DNS query, the connection, TLS or the HTTP parser, such
    * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined for a time-out.
    */
   readonly code: string | undefined;
@@ -66,12 +66,12 @@ function withoutRequest(error: unknown): unknown {
 }
 
 /**
- * Idle connections are dropped before most services would drop them. Unlike Node's own agents, these know of
- * no proxy, whatever NODE_USE_ENV_PROXY or --use-env-proxy say: only the option `proxyEnv` would tell them.
+ * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
+ * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
  */
 const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
 
-/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2): without a new key, a stolen one opens the past. */
+/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
 const TLS = {
   minVersion: 'TLSv1.2',
   ciphers: [
@@ -89,8 +89,8 @@ const TLS = {
 } as const;
 
 /**
- * @param origins in code only, for development and tests: what stands in for `https://<host>`
- * @returns the way to a host. It throws ApplicationMistake for one that app.yaml lacks.
+ * @param origins for development and tests: the origin to use in place of `https://<host>`
+ * @returns the upstream of a host; throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
   { endpoints, authorities = {} }: Pick<Manifest, 'endpoints' | 'authorities'>,
@@ -106,7 +106,7 @@ export function createUpstreams(
   };
 }
 
-/** @param authority PEM of the certificates of which one must have signed the host's; the public ones unless given */
+/** @param authority PEM of the authorities to trust for this host. Default: the public authorities */
 export function createUpstream(origin: string, authority?: string): Upstream {
   const client = axios.create({
     adapter: 'http',
@@ -153,7 +153,7 @@ async function readWhole(stream: Readable, maxSize: number, signal: AbortSignal)
   return Buffer.concat(chunks);
 }
 
-/** A path that the URL parser would change asks for something else than what is written there. */
+/** Rejects a path that the URL parser would change, since the request would differ from what the code says. */
 function urlOf(origin: string, path: string): string {
   const url = URL.parse(origin + path);
   const [pathname] = path.split('?', 1);
@@ -173,7 +173,7 @@ function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, stri
     }
   } catch {
     throw new ApplicationMistake(
-      'a header of an upstream request has a name or value that HTTP does not take',
+      'a header of an upstream request has a name or value that is invalid in HTTP',
     );
   }
   const lower = Object.fromEntries(
@@ -185,22 +185,22 @@ function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, stri
   return {
     accept: '*/*',
     'user-agent': 'sui-enclave',
-    // axios would say that there is a form.
+    // axios would set the type of a form.
     'content-type': false,
     ...lower,
     'accept-encoding': 'identity',
   };
 }
 
-/** An exchange without a bound would be one that never ends. */
+/** Every exchange must be bounded in time and size. */
 function requireBounds({ timeoutMs, maxSize }: UpstreamRequest): void {
   if (!isTimeout(timeoutMs)) throw new ApplicationMistake(`timeoutMs must be ${TIMEOUT_RANGE}`);
   if (!Number.isSafeInteger(maxSize) || maxSize < 0) {
-    throw new ApplicationMistake('maxSize must be a whole number of bytes');
+    throw new ApplicationMistake('maxSize must be an integer number of bytes');
   }
 }
 
-/** What a body says; undefined where it is not JSON in UTF-8. */
+/** The parsed body; undefined if it is not JSON in UTF-8. */
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) return undefined;
   try {

@@ -105,7 +105,7 @@ test('APP=salt gives the salt of a token that a stand-in of Google signed', asyn
 test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
   for (const [env, message] of [
     [{ ATTEST: 'true' }, 'make dev: ATTEST must be emulated, or not set\n'],
-    [{ PORT: 'x' }, 'make dev: PORT must be a whole number from 0 to 65535\n'],
+    [{ PORT: 'x' }, 'make dev: PORT must be an integer from 0 to 65535\n'],
   ] as const) {
     const run = dev(env);
     expect(await run.ended).toEqual([1, null]);

@@ -55,10 +55,10 @@ describe('npm start', () => {
       { APP: 'weather' },
       "API_KEY must be set in the environment, or API_KEY_FILE name a file with it: the application can't answer without it",
     ],
-    [{ APP: 'weather', API_KEY: 'hunter2', PORT: 'x' }, 'PORT must be a whole number from 0 to 65535'],
+    [{ APP: 'weather', API_KEY: 'hunter2', PORT: 'x' }, 'PORT must be an integer from 0 to 65535'],
     [
       { APP: 'weather', API_KEY: 'hunter2', WEATHER_CACHE_SECONDS: 'x' },
-      'WEATHER_CACHE_SECONDS must be a whole number from 0 to 3600',
+      'WEATHER_CACHE_SECONDS must be an integer from 0 to 3600',
     ],
     [
       { APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '999' },

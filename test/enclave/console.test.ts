@@ -10,7 +10,7 @@ function fifo(name: string): string {
   return path;
 }
 
-/** The role between a log that is written to a pipe and a console that is another. */
+/** The role that copies the log from one pipe to the console, here another pipe. */
 function start() {
   const [log, console] = [fifo('log'), fifo('console')];
   const reader = openSync(console, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -33,7 +33,7 @@ describe.runIf(canRun)('the console', () => {
     expect(bytes.toString('utf8', 0, readSync(reader, bytes))).toBe('a line\n');
   });
 
-  test('that nobody reads stops no one who writes to the log', async () => {
+  test('does not block writers of the log when nobody reads it', async () => {
     const { role, writer } = start();
     // More than all pipes on the way hold.
     writer.stdin.end(Buffer.alloc(4 * 1024 * 1024, 'x'));

@@ -12,7 +12,7 @@ function fifo(): string {
   return path;
 }
 
-/** The hand-off with a reader of its pipe; `lines` are those that have come. */
+/** The hand-off with a reader of its pipe; `lines` are those received. */
 async function start() {
   const path = fifo();
   const port = await freePort();
@@ -35,7 +35,7 @@ async function start() {
 describe.runIf(canRun)('the hand-off', () => {
   beforeAll(() => void initBinary(), 120_000);
 
-  test('passes an object on as one line, and closes when it is taken', async () => {
+  test('forwards an object as one line, and ends when it is accepted', async () => {
     const { port, role, reader, send, lines } = await start();
     const verdict = send('{\n  "API_KEY": "hunter2"\r\n}\n');
     await expect.poll(lines).toEqual(['{\t  "API_KEY": "hunter2"\t\t}\t']);
@@ -48,7 +48,7 @@ describe.runIf(canRun)('the hand-off', () => {
     ).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('tells a sender that its object was not taken, and takes the next', async () => {
+  test('tells a sender that its object was refused, and accepts the next', async () => {
     const { reader, send, lines } = await start();
     expect(await send('{"NODE_OPTIONS":"--inspect"}')).toBe('refused');
     const second = send('{"API_KEY":"x"}');
@@ -60,13 +60,13 @@ describe.runIf(canRun)('the hand-off', () => {
   test.each([
     ['empty', ''],
     ['too long', Buffer.alloc(64 * 1024, 'x')],
-  ])('passes on nothing that is %s', async (_what, message) => {
+  ])('forwards nothing that is %s', async (_what, message) => {
     const { send, lines } = await start();
     expect(await send(message)).toBe('empty, too long or too slow');
     expect(lines()).toEqual([]);
   });
 
-  test('gives up a sender that is too slow, and takes the next', async () => {
+  test('drops a sender that is too slow, and serves the next', async () => {
     const { port, reader, send, lines } = await start();
     const slow = await dial(port);
     slow.write('{"API_KEY":');
@@ -77,7 +77,7 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await next).toBe('accepted');
   }, 20_000);
 
-  test('outlives a sender that breaks off', async () => {
+  test('survives a sender that disconnects', async () => {
     const { port, reader, send, lines } = await start();
     const broken = await dial(port);
     broken.write('{"API_');
@@ -88,7 +88,7 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await next).toBe('accepted');
   });
 
-  test('brings the secrets to the real server, which takes the declared names alone and takes them once', async () => {
+  test('brings the secrets to the real server, which accepts exactly the declared names, once', async () => {
     const path = fifo();
     const port = await freePort();
     const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);

@@ -1,4 +1,4 @@
-/** The enclave's init, compiled for this machine with sanitizers, to play one of its roles. */
+/** The enclave's init, compiled for this machine with sanitizers, to run one of its roles. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ const FLAGS = [
 /** Init is a Linux program. */
 export const canRun = process.platform === 'linux';
 
-/** Compiled once for each state of its source. */
+/** Compiled once for each version of its source. */
 export function initBinary(): string {
   const files = globSync('*.{cc,h}', { cwd: SOURCE }).sort();
   const hash = createHash('sha256').update(FLAGS.join(' '));
@@ -70,7 +70,7 @@ export function temporaryFolder(): string {
   return dir;
 }
 
-/** A server on loopback until the test ends; its port. Connections may be half-closed. */
+/** Starts a server on loopback until the test ends, and returns its port. Connections may be half-closed. */
 export function serve(handle: (socket: Socket) => void): Promise<number> {
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
@@ -84,7 +84,7 @@ export function serve(handle: (socket: Socket) => void): Promise<number> {
   });
 }
 
-/** A port that nothing listens on now. */
+/** A port on which nothing listens. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

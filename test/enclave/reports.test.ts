@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { canRun, freePort, initBinary, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
-/** Something that writes to the pipe of the reports role, as the server does. */
+/** A writer to the pipe of the reports role, like the server. */
 function writer(path: string) {
   const child = spawn('sh', ['-c', `cat >${path}`], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => {
@@ -13,7 +13,7 @@ function writer(path: string) {
   return child.stdin;
 }
 
-/** The log port, and what came to it. */
+/** The log port and the lines that it received. */
 async function parent() {
   const got: string[] = [];
   const port = await serve(async (socket) => {
@@ -32,7 +32,7 @@ function fifo(): string {
 describe.runIf(canRun)('the reports', () => {
   beforeAll(() => void initBinary(), 120_000);
 
-  test('are sent a line each, and end with their writer', async () => {
+  test('are sent one line each, and end with their writer', async () => {
     const path = fifo();
     const { got, port } = await parent();
     const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
@@ -44,7 +44,7 @@ describe.runIf(canRun)('the reports', () => {
     expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
-  test('are tried again until somebody listens', async () => {
+  test('are retried until somebody listens', async () => {
     const path = fifo();
     const port = await freePort();
     startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
@@ -60,7 +60,7 @@ describe.runIf(canRun)('the reports', () => {
     socket.end();
   });
 
-  test('that come together are sent one by one', async () => {
+  test('that arrive together are sent one by one', async () => {
     const path = fifo();
     const { got, port } = await parent();
     const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
@@ -69,7 +69,7 @@ describe.runIf(canRun)('the reports', () => {
     expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
-  test('that are longer than any of ours are dropped', async () => {
+  test('that are too long are dropped', async () => {
     const path = fifo();
     const { got, port } = await parent();
     const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);

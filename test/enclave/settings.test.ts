@@ -20,7 +20,7 @@ function settings(text: string) {
 describe.runIf(canRun)('init', () => {
   beforeAll(() => void initBinary(), 120_000);
 
-  test('understands the settings that the build writes', () => {
+  test('parses the settings that the build writes', () => {
     const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
     const text = makeSettings(manifest, makeEnvironment('weather', manifest, SERVER_ENV, true));
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
@@ -41,7 +41,7 @@ describe.runIf(canRun)('init', () => {
     'secrets now\n',
     'secrets',
     '\n',
-  ])('refuses the line %j', (line) => {
+  ])('rejects the line %j', (line) => {
     expect(settings(`env A=b\n${line}`)).toMatchObject({
       status: 1,
       stdout: '',
@@ -57,7 +57,7 @@ describe.runIf(canRun)('init', () => {
     ['-499999999', 'slew'],
     ['500000000', 'step'],
     ['-86400000000000', 'step'],
-  ])('corrects a clock that is %s ns off by: %s', (difference, correction) => {
+  ])('corrects a clock that is %s ns off with: %s', (difference, correction) => {
     expect(init('correction', difference).stdout).toBe(`${correction}\n`);
   });
 
@@ -68,7 +68,7 @@ describe.runIf(canRun)('init', () => {
     ['bridge', 'tcp:127.0.0.1:1'],
     ['bridge', 'tcp:127.0.0.1:1', 'tcp:127.0.0.1:1', '5'],
     ['bridge', 'udp:1', 'tcp:127.0.0.1:1'],
-  ])('plays no role that is not one of its own (%j)', (...args) => {
+  ])('rejects the unknown role %j', (...args) => {
     expect(init(...(args as string[]))).toMatchObject({ status: 2, stderr: expect.stringMatching(/^usage/) });
   });
 });

@@ -29,7 +29,7 @@ describe('app.yaml', () => {
   const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
   const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;
 
-  test('may pin an endpoint to authorities of its own', () => {
+  test('may pin an endpoint to certificate authorities', () => {
     for (const pem of [ca, `# ours\n${ca}`, ca + makeTls(['x.example']).ca]) {
       const { endpoints, authorities } = parseManifest(pinned(pem.trimEnd()));
       expect(endpoints).toEqual(['a.example', 'b.example']);
@@ -46,10 +46,10 @@ describe('app.yaml', () => {
     ['a certificate of no authority', cert],
     ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
     ['a second one that is none', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
-  ])('a pin to %s is refused, naming the place', (_what, pem) => {
+  ])('a pin to %s is rejected, naming the property', (_what, pem) => {
     expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
     expect(() => parseManifest(pinned(pem))).toThrow(
-      /^app\.yaml, endpoints\.1\.ca: want one or more certificates/,
+      /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
     );
   });
 
@@ -71,7 +71,7 @@ describe('app.yaml', () => {
     ['endpoints: []\nsecrets: [api_key]', 'secrets.0'],
     ['endpoints: []\nsecrets: ["A B"]', 'secrets.0'],
     ['endpoints: []\nsecrets: [A]\nendpoints: [a.example]', 'not YAML'],
-  ])('%o is refused, naming the place', (yaml, place) => {
+  ])('%o is rejected, naming the property', (yaml, place) => {
     expect(() => parseManifest(yaml)).toThrow(ConfigError);
     expect(() => parseManifest(yaml)).toThrow(place);
   });
@@ -80,12 +80,12 @@ describe('app.yaml', () => {
 describe('loadApplication', () => {
   const folders = readdirSync(APPS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
 
-  test.each(folders.map(({ name }) => name))('%s of src/apps is one', async (name) => {
+  test.each(folders.map(({ name }) => name))('loads %s of src/apps', async (name) => {
     const { module } = await loadApplication(APPS, name);
     expect(module.create).toBeTypeOf('function');
   });
 
-  test('says when there is none of that name', async () => {
+  test('rejects an unknown name', async () => {
     await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
       /^APP=wether: there is no such application; the applications are: .*\bsalt, weather$/,
     );
@@ -102,7 +102,7 @@ describe('a second application', () => {
     expect((await post('/process_data', { payload: { location: 'Paris' } })).status).toBe(400);
   });
 
-  test('has endpoints of its own, which sign under another intent', async () => {
+  test('has further endpoints, which sign with another intent', async () => {
     const { get, post } = await dice();
     expect(await (await get('/rules')).json()).toEqual({ sides: { from: 2, to: 255 } });
     expect(await (await post('/draw', { picked: '9007199254740993' })).json()).toMatchObject({
@@ -116,14 +116,14 @@ describe('a second application', () => {
     expect((await post('/draw', { picked: '1', more: 1 })).status).toBe(400);
   });
 
-  test('is weather no more: none of its secrets or endpoints is asked for', async () => {
+  test('does not need the secrets and endpoints of weather', async () => {
     const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', API_KEY: '' } });
     expect(await (await get('/health_check')).json()).toMatchObject({ endpoints_status: {} });
     expect((await get('/readyz')).status).toBe(200);
   });
 });
 
-describe('an application that is wrong does not start', () => {
+describe('an invalid application does not start', () => {
   const endpointAt = (path: string, method: 'GET' | 'POST' = 'GET') => ({
     module: { signs: [], create: () => ({ endpoints: [{ method, path, handle: async () => ({}) }] }) },
     manifest: { endpoints: [], secrets: [] },
@@ -155,7 +155,7 @@ describe('an application that is wrong does not start', () => {
     await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
   });
 
-  test('that reaches for an endpoint or a secret that app.yaml lacks', async () => {
+  test('that uses an endpoint or a secret that app.yaml lacks', async () => {
     const reach = (use: (context: never) => unknown) =>
       startServer({
         module: { signs: [], create: (context) => use(context as never) as never },
@@ -225,7 +225,7 @@ describe('the query of a GET', () => {
 });
 
 describe('the address of a caller', () => {
-  test('is known to /process_data as to any endpoint', async () => {
+  test('is passed to /process_data as to any endpoint', async () => {
     const Seen = signedType(3, bcs.struct('Seen', { address: text }));
     const create = ({ sign }: AppContext) => ({
       processData: processData({
@@ -262,12 +262,12 @@ describe('the address of a caller', () => {
     return (await (await server.get('/seen', { headers })).json()).address;
   }
 
-  test('is unknown without trusted proxies, whatever a header says', async () => {
+  test('is unknown without trusted proxies, whatever the headers', async () => {
     expect(await seenBy(0)).toBeUndefined();
     expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
   });
 
-  test('is what the outermost trusted proxy saw, not what the caller sent along', async () => {
+  test('is what the outermost trusted proxy saw, not what the caller sent', async () => {
     expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
     expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
   });

@@ -1,34 +1,34 @@
-/** The keys of an issuer: fetched when they are needed, kept, and renewed at a bounded rate. */
+/** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { CryptoKey } from 'jose';
 import * as v from 'valibot';
 import { ExchangeFailed, parseJson, type Upstream } from '../../server/upstream.ts';
 import { type SaltCode, SaltError } from './errors.ts';
 import { type IssuerKey, readKey } from './jwk.ts';
 
-/** Keys are asked for anew after this; a withdrawn one is taken no longer than that, if the issuer answers. */
+/** Keys are renewed after this time. If the issuer answers, a revoked key is not accepted any longer. */
 const FRESH_MS = 10 * 60_000;
-/** Through an outage of the issuer, keys that are known serve on; but no longer than this. */
+/** During an outage of the issuer, known keys remain valid for at most this time. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
-/** However many unknown keys tokens name, the issuer is asked at most this often; sooner again while it fails. */
+/** Minimum interval between requests to the issuer, whatever keys tokens name; shorter after a failure. */
 const PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5000;
 
 const TIMEOUT_MS = 5000;
-/** The largest of the known providers' sets has about 20 KB. */
+/** The largest key set of the known providers has about 20 KB. */
 const MAX_SIZE = 256 * 1024;
 
 const KeySet = v.object({ keys: v.array(v.unknown()) });
 
-/** What a set has under one key id. */
+/** The key with one key id in a set. */
 export interface KeyOfId {
   readonly key: CryptoKey;
-  /** Whose tokens alone it signs, where the set says it, as Microsoft's does: `{tenantid}` stands for any tenant. */
+  /** The only issuers whose tokens it signs; empty if the set doesn't specify them. `{tenantid}` matches any tenant. */
   readonly issuers: readonly string[];
 }
 
 interface Kept {
   readonly byId: ReadonlyMap<string, KeyOfId>;
-  /** Ids under which there is nothing but keys that can't be read. */
+  /** Ids for which the set has only malformed keys. */
   readonly malformed: ReadonlySet<string>;
   readonly at: number;
 }
@@ -44,9 +44,9 @@ export class IssuerKeys {
   #asking: Promise<void> | undefined;
 
   /**
-   * @param ask the way to the host of the keys
-   * @param path of the keys there, with a query
-   * @param now a clock in milliseconds that only goes forward
+   * @param ask the upstream of the host of the keys
+   * @param path path and query of the keys
+   * @param now a monotonic clock in milliseconds
    */
   constructor(ask: Upstream, path: string, now: () => number = () => performance.now()) {
     this.#ask = ask;
@@ -55,17 +55,17 @@ export class IssuerKeys {
   }
 
   /**
-   * The key of this id. The issuer is asked only when none is known or the known ones are
-   * old, and all callers share one question.
+   * The key with this id. Fetches the keys only if the key is unknown or the known keys are old; concurrent callers
+   * share one request.
    *
-   * @throws SALT_TOKEN_KEY_UNKNOWN, SALT_ISSUER_MALFORMED where the key can't be read, or the failure to fetch
+   * @throws SALT_TOKEN_KEY_UNKNOWN, SALT_ISSUER_MALFORMED if the key is malformed, or the failure to fetch
    *   the keys
    */
   async with(kid: string): Promise<KeyOfId> {
     const known = this.#known(kid, FRESH_MS);
     if (known) return known;
     const renewed = this.#renew();
-    // While the issuer fails, known keys don't wait for its next failure.
+    // While the issuer fails, known keys are used without waiting for the next attempt.
     if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await renewed;
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;
@@ -73,12 +73,12 @@ export class IssuerKeys {
     if (this.#kept?.malformed.has(kid)) {
       throw new SaltError(
         'SALT_ISSUER_MALFORMED',
-        "the issuer's key of the id that the token names is malformed",
+        'the issuer published a malformed key with the id that the token names',
       );
     }
     throw new SaltError(
       'SALT_TOKEN_KEY_UNKNOWN',
-      'the issuer has no key for RS256 of the id that the token names, or not one alone',
+      'the issuer has no key for RS256 with the id that the token names, or more than one',
     );
   }
 
@@ -132,7 +132,7 @@ async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
   if (status >= 300 && status < 400) {
     throw new SaltError(
       'SALT_ISSUER_UNREACHABLE',
-      'the issuer says that its keys are elsewhere, and no redirect is followed',
+      'the issuer redirected the request for its keys, and redirects are not followed',
     );
   }
   if (status !== 200)
@@ -158,14 +158,14 @@ const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [SaltCode, st
   'too large': ['SALT_ISSUER_MALFORMED', `the issuer's keys are larger than ${MAX_SIZE} bytes`],
 };
 
-/** What a token can name of a JWK Set (RFC 7517, section 5); the rest of the set is passed over. */
+/** The keys of a JWK set (RFC 7517, section 5) that a token can name; other keys are ignored. */
 async function readKeys(body: Buffer): Promise<IssuerKey[]> {
   const set = v.safeParse(KeySet, parseJson(body));
-  if (!set.success) throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer answered with no set of keys');
+  if (!set.success) throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer did not answer with a JWK set');
   const keys = (await Promise.all(set.output.keys.map(readKey))).filter((key) => key !== undefined);
-  // No keys at all is no withdrawal of all: no issuer of ours works without one.
+  // An empty key set is a failure, not a revocation of all keys: no issuer works without a key.
   if (keys.every(({ key }) => key === 'malformed')) {
-    throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer answered with no usable RSA key');
+    throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer answered without a usable RSA key');
   }
   return keys;
 }

@@ -5,7 +5,7 @@ import { type WeatherCode, WeatherError } from './errors.ts';
 
 export const UPSTREAM_HOST = 'api.weatherapi.com';
 
-/** For the whole exchange, from the name's look-up to the last byte. */
+/** For the whole exchange, from the DNS query to the last byte. */
 const DEADLINE_MS = 5000;
 /** An answer has about 1 KB. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -19,7 +19,7 @@ export interface Reading {
 
 const Current = v.object({
   current: v.object({
-    // No place on Earth has left this range: what does is not a temperature in degrees Celsius.
+    // No place on Earth has ever been outside this range.
     temp_c: v.pipe(v.number(), v.minValue(-100), v.maxValue(100)),
     last_updated_epoch: v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(1e11)),
   }),
@@ -32,7 +32,7 @@ const NO_MATCHING_LOCATION = 1006;
 const KEY_CODES = [1002, 2006, 2008];
 const QUOTA = 2007;
 
-/** No error of it holds the request, whose URL has the key in it. */
+/** Errors never contain the request, since its URL contains the API key. */
 export class WeatherService {
   readonly #ask: Upstream;
 
@@ -40,7 +40,7 @@ export class WeatherService {
     this.#ask = ask;
   }
 
-  /** @throws the errors of errors.ts but those about the reading's age; UpstreamBudgetExceeded. */
+  /** @throws WeatherError with any code but WEATHER_STALE and WEATHER_FUTURE; UPSTREAM_BUDGET_EXCEEDED */
   async read(place: string, apiKey: string): Promise<Reading> {
     const query = new URLSearchParams({ key: apiKey, q: place });
     const { status, body } = await this.#exchange(`/v1/current.json?${query}`);
@@ -83,7 +83,7 @@ const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [WeatherCode,
   'too large': ['WEATHER_OVERSIZED', `the weather service's answer is larger than ${MAX_ANSWER_BYTES} bytes`],
 };
 
-/** What an answer other than 200 means. The service's own message may repeat the key and is dropped. */
+/** The error for a status other than 200. The service's message may repeat the key and is dropped. */
 function refusal(status: number, body: Buffer): WeatherError {
   if (status >= 500)
     return new WeatherError('WEATHER_UPSTREAM_BROKEN', `the weather service answered with status ${status}`);

@@ -2,40 +2,40 @@ import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Requests of one connection that may wait for an answer. Clients send one at a time; thousands fit into one read,
- * and each costs far more memory than its bytes.
+ * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one read, and
+ * each costs far more memory than its bytes.
  */
 const MAX_PIPELINED = 8;
 
-/** What the server knows of an open connection. */
+/** The state of an open connection. */
 export interface Connection {
   readonly socket: Socket;
   /** By performance.now(). */
   readonly openedAt: number;
-  /** All that have begun. */
+  /** Number of requests so far. */
   requests: number;
-  /** Requests whose headers have arrived and whose answer has not left yet. */
+  /** Number of requests whose headers have arrived and whose answer is not sent yet. */
   pending: number;
-  /** The latest of them. */
+  /** The latest request. */
   request: IncomingMessage | undefined;
-  /** Bytes read when the last answer had left: more than that is the beginning of a request. */
+  /** Bytes read when the last answer was sent: further bytes are the beginning of a request. */
   bytesAtRest: number;
 }
 
 /**
- * The open connections, at most `max` of them. A new one is always accepted: it takes the place of the one that
- * was idle longest, else of the one whose request has been incomplete longest. A connection that is being
- * answered is never ended for another. Behind the enclave's bridge every peer is 127.0.0.1, so there is no
- * limit by address.
+ * The open connections, at most `max` of them. At the limit, a new connection replaces the one that has been idle
+ * longest, or else the one whose request has been incomplete longest. A connection with a complete request is never
+ * closed in favour of another. Behind the enclave's bridge every peer is 127.0.0.1, so there is no limit per
+ * address.
  */
 export class Connections {
   readonly #max: number;
   readonly #open = new Map<unknown, Connection>();
-  /** Between two requests; in the order in which they became idle. */
+  /** Connections between two requests, in the order in which they became idle. */
   readonly #idle = new Set<Connection>();
-  /** With a request that may be incomplete, or has yet to come; in the order in which it began, or they did. */
+  /** Connections whose request is incomplete or has not begun, in the order in which the request or they began. */
   readonly #receiving = new Set<Connection>();
-  /** Of all connections. */
+  /** Sum over all connections. */
   #pending = 0;
 
   constructor(max: number) {
@@ -51,8 +51,8 @@ export class Connections {
   }
 
   /**
-   * Whether no further request of the connection is accepted: it has ended, or too many of its requests wait for
-   * an answer. Where more requests wait than there may be connections, one of a connection is enough.
+   * Whether the connection must not send further requests: it is closed, or too many of its requests wait for an
+   * answer. While more requests wait than connections are allowed, the limit is one per connection.
    */
   isFull(socket: unknown): boolean {
     const connection = this.#open.get(socket);
@@ -73,7 +73,7 @@ export class Connections {
       bytesAtRest: 0,
     };
     this.#open.set(socket, connection);
-    // Not as idle: where nobody else is, newcomers would end each other before they can say anything.
+    // Not as idle: new connections would otherwise replace each other before they could send anything.
     this.#receiving.add(connection);
     socket.once('close', () => this.#forget(connection));
   }
@@ -89,7 +89,7 @@ export class Connections {
     this.#receiving.add(connection);
   }
 
-  /** A request's answer has left, or will never leave. */
+  /** A request's answer was sent, or will never be. */
   ended(connection: Connection): void {
     connection.pending -= 1;
     this.#pending -= 1;
@@ -100,7 +100,7 @@ export class Connections {
     this.#idle.add(connection);
   }
 
-  /** Each step either ends a connection or moves one that no later call looks at again before its next request. */
+  /** Each step closes a connection, or moves one so that no later call visits it before its next request. */
   #makeRoom(): boolean {
     for (const connection of this.#idle) {
       if (connection.socket.bytesRead === connection.bytesAtRest) return this.#end(connection);
@@ -109,7 +109,7 @@ export class Connections {
     }
     for (const connection of this.#receiving) {
       const { pending, request } = connection;
-      // Requests before the latest have arrived whole.
+      // All requests but the latest have arrived completely.
       if (pending < 2 && !request?.complete) return this.#end(connection);
       this.#receiving.delete(connection);
     }
@@ -130,9 +130,9 @@ export class Connections {
 }
 
 /**
- * The class of a server's requests. One too many of its connection looks like an upgrade that nobody listens for,
- * so that Node stops parsing and ends the connection. Ended later, in a handler, it would cost the memory of all
- * requests that were read together, until the event loop comes to its end.
+ * The class of a server's requests. A request over its connection's limit claims to be an upgrade without a listener,
+ * so that Node stops parsing and closes the connection. Closing it later, in a handler, would first cost the memory of
+ * all requests in the same read.
  */
 export function createRequestClass(connections: Connections): typeof IncomingMessage {
   return class extends IncomingMessage {

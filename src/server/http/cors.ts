@@ -6,15 +6,15 @@ const EXPOSED_HEADERS = 'x-request-id, retry-after';
 const MAX_AGE_SECONDS = '600';
 
 /**
- * Lets pages of these origins read answers (Fetch Standard, "CORS protocol"), never with credentials, and
- * answers their preflights. (The package `cors` works its headers out anew for each request, which costs a
- * sixth of one here; the policy is fixed, so the headers are too.)
+ * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials, and
+ * answers their preflights. (The package `cors` recomputes its headers for each request, which would take a sixth of
+ * the time of a request here. The policy is fixed, so the headers are too.)
  */
 export function cors(origins: '*' | readonly string[]): RequestHandler {
   return (request, response, next) => {
     const { origin } = request.headers;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
-    // A cache must not hand one origin's answer to another.
+    // A cache must not serve one origin's answer to another.
     if (origins !== '*') response.setHeader('vary', 'Origin');
     if (allowed) {
       response.setHeader('access-control-allow-origin', origins === '*' ? '*' : (origin as string));
@@ -26,7 +26,7 @@ export function cors(origins: '*' | readonly string[]): RequestHandler {
     }
     if (allowed) {
       response.setHeader('access-control-allow-methods', METHODS);
-      // Any header: none of them means anything here, and a front end may add its own (tracing, for one).
+      // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
       const asked = request.headers['access-control-request-headers'];
       if (asked !== undefined) response.setHeader('access-control-allow-headers', asked);
       response.setHeader('access-control-max-age', MAX_AGE_SECONDS);

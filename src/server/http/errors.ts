@@ -7,7 +7,7 @@ import type { Logger } from '../log.ts';
 import { SecretsMissing } from '../secrets.ts';
 import { sendJson } from './respond.ts';
 
-/** The NSM's errors know nothing of HTTP. Each means that this server can't answer now. */
+/** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
 const NSM_STATUS = 503;
 
 /** An error without a status is a bug: its message is for the log alone. */
@@ -20,17 +20,17 @@ export function notFound(_request: Request, _response: Response, next: NextFunct
   next(new ServerError('NOT_FOUND', 'there is no such endpoint'));
 }
 
-/** Ends a route's list of methods. @param allow the methods that it has, as in RFC 9110, section 10.2.1. */
+/** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */
 export function methodNotAllowed(allow: string): RequestHandler {
   return (_request, response, next) => {
     response.setHeader('allow', allow);
-    next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint takes ${allow}`));
+    next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`));
   };
 }
 
 /**
- * The one place where an error becomes an answer: `{"error": text, "code": text}`. It never throws: what has no
- * answer ends its connection.
+ * The one place where an error becomes an answer: `{"error": string, "code": string}`. Never throws: if the answer
+ * can't be sent, the connection is closed.
  *
  * @param log of the request
  */
@@ -58,12 +58,12 @@ function sendError(
 ): void {
   const error: { code: string; message: string; retryAfterSeconds?: number | undefined } =
     status === 500
-      ? new ServerError('INTERNAL', 'an internal error; the log has its place')
+      ? new ServerError('INTERNAL', 'an internal error; see the log')
       : (thrown as HttpError | NsmError);
   if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds);
-  // RFC 9110, section 15.5.2, demands a challenge; RFC 6750, section 3, has the one for tokens.
+  // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
   if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
-  // What of a body was not read would be taken for the next request.
+  // The unread rest of a body would be parsed as the next request.
   if (hasBody(request) && !request.complete) response.setHeader('connection', 'close');
   const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
   sendJson(response, status, { error: error.message, code: error.code, ...missing });
@@ -75,9 +75,9 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Answers what is not HTTP, and never reaches a route, in the same form.
+ * Answers malformed HTTP, which never reaches a route, in the same form.
  *
- * @param pending the answer to an earlier request of the connection: this one would be taken for it
+ * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one for it
  */
 export function onClientError(error: NodeJS.ErrnoException, socket: Duplex, pending?: ServerResponse): void {
   if (error.code === 'ECONNRESET') {
@@ -95,15 +95,15 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Duplex, pend
 
 /** Answers CONNECT, whose connection Node takes out of its HTTP server (RFC 9110, section 9.3.6). */
 export function refuseConnect(socket: Duplex, pending?: ServerResponse): void {
-  // Nobody else listens any more, and without a listener the error would be uncaught.
+  // Node has removed its own listener, and without one the error would be uncaught.
   socket.on('error', () => socket.destroy());
   const message = 'this server is not a proxy: it supports GET, HEAD and POST';
   endWith(socket, new ServerError('METHOD_NOT_ALLOWED', message), pending);
 }
 
 /**
- * How long a connection stays open after the answer to what is not HTTP. Closed at once, it would be reset by
- * what the peer has sent meanwhile, and the peer might never read the answer.
+ * How long a connection stays open after the answer to malformed HTTP. If it were closed immediately, data that the
+ * peer has sent meanwhile would reset it, and the peer might never read the answer.
  */
 const LINGER_MS = 1000;
 const lingering = new WeakSet<Duplex>();

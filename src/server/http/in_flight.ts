@@ -8,8 +8,8 @@ import type { Connection, Connections } from './connections.ts';
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
 /**
- * A connection is closed after so many answers, and after its next one when it is older than this, so that none is
- * kept for ever. (Node's own `maxRequestsPerSocket` announces the end, but leaves the connection open.)
+ * A connection is closed after this many answers, and after its next answer once it is older than this age, so that
+ * no connection lasts for ever. (Node's `maxRequestsPerSocket` announces the end but leaves the connection open.)
  */
 const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;
@@ -21,21 +21,21 @@ interface Entry {
   readonly response: ServerResponse;
   readonly connection: Connection;
   readonly fail: (error: unknown) => void;
-  /** Whether its handler is at work, which may last longer than its caller waits. */
+  /** Whether the handler is running, which may take longer than the caller waits. */
   running: boolean;
   closed: boolean;
 }
 
 /**
- * The requests that are being answered, each with a generated id, a deadline and a log line when it ends. All in
- * one place and with one listener, since that is most of what a request costs here.
+ * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with one
+ * listener does all of it, since this is most of the cost of a request.
  */
 export class InFlight {
   readonly #log: Logger;
   readonly #connections: Connections;
   readonly #timeoutMs: number;
   readonly #maxRunning: number;
-  /** In the order of their deadlines. */
+  /** Sorted by deadline. */
   readonly #entries = new Set<Entry>();
   readonly #byResponse = new WeakMap<ServerResponse, Entry>();
   readonly #sweeping: NodeJS.Timeout;
@@ -49,7 +49,7 @@ export class InFlight {
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
-  /** Requests that are neither answered nor given up, and those whose handler is at work. */
+  /** Number of requests that are not answered or aborted, or whose handler is still running. */
   get size(): number {
     return this.#entries.size;
   }
@@ -59,12 +59,12 @@ export class InFlight {
   }
 
   /**
-   * Gives the request its id (header `x-request-id`) and prints a line when it ends: at level info where it
-   * failed, at debug where it did not. Of a request only the method and the route are printed: paths,
-   * queries and bodies are the caller's and may hold anything.
+   * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it failed,
+   * otherwise at debug. The line contains only the method and the route of the request: the caller controls paths,
+   * queries and bodies, which may contain anything.
    *
-   * @param fail answers the request with an error, called when its deadline has passed
-   * @returns false when the request must not be handled: its connection has ended
+   * @param fail answers the request with an error; called when the deadline has passed
+   * @returns false if the request must not be handled because its connection is closed
    */
   track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
     const connection = this.#connections.of(request);
@@ -81,22 +81,22 @@ export class InFlight {
     return true;
   }
 
-  /** The log for the request of this response, with the request's id. */
+  /** A child log with the id of this response's request. */
   logOf(response: ServerResponse): Logger {
     const entry = this.#byResponse.get(response);
     return entry ? this.#log.child({ request_id: entry.id }) : this.#log;
   }
 
   /**
-   * Runs a handler, at most `maxRunning` of them at a time. A handler counts until it has come to an end or its
-   * deadline has passed, whether its caller waits or not. A request should get here only when it has arrived
-   * whole: else those that never do would keep others out.
+   * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has passed,
+   * even if its caller has disconnected. Call this only for complete requests: incomplete ones could otherwise block
+   * the others.
    *
-   * @throws OVERLOADED at once: what can't be served soon is refused
+   * @throws OVERLOADED immediately, without a queue
    */
   async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
     const entry = this.#byResponse.get(response);
-    // Its caller has left, or its deadline has passed.
+    // The caller has disconnected, or the deadline has passed.
     if (!entry || entry.closed || response.headersSent) return;
     if (this.#running >= this.#maxRunning) {
       throw new ServerError('OVERLOADED', `the server is busy with ${this.#maxRunning} requests: try again`, {
@@ -119,7 +119,7 @@ export class InFlight {
     if (entry.closed) this.#entries.delete(entry);
   }
 
-  /** The last answer that a connection still waits for, its request having arrived whole. */
+  /** The last unsent answer to a complete request of a connection. */
   pendingOn(socket: Duplex): ServerResponse | undefined {
     let last: ServerResponse | undefined;
     for (const { request, response, closed } of this.#entries) {
@@ -149,7 +149,7 @@ export class InFlight {
     );
   }
 
-  /** Ends what has not arrived, was not answered or was not read in time. */
+  /** Ends requests that were not received, answered or read in time. */
   #sweep(): void {
     const now = performance.now();
     for (const entry of this.#entries) {
@@ -158,7 +158,7 @@ export class InFlight {
       this.#settle(entry);
       if (entry.closed) continue;
       if (response.headersSent) {
-        // The answer may wait for that of an earlier request, which has the same time again.
+        // The answer may wait for that of an earlier request of the connection, so it has twice the time.
         if (start <= now - 2 * this.#timeoutMs) request.socket.destroy();
       } else if (request.complete)
         fail(new ServerError('ANSWER_TIMEOUT', `no answer within ${this.#timeoutMs} ms`));

@@ -2,46 +2,46 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { ServerError } from '../errors.ts';
 
-/** RFC 8259, section 8.1: JSON is UTF-8, whether a charset says so or not. */
+/** RFC 8259, section 8.1: JSON is UTF-8, with or without a charset. */
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$/i;
 
-/** A body has this time to arrive, and a second more for each of these bytes that have arrived. */
+/** A body must arrive within this time, plus one second for every MIN_BYTES_PER_SECOND bytes received. */
 const BODY_TIMEOUT_MS = 5000;
 const MIN_BYTES_PER_SECOND = 16 * 1024;
 /**
- * A body may arrive in so many pieces, and in one more for each of these bytes. Each piece costs the same work,
- * however small it is, and a caller chooses their size (RFC 9112, section 7.1).
+ * A body may arrive in this many pieces, plus one for every BYTES_PER_PIECE bytes. Each piece costs the same work
+ * regardless of its size, which the caller chooses (RFC 9112, section 7.1).
  */
 const MAX_PIECES = 256;
 const BYTES_PER_PIECE = 16;
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
-/** All incomplete bodies together, or four of the largest, if that is more. */
+/** Memory limit for all incomplete bodies together; at least four bodies of the maximum size fit. */
 const MAX_INCOMPLETE_BYTES = 16 * 1024 ** 2;
 
-/** A body of which a part has arrived. */
+/** A partially received body. */
 interface Reading {
   readonly start: number;
   bytes: number;
   pieces: number;
-  /** Its first `bytes` bytes are the body so far. */
+  /** The first `bytes` bytes are the body so far. */
   buffer: Buffer;
   readonly fail: (error: Error) => void;
 }
 
-/** Reads JSON bodies, bounded in size, time and in the memory that incomplete ones take together. */
+/** Reads JSON bodies, with limits on size, time and the total memory of incomplete bodies. */
 export class JsonBodies {
   readonly #limitBytes: number;
   readonly #timeoutMs: number;
   readonly #maxIncompleteBytes: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #readings = new Set<Reading>();
   readonly #sweeping: NodeJS.Timeout;
   #held = 0;
 
   /**
-   * @param limitBytes of one body
-   * @param timeoutMs for a request to arrive: where it is shorter than a body's own time-out, it counts
+   * @param limitBytes maximum size of one body
+   * @param timeoutMs time limit for a whole request; applies if it is shorter than the limit for a body
    */
   constructor(limitBytes: number, timeoutMs: number) {
     this.#limitBytes = limitBytes;
@@ -54,17 +54,17 @@ export class JsonBodies {
     clearInterval(this.#sweeping);
   }
 
-  /** Memory that incomplete bodies take, in bytes. */
+  /** Memory in use by incomplete bodies, in bytes. */
   get held(): number {
     return this.#held;
   }
 
   /**
-   * Bytes that are not UTF-8 are refused rather than replaced: what is signed later must be what was sent.
-   * (Express' own parser decodes without a word, and costs twice as much.)
+   * Rejects invalid UTF-8 instead of replacing it: what is signed later must be what was sent. (Express' parser
+   * replaces it silently, and is half as fast.)
    *
-   * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT when the body arrives too slowly;
-   *   OVERLOADED when incomplete bodies take too much memory and this is the oldest
+   * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too slowly;
+   *   OVERLOADED if incomplete bodies use too much memory and this is the oldest
    */
   async read(request: IncomingMessage): Promise<unknown> {
     const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
@@ -102,7 +102,7 @@ export class JsonBodies {
       request.on('data', (chunk: Buffer) => {
         if (!this.#readings.has(reading)) return;
         this.#append(reading, chunk);
-        // Without an answer: each would be preceded by the work for what has been sent meanwhile.
+        // Without an answer: it would first cost the work for the pieces that have been sent meanwhile.
         if (reading.pieces > MAX_PIECES + reading.bytes / BYTES_PER_PIECE) request.socket.destroy();
       });
       request.on('end', () => {
@@ -110,12 +110,12 @@ export class JsonBodies {
         this.#release(reading);
         resolve(buffer.subarray(0, bytes));
       });
-      // The caller is gone: nobody will see this answer.
-      request.on('error', () => fail(new ServerError('MALFORMED_JSON', 'the body did not arrive whole')));
+      // The caller has disconnected: nobody will receive this answer.
+      request.on('error', () => fail(new ServerError('MALFORMED_JSON', 'the body is incomplete')));
     });
   }
 
-  /** Chunks are not collected as they are: a caller chooses how small they are, and each would cost its own memory. */
+  /** Copies the chunk: the caller chooses the size of chunks, and each one kept would cost its own memory. */
   #append(reading: Reading, chunk: Buffer): void {
     const { buffer, bytes } = reading;
     reading.pieces += 1;
@@ -136,7 +136,7 @@ export class JsonBodies {
     chunk.copy(reading.buffer, bytes);
   }
 
-  /** Replaces the reading's buffer. The oldest others give way when there is too much. */
+  /** Replaces the reading's buffer. Beyond the memory limit, the oldest other readings fail. */
   #hold(reading: Reading, buffer: Buffer): void {
     this.#held += buffer.length - reading.buffer.length;
     reading.buffer = buffer;

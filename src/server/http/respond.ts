@@ -2,17 +2,16 @@ import type { ServerResponse } from 'node:http';
 import { SignedAnswer } from '../signer.ts';
 
 /**
- * Answers are written with their length and in one piece (which Node does for a string, not for a Buffer),
- * past Express' own helpers: those hash every body for an ETag and look up its type, which costs more than
- * the rest of a request.
+ * Writes the answer with its length and in one piece (which Node does for a string, but not for a Buffer). Express'
+ * helpers would hash every body for an ETag and look up its type, which costs more than the rest of a request.
  */
 function send(response: ServerResponse, status: number, type: string, body: string, bytes: number): void {
-  // A handler that finishes after the request's deadline finds it answered.
+  // The request is already answered if the handler finishes after its deadline.
   if (response.headersSent) return;
   response.writeHead(status, {
     'content-type': type,
     'content-length': bytes,
-    // Every answer is about now or about one request.
+    // Every answer describes the present or a single request.
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
   });

@@ -1,18 +1,18 @@
-/** The forms that a request target may have (RFC 9112, section 3.2). */
+/** The valid forms of a request target (RFC 9112, section 3.2). */
 
-/** A path with an optional query; RFC 9112 allows no fragment, and RFC 3986 nothing outside printable ASCII. */
+/** A path with an optional query. RFC 9112 allows no fragment, RFC 3986 only printable ASCII. */
 const ORIGIN_FORM = /^\/[!"$-~]*$/;
 /** Scheme, authority, then path and query. */
 const ABSOLUTE_FORM = /^(https?:\/\/[^/?]+)([/?].*)?$/i;
 
 /**
- * Brings a request target to the one form that the router works with: a path with an optional query.
- * An absolute target (`http://host/path`) becomes its path, `OPTIONS *` stays as it is.
+ * Normalises a request target to the form that the router expects: a path with an optional query. An absolute target
+ * (`http://host/path`) becomes its path; `OPTIONS *` stays unchanged.
  *
- * The router would parse anything else with Node's legacy URL parser, which throws for some of it and
- * prints the URL of some.
+ * The router would parse any other form with Node's legacy URL parser, which throws for some targets and prints
+ * others.
  *
- * @returns null when the target has no valid form
+ * @returns null if the target is invalid
  */
 export function originForm(method: string | undefined, target: string): string | null {
   if (ORIGIN_FORM.test(target)) return target;

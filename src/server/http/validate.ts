@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { ServerError } from '../errors.ts';
 
-/** @throws INVALID_INPUT that names the member and what it must be, without repeating its value. */
+/** @throws INVALID_INPUT that names the property and what it must be, without repeating its value */
 export function validate<Output>(schema: v.GenericSchema<unknown, Output>, input: unknown): Output {
   const result = v.safeParse(schema, input, { abortEarly: true });
   if (result.success) return result.output;
@@ -10,9 +10,9 @@ export function validate<Output>(schema: v.GenericSchema<unknown, Output>, input
 }
 
 function explain(issue: v.BaseIssue<unknown>): string {
-  if (issue.expected === 'never') return 'is not a member that this endpoint takes';
+  if (issue.expected === 'never') return 'is not a property that this endpoint accepts';
   if (issue.received === 'undefined') return 'is missing';
-  // valibot's own messages end with what was received; those that a schema brings along don't.
+  // valibot's default messages end with what was received; those of a schema don't.
   const isOwn = !issue.message.endsWith(`received ${issue.received}`);
   if (isOwn) return issue.message;
   if (issue.type === 'regex') return `must match ${issue.expected}`;
@@ -21,7 +21,7 @@ function explain(issue: v.BaseIssue<unknown>): string {
   return `must be ${KINDS[issue.expected ?? ''] ?? issue.expected ?? 'of another shape'}`;
 }
 
-/** valibot's names of checks that bound a size or a value, for people: it says `>=1` itself. */
+/** valibot's names of checks that bound a size or a value, in plain words. Its own message says `>=1`. */
 const BOUNDS: Readonly<Record<string, string>> = {
   min_length: 'must have at least',
   max_length: 'must have at most',
@@ -41,11 +41,11 @@ function explainBound({ type, input, requirement }: v.BaseIssue<unknown>): strin
   return `${bound} ${requirement} ${unit}${requirement === 1 ? '' : 's'}`;
 }
 
-/** valibot's names of what a schema expects, for people. */
+/** valibot's names of types, in plain words. */
 const KINDS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   boolean: 'true or false',
   Object: 'an object',
-  Array: 'a list',
+  Array: 'an array',
 };

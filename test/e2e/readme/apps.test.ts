@@ -149,7 +149,7 @@ describe('the application of the page', () => {
     writeFileSync(file, 'PRICE_MAX_AGE_SECONDS=0\n');
     const wrong = dev({});
     expect(await once(wrong.child, 'close')).toEqual([1, null]);
-    expect(wrong.output()).toBe('make dev: PRICE_MAX_AGE_SECONDS must be a whole number from 1 to 3600\n');
+    expect(wrong.output()).toBe('make dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n');
     const right = dev({ PRICE_MAX_AGE_SECONDS: '5' });
     await expect.poll(right.output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
     writeFileSync(file, 'PRICE_API_KEY=hunter2\n');

@@ -262,6 +262,6 @@ test('a page of another origin can not read a salt', async () => {
 });
 
 test('the salt service has logged no token, subject or salt', () => {
-  expect(log).toContain('gave a salt');
+  expect(log).toContain('issued a salt');
   expect(log).not.toMatch(/alice|bob|eyJ/);
 });

@@ -9,7 +9,7 @@ const { EACCES, EIO, EMSGSIZE, ENODEV, ETIMEDOUT } = constants.errno;
 
 const O_RDWR_CLOEXEC = 0o2 | 0o2000000;
 
-test.runIf(addonRunsHere)('the addon is built, so that nothing below is skipped unseen', () => {
+test.runIf(addonRunsHere)('the addon is built, so that no test below is skipped unnoticed', () => {
   expect(existsSync(addonPath), 'run `make build/nsm.node`').toBe(true);
 });
 
@@ -37,26 +37,26 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     expect(answers.map(hex)).toEqual(complete.map(({ answer }) => answer));
   });
 
-  test('opens the device for reading and writing and for itself alone', async () => {
+  test('opens the device for reading and writing, close-on-exec', async () => {
     const { driver, child } = start();
     await child.run(({ addon }) => void new addon.Device('/dev/nsm'));
     expect(driver.opens).toEqual([O_RDWR_CLOEXEC]);
   });
 
-  test('always offers the driver room for 0x3000 bytes', async () => {
+  test('always gives the driver a buffer of 0x3000 bytes', async () => {
     const { driver, child } = start();
     await child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1)));
     expect(driver.rooms).toEqual([0x3000]);
   });
 
-  test.each([0, 1, 4096, 0x2fff, 0x3000])('hands up an answer of %i bytes as it is', async (length) => {
+  test.each([0, 1, 4096, 0x2fff, 0x3000])('returns an answer of %i bytes unchanged', async (length) => {
     const bytes = Uint8Array.from({ length }, (_, at) => at % 251);
     const { child } = start(() => bytes);
     const answer = await child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1)));
     expect(hex(answer)).toBe(hex(bytes));
   });
 
-  test('gets no more than its room where the driver has more', async () => {
+  test('gets at most its buffer size if the driver has more', async () => {
     const { child } = start(() => filled(0x5000));
     const answer = await child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1)));
     expect(answer).toHaveLength(0x3000);
@@ -72,7 +72,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     },
   );
 
-  test('a reported length beyond the answer shows zeros, not old memory', async () => {
+  test('a reported length beyond the answer yields zeros, not old memory', async () => {
     const { child } = start(() => ({ bytes: filled(8), reportedLength: 0x3000 }));
     const answer = await child.run(async ({ addon }) => {
       const device = new addon.Device('/dev/nsm');
@@ -88,7 +88,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     ['ETIMEDOUT', ETIMEDOUT],
     ['ENODEV', ENODEV],
     ['512', 512],
-  ])('an ioctl that gives %s is an error with its name and number', async (code, errno) => {
+  ])('an ioctl that fails with %s throws its name and number', async (code, errno) => {
     const { child } = start(() => ({ errno }));
     await expect(
       child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1))),
@@ -101,7 +101,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     });
   });
 
-  test('an open that fails is thrown by the constructor', async () => {
+  test('the constructor throws if open fails', async () => {
     const { driver, child } = start();
     driver.openErrno = EACCES;
     await expect(child.run(({ addon }) => void new addon.Device('/dev/nsm'))).rejects.toMatchObject({
@@ -115,7 +115,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     });
   });
 
-  test('wrong arguments are TypeErrors', async () => {
+  test('invalid arguments throw TypeErrors', async () => {
     const { driver, child } = start();
     const names = await child.run(({ addon }) => {
       const device = new addon.Device('/dev/nsm');
@@ -162,7 +162,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     expect(driver.requests).toEqual([]);
   });
 
-  test('takes the part of a buffer that a view shows, as it was when the call was made', async () => {
+  test('sends the part of a buffer that a view covers, as of the call', async () => {
     const { driver, child } = start();
     await child.run(async ({ addon }) => {
       const device = new addon.Device('/dev/nsm');
@@ -175,7 +175,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     expect(driver.requests.map(hex)).toEqual(['333435', '0909']);
   });
 
-  test('a closed device is refused, and closing twice is nothing', async () => {
+  test('a closed device rejects calls, and closing twice has no effect', async () => {
     const { driver, child } = start();
     await expect(
       child.run(({ addon }) => {
@@ -211,7 +211,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     await expect.poll(() => driver.openNow).toBe(0);
   });
 
-  test('a device that nobody holds any more is closed with its last call', async () => {
+  test('an unreferenced device is closed with its last call', async () => {
     const { driver, child } = start(() => filled(3));
     const answer = await child.run(async ({ addon, pause }) => {
       const { setFlagsFromString } = process.getBuiltinModule('node:v8');
@@ -229,7 +229,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     await expect.poll(() => driver.openNow).toBe(0);
   });
 
-  test('the event loop runs on while the driver blocks', async () => {
+  test('the event loop continues while the driver blocks', async () => {
     const { child } = start(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1000));
       return filled(1);
@@ -261,7 +261,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
       return reply;
     };
 
-    test('its worker thread has ended takes nothing down', async () => {
+    test('its worker thread has ended does not crash the process', async () => {
       const { driver, child } = start(late);
       const alive = await child.run(async ({ addonPath, pause }) => {
         const { Worker } = process.getBuiltinModule('node:worker_threads');
@@ -281,7 +281,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
       expect(await child.end()).toBe(0);
     });
 
-    test('process.exit() was called leaves the exit code alone', async () => {
+    test('process.exit() was called does not change the exit code', async () => {
       const { driver, child } = start(late);
       const ended = new Promise((resolve) => child.process.once('close', resolve));
       const exiting = child.run(({ addon }) => {

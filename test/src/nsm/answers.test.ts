@@ -41,7 +41,7 @@ const pairs = Object.entries(operations).map(
 );
 
 describe('answers', () => {
-  test('those recorded in full are read', () => {
+  test('decodes complete recorded answers', () => {
     const answerTo = (request: Uint8Array) =>
       exchanges
         .filter((e) => e.request === hex(request) && e.answerComplete)
@@ -76,7 +76,7 @@ describe('answers', () => {
     );
   });
 
-  test('those cut in the record are read when filled up to their recorded length', () => {
+  test('decodes truncated recorded answers when padded to their recorded length', () => {
     const [nsm, random] = exchanges;
     const answer = encode(
       {
@@ -150,19 +150,19 @@ describe('answers', () => {
     ['bytes', filled(3)],
     ['an empty text', ''],
     ['the key __proto__', JSON.parse('{"__proto__": {"lock": true}}')],
-  ])('%s is refused in every operation', (_, answer) => {
+  ])('every operation rejects %s', (_, answer) => {
     for (const [, { decode }] of pairs) {
       expect(() => decode(encode(answer))).toThrow(protocolError);
     }
   });
 
-  test('an unknown error name does not get into the message', () => {
+  test('an unknown error name is not repeated in the message', () => {
     expect(() => lockPcr.decode(encode({ Error: '<script>' }))).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('script') }),
     );
   });
 
-  test('an answer is read by its own operation only', () => {
+  test('an answer is accepted only by its own operation', () => {
     for (const [asked, { decode }] of pairs) {
       for (const [answered, answer] of Object.entries(goodAnswers)) {
         const read = () => decode(encode(answer));
@@ -171,7 +171,7 @@ describe('answers', () => {
     }
   });
 
-  test('every cut of a good answer is refused, and so is every byte after it', () => {
+  test('rejects every truncation of a valid answer, and every trailing byte', () => {
     for (const [name, { decode }] of pairs) {
       const answer = encode(goodAnswers[name]);
       for (let length = 0; length < answer.length; length += 1) {
@@ -196,11 +196,11 @@ describe('answers', () => {
     ['a break for an item', lockPcr, 'ff'],
     ['a break for a value', extendPcr, 'a169457874656e64504352bf6464617461ffff'],
     ['a reserved initial byte', lockPcr, '1c'],
-  ])('CBOR with %s is refused', (_, { decode }, answer) => {
+  ])('rejects CBOR with %s', (_, { decode }, answer) => {
     expect(() => decode(unhex(answer.replaceAll(' ', '')))).toThrow(protocolError);
   });
 
-  test('a break for the value of a key of newer firmware is refused', () => {
+  test('rejects a break as the value of an unknown key', () => {
     const answer = hex(encode({ DescribeNSM: { ...description, zzz: 0 } }, { mapSorter: () => 0 }));
     const withBreak = answer
       .replace('a16b44657363726962654e534da8', 'a16b44657363726962654e534dbf')
@@ -212,11 +212,11 @@ describe('answers', () => {
   test.each([
     ['a byte order mark', '6aefbbbf4c6f636b504352'],
     ['bad UTF-8', '68ff4c6f636b504352'],
-  ])('a text with %s is not the text without', (_, answer) => {
+  ])('a string with %s differs from the string without', (_, answer) => {
     expect(() => lockPcr.decode(unhex(answer))).toThrow(protocolError);
   });
 
-  test('maps of indefinite length, as newer firmware writes them, are read', () => {
+  test('accepts maps of indefinite length, as newer firmware writes them', () => {
     const answer = unhex(
       `bf6b4465736372696265504352bf646c6f636bf5646461746158 20${'11'.repeat(32)}ffff`.replace(' ', ''),
     );
@@ -236,7 +236,7 @@ describe('answers', () => {
     }
   });
 
-  test('more bytes than the driver can hand over are refused', () => {
+  test('rejects more bytes than the driver can return', () => {
     expect(() => attestation.decode(encode({ Attestation: { document: filled(0x3000) } }))).toThrow(
       protocolError,
     );
@@ -245,13 +245,13 @@ describe('answers', () => {
     );
   });
 
-  test('what is not bytes is refused', () => {
+  test('rejects values that are not bytes', () => {
     for (const answer of [undefined, null, 'LockPCR', [0x67], new ArrayBuffer(8)]) {
       expect(() => lockPcr.decode(answer as never)).toThrow(protocolError);
     }
   });
 
-  test('arbitrary bytes give an NsmError or a value, never another error', () => {
+  test('arbitrary bytes result in an NsmError or a value, never another error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), fc.constantFrom(...pairs), (answer, [, { decode }]) => {
         try {
@@ -264,7 +264,7 @@ describe('answers', () => {
     );
   });
 
-  test('a good answer with one byte changed gives an NsmError or a value, never another error', () => {
+  test('a valid answer with one byte changed results in an NsmError or a value, never another error', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...pairs),

@@ -10,7 +10,7 @@ import { start } from './start.ts';
 const { EACCES, EIO, EMSGSIZE, ENODEV, ENXIO, ETIMEDOUT } = constants.errno;
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Answers that can be given one by one while the child waits for them. */
+/** Answers that the test gives one by one while the child waits. */
 function heldAnswers() {
   const waiting: ((reply: Uint8Array | Reply) => void)[] = [];
   return {
@@ -23,14 +23,14 @@ describe('without an NSM', () => {
   const missing = (what: string) =>
     `The NSM driver is missing: ${what}. This is expected outside a Nitro Enclave, for example when running locally.`;
 
-  test('a missing addon is said to be the missing driver', async () => {
+  test('a missing addon is reported as a missing driver', async () => {
     const device = new NsmDevice({ addonPath: '/no/such/nsm.node' });
     const error = await device.transact(filled(1)).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(NsmError);
     expect(error).toMatchObject({
       code: 'NSM_UNAVAILABLE',
       name: 'NsmError',
-      message: missing('its native addon cannot be loaded'),
+      message: missing('the native addon cannot be loaded'),
     });
     expect((error as Error).cause).toBeInstanceOf(Error);
   });
@@ -51,11 +51,11 @@ describe('without an NSM', () => {
     ['too long', filled(0x1001)],
     ['no bytes', 'request' as never],
     ['missing', undefined as never],
-  ])('a request that is %s is refused', async (_, request) => {
+  ])('rejects a request that is %s', async (_, request) => {
     await expect(new NsmDevice().transact(request)).rejects.toMatchObject({ code: 'NSM_INPUT' });
   });
 
-  test('a closed device refuses calls', async () => {
+  test('a closed device rejects calls', async () => {
     const device = new NsmDevice();
     device.close();
     device.close();
@@ -63,7 +63,7 @@ describe('without an NSM', () => {
   });
 
   // The rest needs the addon: Linux, and the pinned Node for x64 that it is built with.
-  test.skipIf(!addonRunsHere)('a missing device node is said to be the missing driver', async () => {
+  test.skipIf(!addonRunsHere)('a missing device node is reported as a missing driver', async () => {
     const { child } = start();
     const error = await child
       .run(({ NsmDevice, addonPath }) =>
@@ -79,7 +79,7 @@ describe('without an NSM', () => {
   test.skipIf(!addonRunsHere).each([
     ['ENXIO', ENXIO],
     ['ENODEV', ENODEV],
-  ])('a device node without a driver (%s) is said to be the missing driver', async (_, errno) => {
+  ])('a device node without a driver (%s) is reported as a missing driver', async (_, errno) => {
     const { driver, child } = start();
     driver.openErrno = errno;
     await expect(child.run(({ nsm }) => nsm.getRandom())).rejects.toMatchObject({
@@ -160,7 +160,7 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
     expect(driver.opens).toHaveLength(1);
   });
 
-  test('a request is sent as it was when the call was made', async () => {
+  test('a request is sent as of the call, even if the array changes later', async () => {
     const { driver, child } = start();
     await child.run(async ({ device }) => {
       const first = device.transact(Uint8Array.of(1));
@@ -178,7 +178,7 @@ describe.skipIf(!addonRunsHere)('with a driver that fails', () => {
     ['EIO', EIO],
     ['EMSGSIZE', EMSGSIZE],
     ['ETIMEDOUT', ETIMEDOUT],
-  ])('%s is named, and the next call opens the device anew', async (errno, number) => {
+  ])('names %s, and the next call reopens the device', async (errno, number) => {
     const replies: (Uint8Array | Reply)[] = [encode('LockPCR'), { errno: number }, encode('LockPCR')];
     const { driver, child } = start(() => replies.shift() as Uint8Array);
     await child.run(({ nsm }) => nsm.lockPcr(16));
@@ -195,7 +195,7 @@ describe.skipIf(!addonRunsHere)('with a driver that fails', () => {
     expect(driver.openNow).toBe(1);
   });
 
-  test('an open that is not allowed is no missing driver, and is tried again by the next call', async () => {
+  test('a forbidden open is not reported as a missing driver, and the next call retries it', async () => {
     const { driver, child } = start(() => encode('LockPCR'));
     driver.openErrno = EACCES;
     await expect(child.run(({ nsm }) => nsm.lockPcr(16))).rejects.toMatchObject({
@@ -239,7 +239,7 @@ describe.skipIf(!addonRunsHere)('with a driver that fails', () => {
     ).rejects.toMatchObject({ code, message: `The NSM refused ExtendPCR: ${answer}.` });
   });
 
-  test('a refusal of the NSM does not cost the descriptor', async () => {
+  test('an error from the NSM does not close the descriptor', async () => {
     const { driver, child } = start(() => encode({ Error: 'InternalError' }));
     for (const _ of [1, 2]) {
       await expect(child.run(({ nsm }) => nsm.getRandom())).rejects.toMatchObject({
@@ -309,7 +309,7 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
     expect(driver.opens).toHaveLength(2);
   });
 
-  test('the queue has an end: one call more is refused at once and never sent', async () => {
+  test('the queue is bounded: one more call is rejected immediately and never sent', async () => {
     const held = heldAnswers();
     const { driver, child } = start(held.answer);
     const running = child.run(async ({ NsmDevice, addonPath }) => {
@@ -339,7 +339,7 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
     expect(codes).toEqual(['answered', 'NSM_BUSY']);
   });
 
-  test('closing rejects the call in flight and the queue, and the descriptor goes when the driver returns', async () => {
+  test('closing rejects the call in flight and the queue, and closes the descriptor when the driver returns', async () => {
     const held = heldAnswers();
     const { driver, child } = start(held.answer);
     const codes = child.run(async ({ nsm, pause }) => {

@@ -14,7 +14,7 @@ const KEY = new Uint8Array(32).fill(7);
 const STAYS = new AbortController().signal;
 const nonceOf = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
 
-/** An NSM that takes some time for a document, and keeps count of those that it makes. */
+/** An NSM that takes some time for a document and counts the documents. */
 function slowNsm(ms: number) {
   const real = new SoftwareNsm();
   const state = { made: 0, atOnce: 0, mostAtOnce: 0, failing: false, onMade: () => {} };
@@ -50,7 +50,7 @@ const code = (promise: Promise<unknown>) =>
   );
 
 describe('a document without a nonce', () => {
-  test('is one for all callers, and for 5 seconds', async () => {
+  test('is shared by all callers for 5 seconds', async () => {
     const { state, documents, pass } = documentsOf(5);
     const all = await Promise.all(Array.from({ length: 50 }, () => documents.shared()));
     expect(new Set(all).size).toBe(1);
@@ -61,7 +61,7 @@ describe('a document without a nonce', () => {
     expect(state.made).toBe(2);
   });
 
-  test('that could not be made is not kept', async () => {
+  test('is not cached if it fails', async () => {
     const { state, documents } = documentsOf(1);
     state.failing = true;
     expect(await Promise.all([code(documents.shared()), code(documents.shared())])).toEqual([
@@ -72,7 +72,7 @@ describe('a document without a nonce', () => {
     expect(await code(documents.shared())).toBe('made');
   });
 
-  test('waits for nobody with a nonce, nor does that of the server itself', async () => {
+  test('takes precedence over those with a nonce, as do those of the server itself', async () => {
     const { documents } = documentsOf(5);
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
@@ -89,7 +89,7 @@ describe('a document without a nonce', () => {
 });
 
 describe('a document with a nonce', () => {
-  test('comes in the order of asking, one at a time, each with its own nonce', async () => {
+  test('is served in order, one at a time, each with its own nonce', async () => {
     const { state, documents } = documentsOf(1);
     const order: number[] = [];
     const ask = async (each: number) => {
@@ -103,7 +103,7 @@ describe('a document with a nonce', () => {
     expect(state.mostAtOnce).toBe(1);
   });
 
-  test('is waited for once by each owner', async () => {
+  test('is limited to one per owner at a time', async () => {
     const { documents } = documentsOf(1);
     const owner = {};
     const first = documents.fresh(nonceOf(1), owner, STAYS);
@@ -112,14 +112,14 @@ describe('a document with a nonce', () => {
     expect(await code(documents.fresh(nonceOf(3), owner, STAYS))).toBe('made');
   });
 
-  test('is refused where 256 wait', async () => {
+  test('is refused while 256 wait', async () => {
     const { documents } = documentsOf(0);
     const waiting = Array.from({ length: 257 }, (_, each) => code(documents.fresh(nonceOf(each), {}, STAYS)));
     expect(await code(documents.fresh(nonceOf(300), {}, STAYS))).toBe('NSM_BUSY');
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'made'));
   });
 
-  test('is refused where it would take over 8 seconds, with the time after which to try again', async () => {
+  test('is refused if it would take over 8 seconds, with the time to retry after', async () => {
     const { state, documents, pass } = documentsOf(0);
     state.onMade = () => void pass(200);
     // The moving average follows what documents take.
@@ -135,7 +135,7 @@ describe('a document with a nonce', () => {
     await Promise.allSettled(outcomes);
   });
 
-  test('is not made for who has left', async () => {
+  test('is not requested for an owner that has left', async () => {
     const { state, documents } = documentsOf(5);
     const first = documents.fresh(nonceOf(0), {}, STAYS);
     const left = new AbortController();
@@ -149,7 +149,7 @@ describe('a document with a nonce', () => {
   });
 });
 
-test('the time of a document is read from real ones', () => {
+test('reads the timestamp of real documents', () => {
   const read = (name: string) =>
     Buffer.from(readFileSync(new URL(`../../vectors/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
   expect(timestampOf(read('nautilus-weather'))).toBe(1_744_683_923_696);
@@ -183,7 +183,7 @@ describe('GET /get_attestation', () => {
       asked.end();
     });
 
-  test('serves an honest verifier while 140 connections ask without a pause', async () => {
+  test('serves an honest verifier while 140 connections send requests without a pause', async () => {
     // A tenth of what an NSM takes, and of the time that the verifier has.
     const { transport, state } = slowNsm(3);
     const { url } = await startServer({ nsm: transport, env: { LOG_LEVEL: 'error' } });
@@ -208,7 +208,7 @@ describe('GET /get_attestation', () => {
     }
   });
 
-  test('takes no slot of the application', async () => {
+  test('does not use a slot of the application', async () => {
     const { transport } = slowNsm(20);
     const { url, get } = await startServer({ nsm: transport, env: { MAX_CONCURRENT_REQUESTS: '1' } });
     const agent = new Agent();
@@ -218,7 +218,7 @@ describe('GET /get_attestation', () => {
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 200));
   });
 
-  test('answers a second question of a connection with 503, and works for nobody who has left', async () => {
+  test('answers a second concurrent request of a connection with 503, and does no work for disconnected callers', async () => {
     const { transport, state } = slowNsm(50);
     const { url } = await startServer({ nsm: transport });
     const before = state.made;

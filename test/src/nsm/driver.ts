@@ -106,7 +106,7 @@ export class Driver {
   }
 }
 
-/** An error that was thrown in the child. */
+/** An error thrown in the child. */
 export class ChildError extends Error {
   constructor(fields: object) {
     super();

@@ -20,7 +20,7 @@ const source = readFileSync(join(root, 'src/nsm/addon.cc'), 'utf8');
 /** How often everything is done; as many worker threads end with a call in flight, and at last the process. */
 const rounds = 13;
 
-/** AddressSanitizer's exit code when there is something to report. */
+/** AddressSanitizer's exit code if it reports an error. */
 const REPORTED = 99;
 
 /** Mistakes: a place in addon.cc, what to write there, and what must be found. */

@@ -32,7 +32,7 @@ describe('requests', () => {
     expect(recorded).toContain(hex(request));
   });
 
-  test('every recorded request is made here, but for those that must not be made', () => {
+  test('encodes every recorded request, except the invalid ones', () => {
     expect(recorded).toHaveLength(17);
     const others = recorded.filter(
       (request) =>
@@ -89,7 +89,7 @@ describe('requests', () => {
     ['a text for bytes', { publicKey: null, nonce: null, userData: 'text' }],
     ['a list for bytes', { publicKey: null, nonce: null, userData: [1, 2] }],
     ['wider numbers for bytes', { publicKey: null, nonce: new Uint16Array(2), userData: null }],
-  ])('attestation refuses %s', (_, request) => {
+  ])('attestation rejects %s', (_, request) => {
     expect(() => attestation.encode(request as never)).toThrow(inputError);
   });
 
@@ -106,18 +106,18 @@ describe('requests', () => {
     },
   );
 
-  test.each([0, -1, 33, 1.5, '1', undefined])('%s is no range of PCRs', (range) => {
+  test.each([0, -1, 33, 1.5, '1', undefined])('%s is not a range of PCRs', (range) => {
     expect(() => lockPcrs.encode(range as never)).toThrow(inputError);
   });
 
-  test('the largest request is sent and one byte more is refused', () => {
+  test('accepts the largest request and rejects one byte more', () => {
     const overhead = extendPcr.encode(16, filled(1000)).length - 1000;
     expect(extendPcr.encode(16, filled(MAX_REQUEST_BYTES - overhead))).toHaveLength(MAX_REQUEST_BYTES);
     expect(() => extendPcr.encode(16, filled(MAX_REQUEST_BYTES - overhead + 1))).toThrow(inputError);
     expect(() => extendPcr.encode(16, filled(0))).toThrow(inputError);
   });
 
-  test('no error message repeats what it refuses', () => {
+  test('no error message repeats the rejected value', () => {
     const secret = ascii('secret'.repeat(200));
     const refused = () => attestation.encode({ publicKey: null, nonce: null, userData: secret });
     expect(refused).toThrow(inputError);

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { type Answer, Child, Driver } from './driver.ts';
 
-/** A driver and a process that uses it, both gone when the test is over. */
+/** A driver and a process that uses it; both end with the test. */
 export function start(answer: Answer = () => new Uint8Array(1)): { driver: Driver; child: Child } {
   const driver = new Driver(answer);
   const child = new Child(driver);

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-test('the report has why a part of the enclave last ended, as it stands when asked', async () => {
+test('the report contains the current reason why a part of the enclave last ended', async () => {
   const path = join(dir, 'last_end');
   const { url } = await startServer({ env: { LAST_END: path } });
   const lastEnd = async () => ((await (await fetch(`${url}/boot`)).json()) as { last_end: unknown }).last_end;
@@ -21,7 +21,7 @@ test('the report has why a part of the enclave last ended, as it stands when ask
   expect(await lastEnd()).toBe('the inbound bridge was ended by signal 9');
 });
 
-test('a last end that is kept nowhere is none, and one that cannot be read is not passed over', () => {
+test('the last end is null without a file, and unknown if the file is unreadable', () => {
   expect(readLastEnd(undefined)).toBeNull();
   expect(readLastEnd(dir)).toBe("unknown: its file can't be read");
 });

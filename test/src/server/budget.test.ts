@@ -1,10 +1,10 @@
-/** How often an upstream is asked, at most. */
+/** Limits on the requests to an upstream. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { budgeted, TokenBucket } from '../../../src/server/budget.ts';
 
 describe('a token bucket', () => {
-  test('gives its whole size at once, and then one at a time', () => {
+  test('allows a burst of its size, and then one token at a time', () => {
     let now = 0;
     const bucket = new TokenBucket(3, () => now);
     expect([bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 0]);
@@ -26,7 +26,7 @@ describe('a token bucket', () => {
 
   const pauses = fc.array(fc.nat(30_000), { maxLength: 200 });
 
-  test('gives no more within any span of time than its size and what flows in', () => {
+  test('never gives more within an interval than its size and the refill', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), pauses, (perMinute, waits) => {
         let now = 0;
@@ -44,7 +44,7 @@ describe('a token bucket', () => {
     );
   });
 
-  test('has one when the wait that it told is over, whatever the rate', () => {
+  test('has a token after the wait that it returned, at any rate', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100_000 }), pauses, (perMinute, waits) => {
         let now = 0.1;
@@ -61,7 +61,7 @@ describe('a token bucket', () => {
   });
 });
 
-test('an upstream with a budget is not asked beyond it', async () => {
+test('a budgeted upstream sends no request beyond its budget', async () => {
   let asked = 0;
   const ask = budgeted(
     async () => {

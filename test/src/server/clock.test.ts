@@ -17,7 +17,7 @@ afterEach(() => rmSync(join(path, '..'), { recursive: true }));
 const UNCONFIRMED = 'no document of the NSM from the last 10 minutes confirms the clock';
 
 describe('the clock', () => {
-  test("is the kernel's where nobody keeps its state", () => {
+  test("is the kernel's without a state file", () => {
     const clock = new Clock(undefined);
     expect(clock.state()).toEqual({ source: 'kernel' });
     expect(clock.warnings()).toEqual([UNCONFIRMED]);
@@ -40,11 +40,11 @@ describe('the clock', () => {
       writeFileSync(path, text);
       const clock = new Clock(path);
       expect(clock.state()).toEqual({ source: 'unknown' });
-      expect(clock.warnings()).toEqual(['the state of the clock is not known', UNCONFIRMED]);
+      expect(clock.warnings()).toEqual(['the state of the clock is unknown', UNCONFIRMED]);
     },
   );
 
-  test('that was over 5 s off is a warning of /readyz, and again none when it is right', async () => {
+  test('is a warning of /readyz while it is over 5 s off', async () => {
     writeFileSync(path, '{"source":"ptp0","difference_ms":-5001}\n');
     const { url } = await startServer({ nsm: new SoftwareNsm(), env: { CLOCK_STATE: path } });
     const ready = async () => (await fetch(`${url}/readyz`)).json();
@@ -73,7 +73,7 @@ describe('the NSM confirms the clock', () => {
     // It was made at some time between the question and the answer.
     [at + 2000, at, at + 4000],
     [at + 9000, at, at + 4000],
-  ])('with the time %i, asked for at %i and answered at %i', (document, asked, answered) => {
+  ])('with the time %i, requested at %i and answered at %i', (document, asked, answered) => {
     const { clock } = clocks();
     clock.compare(document, asked, answered);
     expect(clock.warnings()).toEqual([]);
@@ -130,7 +130,7 @@ describe('the NSM confirms the clock', () => {
 describe('CLOCK_REQUIRED', () => {
   const required = { CLOCK_REQUIRED: 'true' };
 
-  test('lets the server sign while the NSM confirms the clock', async () => {
+  test('allows signing while the NSM confirms the clock', async () => {
     const { ask } = await startWeather({ env: required, nsm: new SoftwareNsm() });
     expect((await ask('Paris')).status).toBe(200);
   });
@@ -149,7 +149,7 @@ describe('CLOCK_REQUIRED', () => {
     expect((await server.get('/health_check')).status).toBe(200);
   });
 
-  test('is a warning only where it is not set', async () => {
+  test('is off by default: only /readyz warns', async () => {
     const { ask, server } = await startWeather({ nsm: new SoftwareNsm(() => Date.now() - 6000) });
     expect((await ask('Paris')).status).toBe(200);
     expect(await (await server.get('/readyz')).json()).toMatchObject({ warnings: [expect.any(String)] });

@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/server/config.ts';
 const read = (env: Record<string, string>) => readConfig({ APP: 'weather', ...env });
 
 describe('readConfig', () => {
-  test('needs no more than the application', () => {
+  test('requires only the application', () => {
     expect(readConfig({ APP: 'weather' })).toEqual({
       app: 'weather',
       host: '127.0.0.1',
@@ -62,12 +62,12 @@ describe('readConfig', () => {
     ['SECRETS_FD', '0'],
     ['SECRETS_FD', 'stdin'],
     ['NODE_TLS_REJECT_UNAUTHORIZED', '0'],
-  ])('a mistake names its variable: %s=%o', (name, value) => {
+  ])('names the variable of an invalid value: %s=%o', (name, value) => {
     expect(() => read({ [name]: value })).toThrow(ConfigError);
     expect(() => read({ [name]: value })).toThrow(new RegExp(`^${name} `));
   });
 
-  test('takes a list of origins', () => {
+  test('accepts a list of origins', () => {
     const origins = 'https://app.example.com, http://localhost:5173';
     expect(read({ CORS_ORIGINS: origins }).corsOrigins).toEqual([
       'https://app.example.com',
@@ -117,7 +117,7 @@ describe('the log level', () => {
     expect(read(env as unknown as Record<string, string>).logLevel).toBe(level);
   });
 
-  test('is a level, whatever RUST_LOG says', () => {
+  test('is always a level, whatever RUST_LOG contains', () => {
     const words = ['info', 'debug', 'off', 'loud', '', 'hyper', 'nautilus_server', '=', ',', '/', '::', '['];
     const anything = fc.oneof(
       fc.string(),

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../../../src/server/health.ts';
 import { createUpstream } from '../../../src/server/upstream.ts';
 
-/** A server that answers whatever it is sent with these bytes. */
+/** A server that answers everything with these bytes. */
 async function answering(bytes: string): Promise<string> {
   const server: Server = createServer((socket) => {
     socket.on('error', () => {});
@@ -21,13 +21,13 @@ test.each([
   ['HTTP/1.1 100 Continue\r\n\r\n', false],
   ['SSH-2.0-x\r\n', false],
   ['', false],
-])('an endpoint that answers %j: reachable %s', async (bytes, reachable) => {
+])('an endpoint that answers %j: reachable is %s', async (bytes, reachable) => {
   const origin = await answering(bytes);
   const health = new EndpointHealth(['x.example'], () => createUpstream(origin), 1000);
   expect(await health.status()).toEqual({ 'x.example': reachable });
 });
 
-test('a round serves everybody for 10 seconds, and the next one finds what has changed', async () => {
+test('a round serves all callers for 10 seconds, and the next one detects changes', async () => {
   let now = 1000;
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
   onTestFinished(() => clock.mockRestore());

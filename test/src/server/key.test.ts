@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { EphemeralKey } from '../../../src/server/key.ts';
 
 describe('EphemeralKey', () => {
-  test('signs so that an independent implementation of ed25519 verifies it', () => {
+  test('creates signatures that an independent implementation of ed25519 verifies', () => {
     const key = EphemeralKey.create();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500 }), (message) => {
@@ -17,7 +17,7 @@ describe('EphemeralKey', () => {
     );
   });
 
-  test('does not verify for another message, another key or a changed signature', () => {
+  test('creates signatures that fail for another message or key, or when changed', () => {
     const key = EphemeralKey.create();
     const message = Uint8Array.of(1, 2, 3);
     const signature = key.sign(message);
@@ -27,31 +27,31 @@ describe('EphemeralKey', () => {
     expect(ed25519.verify(signature, message, key.publicKey)).toBe(false);
   });
 
-  test('is another one each time, even from the same NSM bytes', () => {
+  test('is different each time, even with the same NSM bytes', () => {
     const keys = Array.from({ length: 20 }, () => EphemeralKey.create(new Uint8Array(256).fill(7)));
     const publicKeys = new Set(keys.map((key) => Buffer.from(key.publicKey).toString('hex')));
     expect(publicKeys.size).toBe(20);
   });
 
-  test("wipes the NSM's bytes once they are used", () => {
+  test("wipes the NSM's bytes after use", () => {
     const random = new Uint8Array(256).fill(7);
     EphemeralKey.create(random);
     expect(random.every((byte) => byte === 0)).toBe(true);
   });
 
-  test('refuses fewer than 32 bytes of the NSM', () => {
+  test('rejects fewer than 32 bytes from the NSM', () => {
     expect(() => EphemeralKey.create(new Uint8Array(31))).toThrow(RangeError);
     expect(() => EphemeralKey.create(new Uint8Array(0))).toThrow(RangeError);
   });
 
-  test('shows nothing when it is printed, copied or serialised', () => {
+  test('reveals nothing when printed, copied or serialised', () => {
     const key = EphemeralKey.create();
     expect(JSON.stringify(key)).toBe('{}');
     expect(inspect(key, { showHidden: true, depth: 5 })).toBe('EphemeralKey { [publicKey]: [Getter] }');
     expect({ ...key }).toEqual({});
   });
 
-  test('gives its public key as a copy', () => {
+  test('returns a copy of its public key', () => {
     const key = EphemeralKey.create();
     const shown = key.publicKey;
     shown.fill(0);

@@ -14,7 +14,7 @@ function print(object: object): string {
   return printed;
 }
 
-/** What a server prints whose application needs HUNTING_PERMIT and logs these members. */
+/** The log of a server whose application needs HUNTING_PERMIT and logs these properties. */
 async function linesOfServer(members: object): Promise<unknown[]> {
   let printed = '';
   const env = { APP: 'hunter', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', HUNTING_PERMIT: 'hunter2' };
@@ -35,7 +35,7 @@ async function linesOfServer(members: object): Promise<unknown[]> {
 }
 
 describe('the log', () => {
-  test('is one line of JSON with a level and a time that people read', () => {
+  test('is one line of JSON with a readable level and time', () => {
     expect(JSON.parse(print({ a: 1 }))).toEqual({
       level: 'info',
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -44,7 +44,7 @@ describe('the log', () => {
     });
   });
 
-  test('hides what is named like a secret, in any case, at any depth', () => {
+  test('redacts properties that are named like secrets, in any case, at any depth', () => {
     const printed = print({
       token: 'hunter2',
       Salt: ['hunter2'],
@@ -67,7 +67,7 @@ describe('the log', () => {
     });
   });
 
-  test('hides what the application’s manifest names, and prints what is only like it', () => {
+  test('redacts the secrets of the manifest, but not similar names', () => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) });
     const child = log.child({ a: 1 });
@@ -85,12 +85,12 @@ describe('the log', () => {
     );
   });
 
-  test('hides the names of the manifest from the start of a server on', async () => {
+  test('redacts the secrets of the manifest from the start of a server', async () => {
     const [line] = await linesOfServer({ Hunting: [{ huntingPermit: 'hunter2' }] });
     expect(line).toMatchObject({ Hunting: [{ huntingPermit: '[Redacted]' }] });
   });
 
-  test('hides in the bindings of a child, and of a child of it', () => {
+  test('redacts the bindings of child logs at any level', () => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) });
     const child = log.child({ request_id: 'r', user: { Token: 'hunter2' }, err: new Error('hunter2') });
@@ -101,7 +101,7 @@ describe('the log', () => {
     expect(printed).toMatch(/"request_id":"r","user":{"Token":"\[Redacted\]"},"err":{"type":"Error"/);
   });
 
-  test('hides in what the text refers to', () => {
+  test('redacts values interpolated into the message', () => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) });
     log.info('of %j and %o', { a: { token: 'hunter2' } }, [{ JWT: 'hunter2' }]);
@@ -111,7 +111,7 @@ describe('the log', () => {
     expect(printed).toMatch(/of {\\"a\\":{\\"token\\":\\"\[Redacted\]\\"}}/);
   });
 
-  test('prints bytes by their number, dates by their time, and large numbers whole', () => {
+  test('prints the number of bytes, dates as time, and large integers exactly', () => {
     expect(
       JSON.parse(print({ a: Buffer.from('hunter2'), b: [new Uint8Array(32)], c: new Date(0) })),
     ).toMatchObject({
@@ -206,7 +206,7 @@ describe('the log', () => {
       [{ method: 'GET', headers: { Authorization: 'hunter2' }, socket: {} }, 'text'],
     ],
     ['nothing', []],
-  ])('never throws, and prints a line, whatever it gets: %s', (what, args) => {
+  ])('never throws, and prints a line, for any input: %s', (what, args) => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) });
     (log.info as (...args: unknown[]) => void)(...args);
@@ -216,7 +216,7 @@ describe('the log', () => {
     if (/^a (getter|member)/.test(what)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
   });
 
-  test('prints a bounded line of what is large, and says so', () => {
+  test('truncates large values and says so', () => {
     const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`n${at}`, at]));
     let bush: unknown = 'leaf';
     for (let depth = 0; depth < 6; depth++) bush = Array.from({ length: 50 }, () => bush);
@@ -234,7 +234,7 @@ describe('the log', () => {
     }
   });
 
-  test('prints no value under a name of a secret, wherever it is', () => {
+  test('prints no value of a secret, wherever it is', () => {
     const name = fc.constantFrom(
       'token',
       'Authorization',
@@ -276,14 +276,14 @@ describe('the log', () => {
     });
   });
 
-  test("prints a mistake of the application's with its message and its place", () => {
+  test('prints an ApplicationMistake with its message and location', () => {
     const printed = describeError(new ApplicationMistake('Roll is not among the types'));
     expect(printed).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
     expect(printed['message']).toMatch(/^Roll is not/);
     expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
   });
 
-  test('prints of a foreign error where it happened, but nothing that it says or holds', () => {
+  test('prints the location of a foreign error, but not its message or properties', () => {
     const error = new AxiosError('GET https://h/?key=hunter2\n    hunter2', 'ECONNREFUSED', {
       url: 'https://h/?key=hunter2',
     } as never);
@@ -297,7 +297,7 @@ describe('the log', () => {
     ['an error and no text', (log: Logger) => log.error(new Error('hunter2'))],
     ['an error as a member and no text', (log: Logger) => log.error({ err: new Error('hunter2') })],
     ['an error and a text', (log: Logger) => log.error(new Error('hunter2'), 'failed')],
-  ])('prints nothing that a foreign error says: %s', (_what, write) => {
+  ])('does not print the message of a foreign error: %s', (_what, write) => {
     let printed = '';
     write(createLog('info', { write: (line) => (printed += line) }));
     expect(printed).not.toMatch(/hunter2/);
@@ -340,7 +340,7 @@ describe('the log', () => {
     });
   });
 
-  test('takes no line of a message for a place', () => {
+  test('does not mistake a line of a message for a location', () => {
     const error = new Error('x\n    at https://h/?key=hunter2');
     expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
     expect(JSON.stringify(describeError(error))).toMatch(/log\.test\.ts/);
@@ -356,7 +356,7 @@ describe('the log', () => {
       new Error('hunter2'),
       Object.create(Error.prototype, { constructor: { value: 'hunter2' } }),
     ),
-  ])('survives a foreign error that is odd', (error) => {
+  ])('survives a malformed foreign error', (error) => {
     expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
   });
 

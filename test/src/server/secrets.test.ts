@@ -34,7 +34,7 @@ describe('Secrets', () => {
     ['they are a list', ['hunter2']],
     ['they are null', null],
     ['a prototype is slipped in', JSON.parse('{"A":"hunter2","B":"x","__proto__":{"C":"y"}}')],
-  ])('are refused whole when %s, and no value is repeated', (_what, values) => {
+  ])('are rejected when %s, without repeating a value', (_what, values) => {
     const secrets = new Secrets(['A', 'B']);
     expect(() => secrets.provide(values)).toThrow(ConfigError);
     expect(() => secrets.provide(values)).toThrow(/^((?!hunter2).)*A, B\. For example \{"A":"…","B":"…"\}$/);
@@ -48,17 +48,17 @@ describe('Secrets', () => {
     expect(secrets.get('A')).toBe('one');
   });
 
-  test('that app.yaml does not name are a mistake of the application', () => {
+  test('that app.yaml does not name throw an ApplicationMistake', () => {
     expect(() => new Secrets(['A']).get('B')).toThrow(ApplicationMistake);
   });
 
-  test('from the environment: each missing one is named', () => {
+  test('from the environment: names each missing one', () => {
     expect(() => secretsFromEnv(['A', 'B', 'C'], { B: 'x', C: '' })).toThrow(/^A, C must be set/);
     expect(secretsFromEnv(['B'], { B: 'x', A: 'y' }).get('B')).toBe('x');
     expect(secretsFromEnv([], {}).missing()).toEqual([]);
   });
 
-  test('from the environment: one that must not be there is asked for as a file', () => {
+  test('from the environment: asks for a file if the variable is not allowed', () => {
     expect(() => secretsFromEnv(['A'], {}, ['A'])).toThrow(
       "A_FILE must name a file with A: the application can't answer without it",
     );
@@ -82,11 +82,14 @@ describe('a secret in a file', () => {
     return path;
   }
 
-  test.each(['hunter2', 'hunter2\n', 'hunter2\r\n'])('is its text without a last line end: %j', (content) => {
-    expect(secretsFromEnv(['A'], { A_FILE: file(content) }).get('A')).toBe('hunter2');
-  });
+  test.each(['hunter2', 'hunter2\n', 'hunter2\r\n'])(
+    'is its content without a final line break: %j',
+    (content) => {
+      expect(secretsFromEnv(['A'], { A_FILE: file(content) }).get('A')).toBe('hunter2');
+    },
+  );
 
-  test('keeps every other white space', () => {
+  test('keeps all other white space', () => {
     expect(secretsFromEnv(['A'], { A_FILE: file(' one\n\n') }).get('A')).toBe(' one\n');
   });
 
@@ -96,30 +99,30 @@ describe('a secret in a file', () => {
     ['is too large', () => file('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
     ['is named relative to who knows where', () => 'hunter1', /^A_FILE must be an absolute path$/],
     ['is empty', () => file('\n'), /text that is not empty/],
-  ])('is refused when it %s', (_what, path, message) => {
+  ])('is rejected when it %s', (_what, path, message) => {
     const env = { A_FILE: path() };
     expect(() => secretsFromEnv(['A'], env)).toThrow(ConfigError);
     expect(() => secretsFromEnv(['A'], env)).toThrow(message);
     expect(() => secretsFromEnv(['A'], env)).not.toThrow(/hunter/);
   });
 
-  test('is not chosen over the variable without a word', () => {
+  test('conflicts with the variable', () => {
     const env = { A: 'hunter2', A_FILE: file('hunter3') };
     expect(() => secretsFromEnv(['A'], env)).toThrow(/^A and A_FILE are both set/);
   });
 });
 
-describe('what an application demands of its secrets', () => {
+describe("an application's check of its secrets", () => {
   const check = ({ A }: Readonly<Record<string, string>>) => {
     if (A !== 'right') throw new ConfigError('A is not the right one');
   };
 
-  test('refuses the set that is there already', () => {
+  test('rejects a set that is already present', () => {
     expect(() => secretsFromEnv(['A'], { A: 'wrong' }).checkWith(check)).toThrow(/not the right one/);
     secretsFromEnv(['A'], { A: 'right' }).checkWith(check);
   });
 
-  test('refuses a hand-off, and the next is awaited', async () => {
+  test('rejects a hand-off, and the next may follow', async () => {
     let printed = '';
     const secrets = new Secrets(['A']);
     secrets.checkWith(check);
@@ -129,7 +132,7 @@ describe('what an application demands of its secrets', () => {
     expect(printed).toMatch(/A is not the right one/);
   });
 
-  test('is told to whoever asks why a hand-off was refused', async () => {
+  test('shows callers why a hand-off was refused', async () => {
     const secrets = new Secrets(['A']);
     secrets.checkWith(check);
     const refused = async (line: string) => {
@@ -155,23 +158,23 @@ describe('a hand-off', () => {
     return { secrets, printed, source };
   }
 
-  test('is one line of JSON, after which nothing more is read', async () => {
+  test('is one line of JSON, and nothing after it is read', async () => {
     const { secrets, source } = await handOff('{"A":"hunter2"}\n', 'more');
     expect(secrets.get('A')).toBe('hunter2');
     expect(source.destroyed).toBe(true);
   });
 
-  test('may come in pieces', async () => {
+  test('may arrive in pieces', async () => {
     const { secrets } = await handOff('{"A":"hun', 'ter2"', '}\n{"A":"x"}');
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('may lack the line end when the source ends', async () => {
+  test('may lack the line break at the end of the source', async () => {
     const { secrets } = await handOff('{"A":"hunter2"}');
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('is tried again until the first valid one, which stands', async () => {
+  test('is awaited until the first valid one, which is final', async () => {
     const lines = ['', '{"A":5}', 'hunter1', '{"A":"x","B":"y"}', '{"A":"hunter2"}', '{"A":"hunter3"}'];
     const { secrets, printed } = await handOff(lines.join('\n'));
     expect(secrets.get('A')).toBe('hunter2');
@@ -179,7 +182,7 @@ describe('a hand-off', () => {
     expect(printed).not.toMatch(/hunter/);
   });
 
-  test('is at most 64 KiB; a longer line is passed over', async () => {
+  test('is at most 64 KiB; skips a longer line', async () => {
     const line = (bytes: number) => `{"A":"${'x'.repeat(bytes - 8)}"}\n`;
     expect((await handOff(line(65_537))).secrets.missing()).toEqual(['A']);
     expect((await handOff(line(65_536))).secrets.missing()).toEqual([]);
@@ -187,7 +190,7 @@ describe('a hand-off', () => {
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('that has no end is counted, not kept', async () => {
+  test('without an end is counted, not buffered', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     const chunks: WeakRef<Buffer>[] = [];
@@ -209,18 +212,18 @@ describe('a hand-off', () => {
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('that is not UTF-8 is refused', async () => {
+  test('that is not UTF-8 is rejected', async () => {
     const { secrets } = await handOff('{"A":"', Buffer.from([0xff]), '"}');
     expect(secrets.missing()).toEqual(['A']);
   });
 
-  test('that never comes is reported when the source ends', async () => {
+  test('that never arrives is logged when the source ends', async () => {
     const { secrets, printed } = await handOff();
     expect(secrets.missing()).toEqual(['A']);
     expect(printed).toMatch(/ended without the secrets/);
   });
 
-  test('that breaks is reported', async () => {
+  test('that breaks is logged', async () => {
     let printed = '';
     const source = new Readable({ read: () => source.destroy(new Error('hunter2')) });
     await receiveSecrets(
@@ -232,7 +235,7 @@ describe('a hand-off', () => {
     expect(printed).not.toMatch(/hunter2/);
   });
 
-  test('that the server closes, since it ends, is no error', async () => {
+  test('that the server closes when it stops is not an error', async () => {
     let printed = '';
     const log = createLog('trace', { write: (line) => (printed += line) });
     const source = new PassThrough();
@@ -243,7 +246,7 @@ describe('a hand-off', () => {
     expect(printed).toBe('');
   });
 
-  test('that breaks is one', async () => {
+  test('that breaks is an error', async () => {
     let printed = '';
     const log = createLog('trace', { write: (line) => (printed += line) });
     const source = new PassThrough();

@@ -21,9 +21,9 @@ import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 describe('POST /process_data', () => {
-  const NO_PLACE = "payload.location must name a place: auto:ip would be the server's own";
+  const NO_PLACE = "payload.location must name a place: auto:ip would be the server's location";
 
-  test('answers in the shape that clients of the reference know, signed by the key of /health_check', async () => {
+  test('answers in the format of the reference implementation, signed by the key of /health_check', async () => {
     const { server, ask } = await startWeather();
     const answer = await ask('San Francisco');
     expect(answer.status).toBe(200);
@@ -51,7 +51,7 @@ describe('POST /process_data', () => {
     [[], 'payload is missing'],
     [{ payload: null }, 'payload must be an object'],
     [{ payload: {} }, 'payload.location is missing'],
-    [{ payload: { location: 5 } }, 'payload.location must be a text'],
+    [{ payload: { location: 5 } }, 'payload.location must be a string'],
     [{ payload: { location: '' } }, 'payload.location must name a place'],
     [{ payload: { location: ' \n' } }, 'payload.location must name a place'],
     [{ payload: { location: 'x'.repeat(257) } }, 'payload.location must be at most 256 bytes of UTF-8'],
@@ -59,14 +59,23 @@ describe('POST /process_data', () => {
     [{ payload: { location: 'auto:ip' } }, NO_PLACE],
     [{ payload: { location: 'AUTO:IP' } }, NO_PLACE],
     [{ payload: { location: ' Auto : Ip\t' } }, NO_PLACE],
-    [{ payload: { location: 'Paris', unit: 'F' } }, 'payload.unit is not a member that this endpoint takes'],
-    [{ payload: { location: 'Paris' }, payloads: 1 }, 'payloads is not a member that this endpoint takes'],
+    [
+      { payload: { location: 'Paris', unit: 'F' } },
+      'payload.unit is not a property that this endpoint accepts',
+    ],
+    [
+      { payload: { location: 'Paris' }, payloads: 1 },
+      'payloads is not a property that this endpoint accepts',
+    ],
     [
       '{"payload":{"location":"a\\ud800"}}',
       'payload.location must be well-formed Unicode (no lone surrogate)',
     ],
-    ['{"payload":{"location":"Paris"},"__proto__":{}}', '__proto__ is not a member that this endpoint takes'],
-  ])('refuses %o with 400, saying what to change', async (body, error) => {
+    [
+      '{"payload":{"location":"Paris"},"__proto__":{}}',
+      '__proto__ is not a property that this endpoint accepts',
+    ],
+  ])('rejects %o with 400 and says what to change', async (body, error) => {
     const { server, weather } = await startWeather();
     const answer = await server.post('/process_data', body);
     expect(answer.status).toBe(400);
@@ -74,7 +83,7 @@ describe('POST /process_data', () => {
     expect(weather.asked).toEqual([]);
   });
 
-  test('takes 256 bytes of location exactly and gives them back unchanged', async () => {
+  test('accepts a location of exactly 256 bytes and returns it unchanged', async () => {
     const { ask } = await startWeather();
     const location = `e\u0301\0"\\&#%+\u2028${'🌦'.repeat(60)}é`;
     const answer = (await (await ask(location)).json()) as { response: { data: { location: string } } };
@@ -92,7 +101,7 @@ describe('without its secrets', () => {
     return startServer({ env: { API_KEY: '', SECRETS_FD: String(fd) }, nsm: new SoftwareNsm() });
   };
 
-  test('the key, its attestation and health work; what needs secrets answers 503 and names them', async () => {
+  test('key, attestation and health work; other endpoints answer 503 and name the secrets', async () => {
     const { get, post, publicKey } = await unready();
     expect((await get('/')).status).toBe(200);
     expect((await get('/livez')).status).toBe(200);
@@ -112,14 +121,14 @@ describe('without its secrets', () => {
     }
   });
 
-  test('the start stops when SECRETS_FD is not a pipe that was handed to it', async () => {
+  test('the start fails if SECRETS_FD is not an inherited pipe', async () => {
     const file = String(openSync('/dev/null', 'r'));
     for (const fd of ['999', file]) {
       await expect(startServer({ env: { SECRETS_FD: fd } })).rejects.toThrow(/^SECRETS_FD must be a pipe/);
     }
   });
 
-  test('the start stops when they are to come from the environment', async () => {
+  test('the start fails if they must come from the environment', async () => {
     await expect(startServer({ env: { API_KEY: '' } })).rejects.toThrow(/^API_KEY must be set/);
   });
 });
@@ -141,7 +150,7 @@ describe('GET', () => {
     });
   });
 
-  test('is answered to HEAD too, without a body', async () => {
+  test('also answers HEAD, without a body', async () => {
     const { get } = await startWeather().then(({ server }) => server);
     const answer = await get('/livez', { method: 'HEAD' });
     expect(answer.status).toBe(200);
@@ -159,7 +168,7 @@ describe('GET /get_attestation', () => {
     return decode(payload, { useMaps: true, allowIndefinite: true }) as Map<string, Uint8Array | null>;
   };
 
-  test('puts the raw public key into the document, and no nonce unless asked', async () => {
+  test('puts the raw public key into the document, and no nonce by default', async () => {
     const { get, publicKey } = await startServer({ nsm: new SoftwareNsm() });
     const payload = await payloadOf(await get('/get_attestation'));
     expect(hex(payload.get('public_key') as Uint8Array)).toBe(hex(publicKey));
@@ -180,7 +189,7 @@ describe('GET /get_attestation', () => {
     ['nonce=zz', 'nonce must be hex of 1 to 512 bytes'],
     [`nonce=${'ab'.repeat(513)}`, 'nonce must be hex of 1 to 512 bytes'],
     ['nonce=00&nonce=01', 'nonce must be given once'],
-    ['nonse=00', 'nonse is not a member that this endpoint takes'],
+    ['nonse=00', 'nonse is not a property that this endpoint accepts'],
   ])('refuses ?%s', async (query, error) => {
     const { get } = await startServer({ nsm: new SoftwareNsm() });
     const answer = await get(`/get_attestation?${query}`);
@@ -205,19 +214,19 @@ describe('the NSM at boot', () => {
     close() {},
   };
 
-  test('stops the start when it is required and missing', async () => {
+  test('stops the start if it is required and missing', async () => {
     const start = startServer({ env: { NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' } });
     await expect(start).rejects.toMatchObject({ code: 'NSM_UNAVAILABLE' });
   });
 
-  test('stops the start when it is there and gives nonsense, required or not', async () => {
+  test('stops the start if it answers nonsense, required or not', async () => {
     await expect(startServer({ nsm: broken })).rejects.toMatchObject({ code: 'NSM_PROTOCOL' });
     await expect(startServer({ nsm: broken, env: { NSM_REQUIRED: 'true' } })).rejects.toMatchObject({
       code: 'NSM_PROTOCOL',
     });
   });
 
-  test('stops the start when it is required and gives entropy but no document', async () => {
+  test('stops the start if it is required and gives entropy but no document', async () => {
     const real = new SoftwareNsm();
     const mute: NsmTransport = {
       transact: (request) =>
@@ -231,7 +240,7 @@ describe('the NSM at boot', () => {
     expect(printed()).toMatch(/"entropy":\["kernel","nsm"\]/);
   });
 
-  test('gives entropy to the key where it is there', async () => {
+  test('contributes entropy to the key if present', async () => {
     const { printed } = await startServer({ nsm: new SoftwareNsm(), env: { NSM_REQUIRED: 'true' } });
     expect(printed()).toMatch(/"entropy":\["kernel","nsm"\]/);
   });
@@ -254,7 +263,7 @@ test('the NSM is closed with the server, and not before', async () => {
 });
 
 describe('GET /boot', () => {
-  test('tells the register that the NSM says, and the clock as it is now', async () => {
+  test('returns the PCR from the NSM and the current state of the clock', async () => {
     const nsm = new SoftwareNsm();
     const { url } = await startServer({ nsm, version: '1.2.3' });
     expect(await (await fetch(`${url}/boot`)).json()).toEqual({
@@ -270,7 +279,7 @@ describe('GET /boot', () => {
     });
   });
 
-  test('tells a debug enclave by its register of zeros', async () => {
+  test('recognises a debug enclave by its zero PCR', async () => {
     const real = new SoftwareNsm();
     const debug: NsmTransport = {
       transact: (request) =>
@@ -285,7 +294,7 @@ describe('GET /boot', () => {
 });
 
 describe('GET /health_check', () => {
-  test('tells whether each endpoint answers, whatever the status', async () => {
+  test('reports whether each endpoint answers, with any status', async () => {
     const { server, weather } = await startWeather();
     const status = async () =>
       ((await (await server.get('/health_check')).json()) as { endpoints_status: object }).endpoints_status;
@@ -294,14 +303,14 @@ describe('GET /health_check', () => {
     expect(await status()).toEqual({ 'api.weatherapi.com': true });
   });
 
-  test('tells when one can not be reached', async () => {
+  test('reports an unreachable endpoint', async () => {
     const { get } = await startServer({ origins: { 'api.weatherapi.com': 'http://127.0.0.1:1' } });
     expect(await (await get('/health_check')).json()).toMatchObject({
       endpoints_status: { 'api.weatherapi.com': false },
     });
   });
 
-  test('is no amplifier: 50 callers share one probe', async () => {
+  test('is not an amplifier: 50 callers share one probe', async () => {
     const { server, weather } = await startWeather();
     await Promise.all(Array.from({ length: 50 }, () => server.get('/health_check')));
     await server.get('/health_check');
@@ -331,13 +340,13 @@ describe('errors are JSON with a stable code', () => {
     ['POST', '/health_check', 'GET, HEAD'],
     ['PUT', '/', 'GET, HEAD'],
     ['POST', '/rules', 'GET, HEAD'],
-  ])('405: %s %s, and the methods that there are', async (method, path, allow) => {
+  ])('405: %s %s, with the supported methods', async (method, path, allow) => {
     const { get } = await dice();
     const answer = await get(path, { method });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe(allow);
     expect(await answer.json()).toEqual({
-      error: `this endpoint takes ${allow}`,
+      error: `this endpoint supports ${allow}`,
       code: 'METHOD_NOT_ALLOWED',
     });
   });
@@ -392,7 +401,7 @@ describe('errors are JSON with a stable code', () => {
     expect((await post('/process_data', '{"payload":{"sides":6}}', { headers })).status).toBe(200);
   });
 
-  test('413: a byte over the limit, and not a byte earlier', async () => {
+  test('413: one byte over the limit, but not at the limit', async () => {
     const { post } = await startServer({
       apps: FIXTURE_APPS,
       env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
@@ -407,7 +416,7 @@ describe('errors are JSON with a stable code', () => {
     });
   });
 
-  test('413: the same for a body that does not say its length', async () => {
+  test('413: the same for a body without Content-Length', async () => {
     const { post } = await startServer({
       apps: FIXTURE_APPS,
       env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
@@ -423,12 +432,12 @@ describe('errors are JSON with a stable code', () => {
     expect(await answer.json()).toMatchObject({ code: 'BODY_TOO_LARGE' });
   });
 
-  test('500: nothing of an unexpected error leaves the process or reaches the log', async () => {
+  test('500: the message of an unexpected error reaches neither the caller nor the log', async () => {
     const { get, printed } = await dice();
     const answer = await get('/crash');
     expect(answer.status).toBe(500);
     expect(await answer.json()).toEqual({
-      error: 'an internal error; the log has its place',
+      error: 'an internal error; see the log',
       code: 'INTERNAL',
     });
     expect(printed()).toMatch(/dice\/app\.ts/);
@@ -436,7 +445,7 @@ describe('errors are JSON with a stable code', () => {
   });
 });
 
-test('500: what an application signs wrongly is told to its author by the log, and not to the caller', async () => {
+test('500: a mistake in signed data reaches the log, but not the caller', async () => {
   const Count = signedType(7, bcs.struct('Count', { value: u64 }));
   const { get, printed } = await startServer({
     manifest: { endpoints: [], secrets: [] },
@@ -456,7 +465,7 @@ test('500: what an application signs wrongly is told to its author by the log, a
   const answer = await get('/count');
   expect(answer.status).toBe(500);
   expect(await answer.json()).toEqual({
-    error: 'an internal error; the log has its place',
+    error: 'an internal error; see the log',
     code: 'INTERNAL',
   });
   expect(printed()).toMatch(
@@ -465,7 +474,7 @@ test('500: what an application signs wrongly is told to its author by the log, a
 });
 
 describe('requests', () => {
-  test('have an id of ours, which the log repeats; of the request it prints the route alone', async () => {
+  test('have a generated id, which the log contains; of the request it contains only the route', async () => {
     const { server, ask } = await startWeather();
     const answer = await ask('Secretville');
     const id = answer.headers.get('x-request-id');
@@ -481,7 +490,7 @@ describe('requests', () => {
     expect(server.printed()).not.toMatch(/Secretville|abcdef0123|hunter2/);
   });
 
-  test('are taken from pages of any origin, without credentials', async () => {
+  test('are allowed from pages of any origin, without credentials', async () => {
     const { server } = await startWeather();
     const preflight = await server.get('/process_data', {
       method: 'OPTIONS',
@@ -499,7 +508,7 @@ describe('requests', () => {
     expect(failed.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  test('are readable for the origins of CORS_ORIGINS alone, where it is set', async () => {
+  test('are allowed only from the origins of CORS_ORIGINS if set', async () => {
     const { server } = await startWeather({ env: { CORS_ORIGINS: 'https://a.example,https://b.example' } });
     const allowed = async (origin: string) =>
       (await server.get('/', { headers: { origin } })).headers.get('access-control-allow-origin');
@@ -521,26 +530,26 @@ describe('requests', () => {
     }
   });
 
-  test('by OPTIONS that is no preflight find no such method', async () => {
+  test('by OPTIONS are not allowed unless they are preflights', async () => {
     const { server } = await startWeather();
     expect((await server.get('/process_data', { method: 'OPTIONS' })).status).toBe(405);
   });
 
-  test('are readable for no page with CORS_ORIGINS=none', async () => {
+  test('are not allowed from any page with CORS_ORIGINS=none', async () => {
     const { server } = await startWeather({ env: { CORS_ORIGINS: 'none' } });
     const { headers } = await server.get('/', { headers: { origin: 'https://a.example' } });
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 });
 
-test('an expectation that is not known is passed over', async () => {
+test('an unknown expectation is ignored', async () => {
   const { url } = await startServer();
   const asking = request(`${url}/livez`, { headers: { expect: 'more' } }).end();
   const [answer] = await once(asking, 'response');
   expect(answer.resume().statusCode).toBe(200);
 });
 
-test('a connection on which nothing moves ends after twice the time of a request and a pause', async () => {
+test('a silent connection is closed after twice the request time-out and the keep-alive time-out', async () => {
   // A hundred times as fast: before anybody is told that the request did not come.
   const spy = vi.spyOn(Server.prototype, 'setTimeout').mockImplementation(function (
     this: Server,

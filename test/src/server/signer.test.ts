@@ -11,7 +11,7 @@ import { signedType } from '../../../src/wire/intent.ts';
 const key = EphemeralKey.create();
 
 describe('Signer', () => {
-  test('answers with what was signed, and the signature verifies over its BCS bytes', () => {
+  test('answers with the signed data, and the signature verifies over its BCS bytes', () => {
     const data = { location: 'San Francisco', temperature: 13n };
     const { json } = new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1744038900000n, data);
     const { response, signature } = JSON.parse(json);
@@ -38,13 +38,13 @@ describe('Signer', () => {
     expect(ed25519.verify(signature, bytes.toBytes(), publicKey)).toBe(true);
   });
 
-  test('gives the same bytes for the same data', () => {
+  test('returns the same bytes for the same data', () => {
     const signer = new Signer(key, [WeatherResponse]);
     const sign = () => signer.sign(WeatherResponse, 1n, { location: 'Oslo', temperature: 3n }).json;
     expect(sign()).toBe(sign());
   });
 
-  test('writes a u64 as a number while it is safe, as decimal text beyond, exact in both', () => {
+  test('writes a u64 as a number up to 2^53 - 1 and as a decimal string beyond, both exact', () => {
     const Big = signedType(3, bcs.struct('Big', { value: u64 }));
     const signer = new Signer(key, [Big]);
     const shown = (value: bigint) => JSON.parse(signer.sign(Big, value, { value }).json).response;
@@ -59,13 +59,13 @@ describe('Signer', () => {
     expect(shown(2n ** 64n - 1n).data.value).toBe('18446744073709551615');
   });
 
-  test('refuses two types under one intent code, naming both', () => {
+  test('rejects two types with the same intent code, naming both', () => {
     const Other = signedType(0, bcs.struct('Other', { value: u8 }));
     expect(() => new Signer(key, [WeatherResponse, Other])).toThrow(ConfigError);
     expect(() => new Signer(key, [WeatherResponse, Other])).toThrow(/WeatherResponse.*Other/);
   });
 
-  test('refuses a type that was not declared, even under a free intent code', () => {
+  test('rejects an undeclared type, even with an unused intent code', () => {
     const Other = signedType(9, bcs.struct('Other', { value: u8 }));
     expect(() => new Signer(key, [WeatherResponse]).sign(Other, 1n, { value: 1 })).toThrow(
       ApplicationMistake,
@@ -112,14 +112,14 @@ describe('Signer', () => {
     expect(sign).not.toThrow(/hunter2/);
   });
 
-  test('does not sign a time that is no bigint', () => {
+  test('does not sign a time that is not a bigint', () => {
     const sign = () =>
       new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1 as never, { location: '', temperature: 0n });
     expect(sign).toThrow(ApplicationMistake);
     expect(sign).toThrow(/^WeatherResponse can't hold property timestamp_ms: /);
   });
 
-  test.each([-1, 256, 1.5])('an intent code of %d is refused', (intent) => {
+  test.each([-1, 256, 1.5])('rejects the intent code %d', (intent) => {
     expect(() => signedType(intent, u8)).toThrow(TypeError);
   });
 });

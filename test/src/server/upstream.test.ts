@@ -1,4 +1,4 @@
-/** The one way out of an application: bounded, past every proxy, and to the host that app.yaml names alone. */
+/** The only way to send requests from an application: bounded, without proxies, only to hosts of app.yaml. */
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A host that answers so, and the way to it. */
+/** A host that answers like this, and its upstream. */
 async function host(answer: RequestListener) {
   let connections = 0;
   const server = createServer(answer).on('connection', () => connections++);
@@ -36,7 +36,7 @@ async function host(answer: RequestListener) {
   return { origin, ask: createUpstream(origin), connections: () => connections };
 }
 
-/** What the host was sent. */
+/** A host that answers with the request. */
 async function echo() {
   return await host(async (request, response) => {
     let body = '';
@@ -48,7 +48,7 @@ async function echo() {
 }
 
 describe('a request', () => {
-  test('is what the application asks for, and nothing that a library adds', async () => {
+  test('contains what the application specifies, and nothing that a library adds', async () => {
     const { ask, origin } = await echo();
     const { status, body } = await ask("/v1/x%20y?q=O'Brien&z", { ...BOUNDS, headers: { 'X-Key': 'k' } });
     expect(status).toBe(200);
@@ -81,13 +81,13 @@ describe('a request', () => {
     },
   );
 
-  test('goes over one kept connection, as the one before', async () => {
+  test('reuses the connection of the previous one', async () => {
     const { ask, connections } = await echo();
     for (let i = 0; i < 4; i++) await ask('/', BOUNDS);
     expect(connections()).toBe(1);
   });
 
-  test('follows no redirect, and brings no cookie along', async () => {
+  test('does not follow redirects or send cookies', async () => {
     const seen: unknown[] = [];
     const { ask } = await host((request, response) => {
       seen.push([request.url, request.headers.cookie]);
@@ -101,7 +101,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('takes an answer as it came: what is small can’t grow', async () => {
+  test('does not decompress an answer', async () => {
     const bomb = brotliCompressSync(Buffer.alloc(10 * 1024 ** 2));
     const { ask } = await host((_request, response) => {
       response.setHeader('content-encoding', 'br').end(bomb);
@@ -126,7 +126,7 @@ describe('a request', () => {
     ['/', { timeoutMs: Number.NaN }],
     ['/', { maxSize: Number.NaN }],
     ['/', { maxSize: -1 }],
-  ])('to %j with %o is a mistake of the application', async (path, more) => {
+  ])('to %j with %o throws an ApplicationMistake', async (path, more) => {
     const { ask, connections } = await echo();
     const asked = ask(path, { ...BOUNDS, ...more });
     await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
@@ -168,7 +168,7 @@ describe('an exchange fails', () => {
     ],
   ];
 
-  test.each(failures)('%s, and tells nothing of the request', async (_what, answer, reason) => {
+  test.each(failures)('%s, without revealing the request', async (_what, answer, reason) => {
     const { ask } = await host(answer);
     const asked = ask('/?key=hunter2', { timeoutMs: 300, maxSize: 1000, headers: { key: 'hunter2' } });
     const error: unknown = await asked.catch((thrown) => thrown);
@@ -191,20 +191,20 @@ describe('an exchange fails', () => {
       async () => (await host((_request, response) => response.end())).origin.replace('http', 'https'),
       /^(ERR_SSL_|EPROTO|ECONNRESET)/,
     ],
-  ])('%s, and says so by its code', async (_what, origin, code) => {
+  ])('%s, with its error code', async (_what, origin, code) => {
     const asked = createUpstream(await origin())('/?key=hunter2', BOUNDS);
     const error = (await asked.catch((thrown: unknown) => thrown)) as ExchangeFailed;
     expect(error).toMatchObject({ reason: 'unreachable', code: expect.stringMatching(code) });
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2/);
   });
 
-  test('in time, when the connection is taken and TLS never begins', async () => {
+  test('at the time-out when TLS never begins', async () => {
     const port = await listen(createTcpServer((socket) => socket.on('error', () => {})));
     const asked = createUpstream(`https://127.0.0.1:${port}`)('/', { timeoutMs: 200, maxSize: 1 });
     await expect(asked).rejects.toMatchObject({ reason: 'timeout' });
   });
 
-  test('in time, when all connections of the pool are at work', async () => {
+  test('at the time-out when all connections of the pool are busy', async () => {
     const { ask, connections } = await host(() => {});
     const asked = Array.from({ length: 100 }, () => ask('/', { timeoutMs: 1000, maxSize: 1 }));
     const all = Promise.allSettled(asked);
@@ -213,7 +213,7 @@ describe('an exchange fails', () => {
   });
 });
 
-test('a body is read as JSON in UTF-8 alone', () => {
+test('parseJson accepts only JSON in UTF-8', () => {
   expect(parseJson(Buffer.from('{"ä":1}'))).toEqual({ ä: 1 });
   expect(parseJson(Buffer.from('{"ä":1}', 'latin1'))).toBeUndefined();
   expect(parseJson(Buffer.from('<html>'))).toBeUndefined();
@@ -237,7 +237,7 @@ describe('over TLS', () => {
 
   const WITHOUT_ECDHE = ['AES128-GCM-SHA256', 'AES256-SHA', 'DHE-RSA-AES128-GCM-SHA256'];
 
-  test.each(WITHOUT_ECDHE)('a host that has %s alone is refused', async (ciphers) => {
+  test.each(WITHOUT_ECDHE)('rejects a host that supports only %s', async (ciphers) => {
     const port = await secureHost(rsa, {
       ciphers,
       maxVersion: 'TLSv1.2',
@@ -259,7 +259,7 @@ describe('over TLS', () => {
     socket.destroy();
   });
 
-  test('a host that has TLS 1.1 alone is refused', async () => {
+  test('rejects a host that supports only TLS 1.1', async () => {
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     const asked = createUpstream(`https://localhost:${await secureHost(rsa, old)}`, rsa.ca)('/', BOUNDS);
     await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
@@ -276,7 +276,7 @@ describe('over TLS', () => {
     );
   });
 
-  test('a host is asked when its certificate leads to the authority that it is pinned to', async () => {
+  test('accepts a certificate of the pinned authority', async () => {
     const origins = { 'pinned.example': `https://localhost:${await secureHost(ours)}` };
     const dates = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 60_000) };
     const ca = { name: 'another authority', ca: true, keyUsage: ['keyCertSign'], ...dates } as const;
@@ -293,7 +293,7 @@ describe('over TLS', () => {
     });
   });
 
-  test('a host is not asked under another name, or under an authority that nobody named', async () => {
+  test('rejects a certificate for another name or of an unknown authority', async () => {
     const port = await secureHost(ours);
     for (const [origin, ca, code] of [
       [`https://127.0.0.1:${port}`, ours.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
@@ -319,7 +319,7 @@ describe('over TLS', () => {
   test.each([
     ['NODE_USE_ENV_PROXY', { NODE_USE_ENV_PROXY: '1' }, []],
     ['--use-env-proxy', {}, ['--use-env-proxy']],
-  ])('and without it, %s leads no request to a proxy', async (_what, extra, flags) => {
+  ])('and without it, %s sends no request to a proxy', async (_what, extra, flags) => {
     let proxied = 0;
     const proxy = createServer((_request, response) => {
       proxied++;
@@ -343,7 +343,7 @@ describe('over TLS', () => {
   });
 });
 
-test('nothing of an application, and no probe, has a way of its own', () => {
+test('applications and probes send requests only through upstreams', () => {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const files = ['src/server/health.ts', ...globSync('src/apps/**/*.ts', { cwd: root })];
   expect(files.length).toBeGreaterThan(10);

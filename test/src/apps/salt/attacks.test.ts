@@ -1,4 +1,4 @@
-/** Tokens that must get no salt, each with the status and code that says why. */
+/** Tokens that must not get a salt, each with its status and code. */
 import { exportSPKI, generateKeyPair } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { CLIENT_ID, GOOGLE, Issuer, startSalt } from './support.ts';
@@ -20,7 +20,7 @@ async function setUp(env: Record<string, unknown> = {}) {
 }
 
 describe('the algorithm', () => {
-  test('none is none', async () => {
+  test('must not be none', async () => {
     const { issuer, refusal } = await setUp();
     const [, payload] = (await issuer.token()).split('.');
     for (const alg of ['none', 'None', 'NONE', '']) {
@@ -30,7 +30,7 @@ describe('the algorithm', () => {
     }
   });
 
-  test('is not HS256 with the public key as its secret', async () => {
+  test('must not be HS256 with the public key as its secret', async () => {
     const { issuer, refusal } = await setUp();
     const secrets = [
       await exportSPKI(issuer.publicKey),
@@ -44,14 +44,14 @@ describe('the algorithm', () => {
     }
   });
 
-  test('is not another one of RSA', async () => {
+  test('must not be another RSA algorithm', async () => {
     const { issuer, refusal } = await setUp();
     const { privateKey } = await generateKeyPair('PS256');
     const token = await issuer.token({}, { header: { alg: 'PS256' }, key: privateKey });
     expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_ALGORITHM']);
   });
 
-  test('is not taken from a key that the token brings along', async () => {
+  test('must not use a key that the token contains', async () => {
     const { issuer, refusal } = await setUp();
     const attacker = await Issuer.start();
     const header = { jwk: attacker.keys[0], jku: `${attacker.origin}/jwks` };
@@ -62,7 +62,7 @@ describe('the algorithm', () => {
 });
 
 describe('the type', () => {
-  test.each(['JWT', 'jwt', 'Jwt', undefined])('of an ID token is %o', async (typ) => {
+  test.each(['JWT', 'jwt', 'Jwt', undefined])('of an ID token may be %o', async (typ) => {
     const { issuer, server } = await setUp();
     expect((await server.ask(await issuer.token({}, { header: { typ } }))).status).toBe(200);
   });
@@ -84,21 +84,21 @@ describe('the key and the signature', () => {
     expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_KEY_UNKNOWN']);
   });
 
-  test.each([undefined, 5, null, ['key-1']])('a kid must be named by a text: %o', async (kid) => {
+  test.each([undefined, 5, null, ['key-1']])('a kid must be a string: %o', async (kid) => {
     const { issuer, refusal } = await setUp();
     const [, payload, signature] = (await issuer.token()).split('.');
     const token = `${base64url({ alg: 'RS256', kid })}.${payload}.${signature}`;
     expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_KEY_UNKNOWN']);
   });
 
-  test('a foreign issuer’s key with the same kid signs nothing here', async () => {
+  test('rejects a foreign issuer’s key with the same kid', async () => {
     const { issuer, refusal } = await setUp();
     const attacker = await Issuer.start();
     const token = await issuer.token({}, { key: attacker.privateKey });
     expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_SIGNATURE']);
   });
 
-  test('a changed payload, header or signature is none of the issuer’s', async () => {
+  test('rejects a changed payload, header or signature', async () => {
     const { issuer, refusal } = await setUp();
     const [header = '', payload, signature = ''] = (await issuer.token()).split('.');
     const [, otherPayload] = (await issuer.token({ sub: 'victim' })).split('.');
@@ -113,7 +113,7 @@ describe('the key and the signature', () => {
     }
   });
 
-  test('a key that is too small, of another type or named twice is no key', async () => {
+  test('ignores a key that is too small, of another type or ambiguous', async () => {
     const { issuer, refusal } = await setUp();
     const [key] = issuer.keys;
     issuer.keys = [
@@ -129,7 +129,7 @@ describe('the key and the signature', () => {
     }
   });
 
-  test('an extension that must be understood is not', async () => {
+  test('rejects an unknown critical extension', async () => {
     const { issuer, refusal } = await setUp();
     const [, payload, signature] = (await issuer.token()).split('.');
     const header = base64url({ alg: 'RS256', kid: issuer.kid, crit: ['exp'], exp: 1 });
@@ -155,7 +155,7 @@ describe('the issuer', () => {
     expect(issuer.asked).toBe(0);
   });
 
-  test.each([undefined, 5, [GOOGLE], { iss: GOOGLE }])('must be a text: %o', async (iss) => {
+  test.each([undefined, 5, [GOOGLE], { iss: GOOGLE }])('must be a string: %o', async (iss) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ iss }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
@@ -174,7 +174,7 @@ describe('the issuer', () => {
     const refused = [403, 'SALT_ISSUER_NOT_ALLOWED'];
     const other = '11111111-2222-3333-4444-555555555555';
 
-    test('matches with the tenant that tid names', async () => {
+    test('matches the tenant that tid names', async () => {
       const ask = await microsoft();
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ iss: `https://login.microsoftonline.com/${other}/v2.0`, tid: other })).toEqual([
@@ -200,13 +200,13 @@ describe('the issuer', () => {
     const tenant = (id: string) => `https://login.microsoftonline.com/${id}/v2.0`;
     const unknown = [401, 'SALT_TOKEN_KEY_UNKNOWN'];
 
-    test('signs for every tenant with the keys that say so', async () => {
+    test('signs for every tenant with keys for all tenants', async () => {
       const ask = await microsoft(MICROSOFT, { issuer: MICROSOFT });
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ iss: tenant(other), tid: other })).toEqual([200, null]);
     });
 
-    test('signs for no other tenant with a key that is one tenant’s', async () => {
+    test('signs for no other tenant with a key of one tenant', async () => {
       const ask = await microsoft(MICROSOFT, { issuer: tenant(TENANT) });
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ iss: tenant(other), tid: other })).toEqual(unknown);
@@ -219,17 +219,17 @@ describe('the issuer', () => {
       '{tenantid}',
       '$&',
       '',
-    ])('signs nothing here with a key of the issuer %j', async (issuer) => {
+    ])('rejects a key of the issuer %j', async (issuer) => {
       expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual(unknown);
     });
 
-    test('may name the issuer of a key by something that is no text: then it says nothing', async () => {
+    test('ignores an issuer of a key that is not a string', async () => {
       for (const issuer of [null, 5, [tenant(other)]]) {
         expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual([200, null]);
       }
     });
 
-    test('matches one tenant alone where the list names it', async () => {
+    test('matches only one tenant if the list names it', async () => {
       const ask = await microsoft(`https://login.microsoftonline.com/${TENANT}/v2.0`);
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ tid: other })).toEqual(refused);
@@ -240,7 +240,7 @@ describe('the issuer', () => {
   });
 });
 
-test('a key that names another issuer than the token signs nothing, and one that names this one does', async () => {
+test('rejects a key of another issuer, and accepts a key of the token’s issuer', async () => {
   const { issuer, server, refusal } = await setUp();
   const [key] = issuer.keys;
   const keys = [
@@ -279,7 +279,7 @@ describe('the client id', () => {
     },
   );
 
-  test('of one issuer is not one of another', async () => {
+  test('of one issuer is not valid for another', async () => {
     const clients = [
       { issuer: GOOGLE, client_id: 'google-client', seed: 1 },
       { issuer: 'https://id.twitch.tv/oauth2', client_id: CLIENT_ID, seed: 1 },
@@ -293,14 +293,14 @@ describe('the presenter (azp)', () => {
   const refused = [403, 'SALT_PRESENTER_NOT_ALLOWED'];
   const PHONE = '575519204237-android.apps.googleusercontent.com';
 
-  test('may be the client itself, or not be named', async () => {
+  test('may be the client itself, or absent', async () => {
     const { issuer, server } = await setUp();
     for (const azp of [CLIENT_ID, undefined]) {
       expect((await server.ask(await issuer.token({ azp }))).status).toBe(200);
     }
   });
 
-  test('may be one that the entry names, which changes no salt', async () => {
+  test('may be a presenter of the entry, without changing the salt', async () => {
     const clients = [{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 1, presenters: ['other', PHONE] }];
     const { issuer, server } = await setUp({ clients });
     const salts = [];
@@ -311,7 +311,7 @@ describe('the presenter (azp)', () => {
     expect(new Set(salts).size).toBe(1);
   });
 
-  test('is no service account that had the token made for the client id', async () => {
+  test('must not be a service account that obtained a token for the client id', async () => {
     const { issuer, refusal } = await setUp();
     for (const azp of ['110463452167303598383', PHONE, '', CLIENT_ID.toUpperCase(), `${CLIENT_ID} `]) {
       expect(await refusal(await issuer.token({ azp }))).toEqual(refused);
@@ -319,7 +319,7 @@ describe('the presenter (azp)', () => {
     expect(issuer.asked).toBe(0);
   });
 
-  test('of one entry is none of another', async () => {
+  test('of one entry is not valid for another', async () => {
     const clients = [
       { issuer: GOOGLE, client_id: CLIENT_ID, seed: 1 },
       { issuer: GOOGLE, client_id: 'other', seed: 1, presenters: [PHONE] },
@@ -329,7 +329,7 @@ describe('the presenter (azp)', () => {
     expect(await refusal(await issuer.token({ azp: 'other' }))).toEqual(refused);
   });
 
-  test.each([null, 5, [CLIENT_ID], {}, true])('must be a text: %o', async (azp) => {
+  test.each([null, 5, [CLIENT_ID], {}, true])('must be a string: %o', async (azp) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ azp }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
@@ -363,17 +363,17 @@ describe('the subject', () => {
     ['with half of a surrogate pair', 'a\ud800'],
     ['longer than 113 characters', 'a'.repeat(114)],
     ['that is empty', ''],
-  ])('%s can not be proved, so that it gets no salt', async (_what, sub) => {
+  ])('%s cannot be proved, so it gets no salt', async (_what, sub) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ sub }))).toEqual([422, 'SALT_SUBJECT_UNUSABLE']);
   });
 
-  test('of 113 characters can', async () => {
+  test('of 113 characters can be proved', async () => {
     const { issuer, server } = await setUp();
     expect((await server.ask(await issuer.token({ sub: 'a'.repeat(113) }))).status).toBe(200);
   });
 
-  test.each([undefined, 5, null, ['110463452167303598383']])('must be a text: %o', async (sub) => {
+  test.each([undefined, 5, null, ['110463452167303598383']])('must be a string: %o', async (sub) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ sub }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
@@ -388,25 +388,25 @@ describe('the request', () => {
     },
   );
 
-  test.each([undefined, null, 5, ['x'], {}])('a token is a text: %o', async (token) => {
+  test.each([undefined, null, 5, ['x'], {}])('a token must be a string: %o', async (token) => {
     const { refusal } = await setUp();
     expect(await refusal(token)).toEqual([400, 'INVALID_INPUT']);
   });
 
-  test('a token is at most 8192 characters, genuine or not', async () => {
+  test('a token must be at most 8192 characters, genuine or not', async () => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ padding: 'x'.repeat(7000) }))).toEqual([400, 'INVALID_INPUT']);
     expect(await refusal('x'.repeat(70_000))).toEqual([413, 'BODY_TOO_LARGE']);
     expect(issuer.asked).toBe(0);
   });
 
-  test('no other member is taken', async () => {
+  test('rejects other properties', async () => {
     const { issuer, server } = await setUp();
     const response = await server.post('/get_salt', { token: await issuer.token(), salt: '1' });
     expect(response.status).toBe(400);
   });
 
-  test('no refusal repeats anything of the token', async () => {
+  test('no error repeats any part of the token', async () => {
     const { issuer, server } = await setUp();
     const refusals = [
       [await issuer.token({ iss: 'https://evil.example' }), 'SALT_ISSUER_NOT_ALLOWED'],

@@ -10,7 +10,7 @@ const parse = (...entries: unknown[]) => parseClients(JSON.stringify(entries));
 const jwks_url = 'https://op.example/jwks';
 
 describe('SALT_CLIENTS', () => {
-  test('gives each issuer and client id the version of its seed, and the place of its keys', () => {
+  test('maps each issuer and client id to the version of its seed and the URL of its keys', () => {
     const clients = parse(entry(GOOGLE, 'a'), {
       issuer: 'https://op.example',
       client_id: 'b',
@@ -42,34 +42,34 @@ describe('SALT_CLIENTS', () => {
   test.each([
     ['is not there', undefined, /^SALT_CLIENTS must list/],
     ['is not JSON', '[{', /^SALT_CLIENTS is not JSON$/],
-    ['is empty', '[]', /^SALT_CLIENTS, top level: want a list/],
-    ['is no list', '{}', /^SALT_CLIENTS, top level/],
-  ])('is refused when it %s', (_what, json, message) => {
+    ['is empty', '[]', /^SALT_CLIENTS, top level: must be an array/],
+    ['is not an array', '{}', /^SALT_CLIENTS, top level/],
+  ])('is rejected when it %s', (_what, json, message) => {
     expect(() => parseClients(json)).toThrow(ConfigError);
     expect(() => parseClients(json)).toThrow(message);
   });
 
   test.each([
-    ['without a version', { issuer: GOOGLE, client_id: 'a' }, /^SALT_CLIENTS, 0.seed: want/],
+    ['without a version', { issuer: GOOGLE, client_id: 'a' }, /^SALT_CLIENTS, 0.seed: must be/],
     ['with version 0', entry(GOOGLE, 'a', { seed: 0 }), /0.seed/],
-    ['with a version as text', entry(GOOGLE, 'a', { seed: '1' }), /0.seed/],
+    ['with a version as a string', entry(GOOGLE, 'a', { seed: '1' }), /0.seed/],
     ['without a client id', entry(GOOGLE, ''), /0.client_id/],
-    ['with a client id that no proof takes', entry(GOOGLE, 'a"b'), /0.client_id/],
+    ['with a client id that no proof can contain', entry(GOOGLE, 'a"b'), /0.client_id/],
     ['with a client id that is too long', entry(GOOGLE, 'a'.repeat(144)), /0.client_id/],
     ['with no presenters', entry(GOOGLE, 'a', { presenters: [] }), /0.presenters/],
-    ['with a presenter that is no text', entry(GOOGLE, 'a', { presenters: [5] }), /0.presenters.0/],
+    ['with a presenter that is not a string', entry(GOOGLE, 'a', { presenters: [5] }), /0.presenters.0/],
     ['with a presenter without a name', entry(GOOGLE, 'a', { presenters: [''] }), /0.presenters.0/],
     ['with a presenter twice', entry(GOOGLE, 'a', { presenters: ['b', 'b'] }), /0.presenters/],
-    ['with one presenter as text', entry(GOOGLE, 'a', { presenters: 'b' }), /0.presenters/],
-    ['with an unknown member', entry(GOOGLE, 'a', { version: 1 }), /0.version/],
-    ['of an unknown issuer without its keys', entry(`${GOOGLE}/`, 'a'), /entry 0: .* say by jwks_url/],
-    ['of an issuer like a tenant', entry(`${TENANT}x`, 'a'), /say by jwks_url/],
-    ['of a known issuer with keys elsewhere', entry(GOOGLE, 'a', { jwks_url }), /leave jwks_url out/],
-    ['of a tenant with keys elsewhere', entry(TENANT, 'a', { jwks_url }), /leave jwks_url out/],
+    ['with one presenter as a string', entry(GOOGLE, 'a', { presenters: 'b' }), /0.presenters/],
+    ['with an unknown property', entry(GOOGLE, 'a', { version: 1 }), /0.version/],
+    ['of an unknown issuer without its keys', entry(`${GOOGLE}/`, 'a'), /entry 0: .* set jwks_url/],
+    ['of an issuer like a tenant', entry(`${TENANT}x`, 'a'), /set jwks_url/],
+    ['of a known issuer with keys elsewhere', entry(GOOGLE, 'a', { jwks_url }), /remove jwks_url/],
+    ['of a tenant with keys elsewhere', entry(TENANT, 'a', { jwks_url }), /remove jwks_url/],
     ['with keys over http', entry('x', 'a', { jwks_url: 'http://op.example/jwks' }), /0.jwks_url/],
     ['with keys at a port', entry('x', 'a', { jwks_url: 'https://op.example:444/jwks' }), /0.jwks_url/],
     ['with keys under a name', entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }), /0.jwks_url/],
-  ])('is refused with an entry %s', (_what, bad, message) => {
+  ])('is rejected with an entry %s', (_what, bad, message) => {
     expect(() => parse(bad)).toThrow(ConfigError);
     expect(() => parse(bad)).toThrow(message);
   });
@@ -79,27 +79,27 @@ describe('SALT_CLIENTS', () => {
     ['the same but for the seed', entry(GOOGLE, 'a'), entry(GOOGLE, 'a', { seed: 2 })],
     ['the same in Google’s other spelling', entry(GOOGLE, 'a'), entry('accounts.google.com', 'a')],
     [
-      'alike when put together',
+      'with the same concatenation',
       entry('https://op.example', '1a', { jwks_url }),
       entry('https://op.example1', 'a', { jwks_url }),
     ],
     ['a tenant among all tenants', entry(MICROSOFT, 'a'), entry(TENANT, 'a')],
     ['a tenant before all tenants', entry(TENANT, 'a'), entry(MICROSOFT, 'a')],
-    ['alike a tenant when put together', entry(MICROSOFT, 'xa'), entry(`${TENANT}x`, 'a', { jwks_url })],
-  ])('is refused with two entries that are %s', (_what, one, other) => {
+    ['with the concatenation of a tenant', entry(MICROSOFT, 'xa'), entry(`${TENANT}x`, 'a', { jwks_url })],
+  ])('is rejected with two entries that are %s', (_what, one, other) => {
     expect(() => parse(entry(GOOGLE, 'between'), one, other)).toThrow(
-      /^SALT_CLIENTS, entries 1 and 2: their issuer and client id, put together, can be the same text$/,
+      /^SALT_CLIENTS, entries 1 and 2: their issuers and client ids can have the same concatenation$/,
     );
   });
 
-  test('is refused when one issuer has its keys in two places', () => {
+  test('rejects two URLs of keys for one issuer', () => {
     const elsewhere = 'https://other.example/jwks';
     expect(() => parse(entry('x', 'a', { jwks_url }), entry('x', 'b', { jwks_url: elsewhere }))).toThrow(
-      /two places of its keys/,
+      /two different jwks_url/,
     );
   });
 
-  test('takes all tenants and one tenant side by side for different clients', () => {
+  test('accepts all tenants and a single tenant for different clients', () => {
     expect(parse(entry(MICROSOFT, 'a'), entry(TENANT, 'b'))).toHaveLength(2);
   });
 });

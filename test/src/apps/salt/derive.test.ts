@@ -21,13 +21,13 @@ describe('the salt', () => {
     expect(deriveSalt(hex(seed), issuer, clientId, subject)).toBe(salt);
   });
 
-  test('is one for both of Google’s spellings, and another for everything else that differs', () => {
+  test('is the same for both of Google’s spellings, and differs for any other difference', () => {
     const [google, spelling, ...others] = vectors.derivations.map(({ salt }) => salt);
     expect(spelling).toBe(google);
     expect(new Set([google, ...others]).size).toBe(1 + others.length);
   });
 
-  test('is HKDF-SHA3-256 of 16 bytes as another library has it, and below 2^128', () => {
+  test('equals HKDF-SHA3-256 of another library, and is below 2^128', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -61,7 +61,7 @@ test.each(vectors.fingerprints)(
 describe('seeds', () => {
   const [one, two] = ['ab'.repeat(32), 'CD'.repeat(32)];
 
-  test('are 64 hex characters a line, the first line version 1', () => {
+  test('are 64 hex characters per line; the first line is version 1', () => {
     expect(parseSeeds(one)).toEqual([hex(one)]);
     expect(parseSeeds(`${one}\n${two}`)).toEqual([hex(one), hex(two)]);
   });
@@ -76,7 +76,7 @@ describe('seeds', () => {
     ['with an empty line', `${one}\n\n${two}`, /line 2/],
     ['with a carriage return', `${one}\r\n${two}`, /line 1/],
     ['one twice', `${one}\n${two}\n${one}`, /^SALT_SEED, line 3, repeats line 1$/],
-  ])('are refused %s, without repeating them', (_what, text, message) => {
+  ])('are rejected %s, without repeating them', (_what, text, message) => {
     expect(() => parseSeeds(text)).toThrow(ConfigError);
     expect(() => parseSeeds(text)).toThrow(message);
     expect(() => parseSeeds(text)).not.toThrow(/abab|cdcd/i);

@@ -1,4 +1,4 @@
-/** The issuer's place of keys: asked seldom, outlived when it fails. */
+/** The issuer's keys: fetched rarely, and cached through outages. */
 import { spawn } from 'node:child_process';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -38,14 +38,14 @@ const failures: [string, (response: ServerResponse) => unknown, string][] = [
 ];
 
 describe('keys', () => {
-  test('are asked for once, however many tokens come', async () => {
+  test('are fetched once for any number of tokens', async () => {
     const { issuer, keys } = await setUp();
     await Promise.all(Array.from({ length: 100 }, () => keys.with('key-1')));
     await keys.with('key-1');
     expect(issuer.asked).toBe(1);
   });
 
-  test('are renewed after ten minutes, and a withdrawn key is unknown then', async () => {
+  test('are renewed after ten minutes, which removes a revoked key', async () => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'key-2' }));
@@ -58,7 +58,7 @@ describe('keys', () => {
     expect(issuer.asked).toBe(2);
   });
 
-  test('that are new are found at once, if the issuer was not asked just before', async () => {
+  test('that are new are found immediately, unless the issuer was asked just before', async () => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.keys.push({ ...issuer.keys[0], kid: 'key-2' } as never);
@@ -67,7 +67,7 @@ describe('keys', () => {
     expect(issuer.asked).toBe(2);
   });
 
-  test('that nobody has are asked for at a bounded rate: 10,000 unknown kids', async () => {
+  test('that do not exist are requested at a bounded rate: 10,000 unknown kids', async () => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     for (let i = 0; i < 10_000; i++) {
@@ -105,7 +105,7 @@ describe('a malformed key', () => {
     ['has its private part beside it', (good) => ({ ...good, d: 'AQAB' })],
   ];
 
-  test('is the issuer’s fault when it is needed, and spoils no other key of the set', async () => {
+  test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
     const issuer = await Issuer.start();
     const [good = {}] = issuer.keys;
     const bad = malformed.map(([what, change]) => ({ ...change(good), kid: what }));
@@ -119,14 +119,14 @@ describe('a malformed key', () => {
     expect(issuer.asked).toBe(1);
   });
 
-  test('beside a good one of the same id is passed over', async () => {
+  test('with the same id as a valid one is ignored', async () => {
     const issuer = await Issuer.start();
     const [good = {}] = issuer.keys;
     issuer.keys = [{ ...good, e: '' }, good];
     expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
   });
 
-  test('is asked for again, since the issuer may mend it', async () => {
+  test('is fetched again, since the issuer may repair it', async () => {
     const { issuer, keys, clock } = await setUp();
     const [good = {}] = issuer.keys;
     issuer.keys = [
@@ -139,7 +139,7 @@ describe('a malformed key', () => {
     await keys.with('key-1');
   });
 
-  test('has zeros in front of its n: that is none', async () => {
+  test('may have leading zeros in n, which do not make it malformed', async () => {
     const issuer = await Issuer.start();
     const [good = {}] = issuer.keys;
     const n = Buffer.concat([Buffer.alloc(2), Buffer.from(good.n ?? '', 'base64url')]).toString('base64url');
@@ -147,7 +147,7 @@ describe('a malformed key', () => {
     expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
   });
 
-  test('cannot be made of anything that ends in a mistake of ours', async () => {
+  test('never causes an internal error', async () => {
     const issuer = await Issuer.start();
     const [good = {}] = issuer.keys;
     const number = fc.oneof(fc.string(), fc.base64String(), fc.constantFrom(good.n, good.e), fc.anything());
@@ -184,7 +184,7 @@ describe('an issuer that', () => {
     },
   );
 
-  test.each(failures)('%s goes on with the keys that are known, for a day', async (_what, answer, code) => {
+  test.each(failures)('%s does not affect known keys for a day', async (_what, answer, code) => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.answer = answer;
@@ -195,7 +195,7 @@ describe('an issuer that', () => {
     await expect(keys.with('key-1')).rejects.toMatchObject({ code });
   });
 
-  test('is slow is given up after five seconds; then known keys wait no more', {
+  test('is slow times out after five seconds; then known keys are used immediately', {
     timeout: 30_000,
   }, async () => {
     const { issuer, keys, clock } = await setUp();
@@ -219,7 +219,7 @@ describe('an issuer that', () => {
 });
 
 describe('the service, when its issuer', () => {
-  test('is down from the start, says so; when it goes down later, goes on', async () => {
+  test('is down from the start, fails; if it goes down later, continues', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const { answer: healthy } = issuer;
@@ -235,7 +235,7 @@ describe('the service, when its issuer', () => {
     expect((await other.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
   });
 
-  test('is asked twice at most for the keys of 10,000 tokens that name unknown ones', async () => {
+  test('gets at most two requests for 10,000 tokens with unknown keys', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const [, payload, signature] = (await issuer.token()).split('.');
@@ -259,7 +259,7 @@ describe('the service, when its issuer', () => {
   }, 60_000);
 });
 
-test('no key is asked for through a proxy, whatever the environment says', async () => {
+test('keys are never requested through a proxy of the environment', async () => {
   let proxied = 0;
   const proxy = createServer((_request, response) => {
     proxied++;

@@ -21,7 +21,7 @@ describe('a rate', () => {
     },
   );
 
-  test('says how long to wait, and refusals cost nothing', () => {
+  test('returns how long to wait, and refusals are free', () => {
     const { clock, limit } = setUp(2);
     limit.take('a');
     limit.take('a');
@@ -32,14 +32,14 @@ describe('a rate', () => {
     limit.take('a');
   });
 
-  test('is each caller’s own', () => {
+  test('is separate for each caller', () => {
     const { limit } = setUp(1);
     limit.take('a');
     limit.take('b');
     expect(() => limit.take('a')).toThrow();
   });
 
-  test('forgets whoever was quiet longest when there are too many', () => {
+  test('forgets the least recently active caller when there are too many', () => {
     const { limit } = setUp(1);
     limit.take('first');
     for (let i = 0; i < 99_999; i++) limit.take(`caller ${i}`);
@@ -51,7 +51,7 @@ describe('a rate', () => {
 });
 
 describe('slots', () => {
-  test('are refused when all are taken, and free again after success and failure', async () => {
+  test('are refused when all are in use, and released after success and failure', async () => {
     const slots = new Slots(1);
     const { promise, resolve } = Promise.withResolvers<string>();
     const first = slots.run(() => promise);

@@ -8,7 +8,7 @@ const vectors = JSON.parse(readFileSync(new URL('../../../vectors/salt.json', im
 const [GOOGLE_SALT] = vectors.derivations.map(({ salt }: { salt: string }) => salt);
 
 describe('POST /get_salt', () => {
-  test('gives a genuine token its salt, as the vectors have it, and nothing else', async () => {
+  test('returns the salt of the vectors for a genuine token, and nothing else', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const response = await server.post('/get_salt', { token: await issuer.token() });
@@ -17,7 +17,7 @@ describe('POST /get_salt', () => {
     expect(await response.json()).toEqual({ salt: GOOGLE_SALT });
   });
 
-  test('gives the same salt again, for later tokens and after a restart', async () => {
+  test('returns the same salt for later tokens and after a restart', async () => {
     const issuer = await Issuer.start();
     const first = await startSalt(issuer);
     const salts = [
@@ -30,14 +30,14 @@ describe('POST /get_salt', () => {
     expect(salts).toEqual(Array(3).fill({ status: 200, body: { salt: GOOGLE_SALT } }));
   });
 
-  test('gives one salt for both of Google’s spellings', async () => {
+  test('returns the same salt for both of Google’s spellings', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const { body } = await server.ask(await issuer.token({ iss: 'accounts.google.com' }));
     expect(body).toEqual({ salt: GOOGLE_SALT });
   });
 
-  test('gives different salts to two issuers with the same sub and aud', async () => {
+  test('returns different salts for two issuers with the same sub and aud', async () => {
     const issuer = await Issuer.start();
     const clients = [GOOGLE, 'https://id.example'].map((each, index) => ({
       issuer: each,
@@ -67,7 +67,7 @@ describe('POST /get_salt', () => {
     expect((await server.ask(token)).body).toEqual((await before.ask(token)).body);
   });
 
-  test('tells the pages of configured origins, preflight included, and no others', async () => {
+  test('answers pages of configured origins only, including preflights', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const preflight = (origin: string) =>
@@ -89,7 +89,7 @@ describe('POST /get_salt', () => {
     }
   });
 
-  test('logs issuer, client id and a keyed hash of the user: nothing of the token, the salt or the seed', async () => {
+  test('logs issuer, client id and a keyed hash of the user, but nothing of the token, the salt or the seed', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const token = await issuer.token({ email: 'user@mail.example' });
@@ -99,7 +99,7 @@ describe('POST /get_salt', () => {
     const lines = server
       .printed()
       .split('\n')
-      .filter((line) => line.includes('gave a salt'));
+      .filter((line) => line.includes('issued a salt'));
     const [first, second] = lines.map((line) => JSON.parse(line));
     expect(first).toMatchObject({
       issuer: GOOGLE,
@@ -139,7 +139,7 @@ describe('limits', () => {
     expect((await server.ask(await issuer.token({ sub: 'another' }))).status).toBe(200);
   });
 
-  test('do not fall on a user for tokens that others forged', async () => {
+  test('do not count tokens that others forged against a user', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const forged = `${(await issuer.token()).slice(0, -8)}AAAAAAAA`;
@@ -157,7 +157,7 @@ describe('limits', () => {
     expect((await from('198.51.100.8')).status).toBe(400);
   });
 
-  test('never by address without one: a header is only what a caller says', async () => {
+  test('never by address without a trusted proxy: callers control headers', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     for (let i = 0; i < 400; i++) {
@@ -165,7 +165,7 @@ describe('limits', () => {
     }
   });
 
-  test('by verifications at once: what is too much is refused at once, and works later', async () => {
+  test('by concurrent verifications: refuses excess requests immediately', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, {
       SALT_MAX_VERIFICATIONS: '1',

@@ -1,4 +1,4 @@
-/** What the salt service does not start with, and how it takes its seed. */
+/** Settings that stop the start of the salt service, and how it receives its seed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ const print = (seed: string) => fingerprint(Buffer.from(seed, 'hex'));
 describe('the service does not start', () => {
   test.each([
     ['without clients', { SALT_CLIENTS: '[]' }, /^SALT_CLIENTS, top level/],
-    ['for pages of any origin', { CORS_ORIGINS: '*' }, /^CORS_ORIGINS must name your wallets' origins/],
+    ['for pages of any origin', { CORS_ORIGINS: '*' }, /^CORS_ORIGINS must list your wallets' origins/],
     [
       'with a limit by address that nobody has',
       { SALT_ADDRESS_REQUESTS_PER_MINUTE: '5' },
@@ -55,12 +55,12 @@ describe('the service does not start', () => {
     await expect(starting).rejects.not.toThrow(new RegExp(SEED.slice(0, 8)));
   });
 
-  test('for pages of any origin by leaving CORS_ORIGINS out', async () => {
+  test('for pages of any origin, by omitting CORS_ORIGINS', async () => {
     const env = { APP: 'salt', SALT_SEED_FILE: seedFile(SEED), SALT_CLIENTS: '[]' };
     await expect(startServer({ env })).rejects.toThrow(/^CORS_ORIGINS/);
   });
 
-  test('with the seed in the environment, right or not', async () => {
+  test('with the seed in the environment, valid or not', async () => {
     const env = { APP: 'salt', SALT_SEED: SEED, CORS_ORIGINS: 'none' };
     await expect(startServer({ env })).rejects.toThrow(/^SALT_SEED must not be in the environment/);
   });
@@ -72,7 +72,7 @@ describe('the service does not start', () => {
   });
 });
 
-describe('a seed that is handed over', () => {
+describe('a seed from a hand-off', () => {
   const env = {
     SECRETS_FD: '3',
     CORS_ORIGINS: 'none',
@@ -81,26 +81,26 @@ describe('a seed that is handed over', () => {
   const context = (more: Record<string, string> = {}) =>
     ({ env: { ...env, ...more }, upstream: () => async () => expect.fail() }) as unknown as AppContext;
 
-  test('is not waited for without its fingerprint: whoever came first would choose it', () => {
+  test('requires its fingerprint: otherwise the first sender would choose it', () => {
     expect(() => create(context())).toThrow(ConfigError);
     expect(() => create(context())).toThrow(
-      /^SALT_SEED_FINGERPRINTS must be set where the seed comes by a hand-off .*`npm run salt_seed -- fingerprint FILE`/,
+      /^SALT_SEED_FINGERPRINTS must be set if the seed comes by a hand-off .*`npm run salt_seed -- fingerprint FILE`/,
     );
   });
 
-  test('is waited for with its fingerprint', () => {
+  test('is checked against its fingerprint', () => {
     const { checkSecrets } = create(context({ SALT_SEED_FINGERPRINTS: print(SEED) }));
-    expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is another seed$/);
+    expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is a different seed$/);
   });
 });
 
-test('the fingerprint of the seed is shown at the start; the seed is not', async () => {
+test('the start logs the fingerprint of the seed, but not the seed', async () => {
   const server = await startSalt(undefined, { SALT_SEED_FINGERPRINTS: print(SEED) });
   expect(server.printed()).toContain(`"seed_fingerprints":["${print(SEED)}"]`);
   expect(server.printed()).not.toContain(SEED);
 });
 
-test('which client has which version of the seed is shown at the start', async () => {
+test('the start logs which client uses which version of the seed', async () => {
   const clients = [
     { issuer: GOOGLE, client_id: 'old', seed: 1 },
     { issuer: GOOGLE, client_id: 'new', seed: 2 },
@@ -117,7 +117,7 @@ test('which client has which version of the seed is shown at the start', async (
 });
 
 describe('npm start', () => {
-  test('takes the seed by a hand-off: a wrong one never serves, and the right one may follow', async () => {
+  test('receives the seed by a hand-off: rejects wrong ones and waits for the right one', async () => {
     const issuer = await Issuer.start();
     const child = spawn(process.execPath, [MAIN], {
       env: {

@@ -79,7 +79,7 @@ export class Issuer {
   }
 }
 
-/** A file with the text, which ends with the test. */
+/** A file with this content, deleted after the test. */
 export function seedFile(content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-salt-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The clock that keeps and budgets go by, so many milliseconds ahead. */
+/** Moves the clock of caches and budgets ahead by some milliseconds. */
 function moveClock(): { ahead: number } {
   const clock = { ahead: 0 };
   const now = performance.now.bind(performance);
@@ -24,7 +24,7 @@ function moveClock(): { ahead: number } {
 }
 
 describe('a reading', () => {
-  test('is of the place that was asked for, truncated towards zero, at its own time', async () => {
+  test('is for the requested place, truncated towards zero, with its own time', async () => {
     const { ask } = await startWeather();
     for (const place of ['Paris', 'Oslo', 'Zürich', '東京', 'New York']) {
       const { response } = await read(await ask(place));
@@ -46,10 +46,14 @@ describe('a reading', () => {
 
   test.each([
     ['nothing that is seen', '\u200b\ufeff\u00ad \u2060\u0000', /must name a place/],
-    ['the server’s own place in full-width letters', 'ａｕｔｏ：ｉｐ', /auto:ip would be the server's own/],
-    ['the server’s own place with a joiner', 'Auto\u200d: IP', /auto:ip would be the server's own/],
+    [
+      'the server’s own place in full-width letters',
+      'ａｕｔｏ：ｉｐ',
+      /auto:ip would be the server's location/,
+    ],
+    ['the server’s own place with a joiner', 'Auto\u200d: IP', /auto:ip would be the server's location/],
     ['a text that grows by NFKC', '\ufdfa'.repeat(80), /at most 256 bytes of UTF-8, after NFKC too/],
-  ])('of %s is refused, and nothing is asked', async (_what, location, message) => {
+  ])('of %s is rejected without a request to the service', async (_what, location, message) => {
     const { ask, weather } = await startWeather();
     const answer = await ask(location);
     expect(answer.status).toBe(400);
@@ -59,7 +63,7 @@ describe('a reading', () => {
 });
 
 describe('the upstream', () => {
-  test('is asked once for requests of one place at a time, and for those shortly after', async () => {
+  test('gets one request for concurrent requests of one place, and for those shortly after', async () => {
     const { ask, weather } = await startWeather({ delayMs: 100 });
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => ask('Paris').then((answer) => answer.text())),
@@ -69,14 +73,14 @@ describe('the upstream', () => {
     expect(weather.asked).toEqual(['paris']);
   });
 
-  test('is asked each time when the cache is off, but still once for requests at a time', async () => {
+  test('gets one request each time without the cache, but still only one for concurrent requests', async () => {
     const { ask, weather } = await startWeather({ delayMs: 100, env: { WEATHER_CACHE_SECONDS: '0' } });
     await Promise.all([ask('Paris'), ask('Paris')]);
     await ask('Paris');
     expect(weather.asked).toEqual(['paris', 'paris']);
   });
 
-  test('is asked once for all spellings of a place, and the signed text is the requested one', async () => {
+  test('gets one request for all spellings of a place, and the signed location is the requested one', async () => {
     const { ask, weather } = await startWeather();
     const spellings = ['LonDON', 'london', ' London\t', 'Lon\u200bdon', 'Ｌｏｎｄｏｎ', '\ufeffLONDON\u00ad'];
     const many = Array.from({ length: 20 }, (_, index) => `London${' '.repeat(index)}`);
@@ -91,20 +95,20 @@ describe('the upstream', () => {
     expect(weather.asked).toEqual(['london']);
   });
 
-  test('shares a failure, too, among the spellings of a place', async () => {
+  test('shares failures among the spellings of a place', async () => {
     const { ask, weather } = await startWeather();
     for (const place of ['!unknown', '!UNKNOWN', '!un\u200bknown '])
       expect((await ask(place)).status).toBe(422);
     expect(weather.asked).toEqual(['!unknown']);
   });
 
-  test('is reached over one kept connection', async () => {
+  test('is reached over one persistent connection', async () => {
     const { ask, weather } = await startWeather();
     for (const place of ['a', 'b', 'c', 'd']) await ask(place);
     expect(weather.connections()).toBe(1);
   });
 
-  test('is not asked through a proxy of the environment', async () => {
+  test('is not reached through a proxy of the environment', async () => {
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1').stubEnv('http_proxy', 'http://127.0.0.1:1');
     const { ask } = await startWeather();
     expect((await ask('Paris')).status).toBe(200);
@@ -173,17 +177,18 @@ describe('a failure of the upstream has its own code', () => {
     expect(server.printed()).not.toContain('hunter2');
   });
 
-  test('when nothing listens there', async () => {
+  test('when nothing listens: the log has the error code', async () => {
     const { post, printed } = await startServer({ origins: { 'api.weatherapi.com': 'http://127.0.0.1:1' } });
     const answer = await post('/process_data', { payload: { location: 'Paris' } });
     expect(answer.status).toBe(502);
     expect(await read(answer)).toMatchObject({ code: 'WEATHER_UNREACHABLE' });
+    expect(printed()).toMatch(/"code":"WEATHER_UNREACHABLE".*"cause":\{.*"code":"ECONNREFUSED"/);
     expect(printed()).not.toContain(DEV_API_KEY);
   });
 });
 
 describe('the budget of calls', () => {
-  test('is spent by places that have to be asked for, and by nothing else', async () => {
+  test('is spent only by requests to the service', async () => {
     const { ask, server, weather } = await startWeather({ env: { UPSTREAM_CALLS_PER_MINUTE: '3' } });
     await server.get('/health_check');
     for (const place of ['Paris', '!unknown', 'Oslo']) await ask(place);
@@ -198,7 +203,7 @@ describe('the budget of calls', () => {
     expect(weather.asked).toEqual(['paris', '!unknown', 'oslo']);
   });
 
-  test('refuses no longer than it says: a refusal is not kept', async () => {
+  test('refuses no longer than announced: a refusal is not cached', async () => {
     const { ask } = await startWeather({ env: { UPSTREAM_CALLS_PER_MINUTE: '1' } });
     const clock = moveClock();
     expect((await ask('Paris')).status).toBe(200);
@@ -207,7 +212,7 @@ describe('the budget of calls', () => {
     expect((await ask('Oslo')).status).toBe(200);
   });
 
-  test('bounds what callers can spend: 300 places cost 60 calls', async () => {
+  test('limits what callers can spend: 300 places cost 60 calls', async () => {
     const { ask, weather } = await startWeather();
     const started = performance.now();
     const statuses = await Promise.all(
@@ -224,7 +229,7 @@ describe('the budget of calls', () => {
     'UPSTREAM_CALLS_PER_MINUTE=%s stops the start',
     async (value) => {
       await expect(startServer({ env: { UPSTREAM_CALLS_PER_MINUTE: value } })).rejects.toThrow(
-        /^UPSTREAM_CALLS_PER_MINUTE must be a whole number from 1 to 100000/,
+        /^UPSTREAM_CALLS_PER_MINUTE must be an integer from 1 to 100000/,
       );
     },
   );
@@ -252,6 +257,6 @@ describe('age', () => {
 
 test.each(['-1', '3601', 'x', '1.5'])('WEATHER_CACHE_SECONDS=%s stops the start', async (value) => {
   await expect(startServer({ env: { WEATHER_CACHE_SECONDS: value } })).rejects.toThrow(
-    /^WEATHER_CACHE_SECONDS must be a whole number from 0 to 3600/,
+    /^WEATHER_CACHE_SECONDS must be an integer from 0 to 3600/,
   );
 });

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Keeps failures for 5 s unless told otherwise. */
+/** Keeps failures for 5 s by default. */
 function makeCache(bounds: Partial<CacheBounds> = {}) {
   return new LoadCache<number>({ ttlMs: 30_000, maxEntries: 10, failureMs: () => 5000, ...bounds });
 }
@@ -19,7 +19,7 @@ function counter() {
 }
 
 describe('LoadCache', () => {
-  test('keeps an answer for its time, and no longer', async () => {
+  test('keeps a result until it expires', async () => {
     const cache = makeCache();
     const load = counter();
     expect(await cache.get('a', load)).toBe(1);
@@ -37,14 +37,14 @@ describe('LoadCache', () => {
     ]);
   });
 
-  test('turned off, still shares a load in flight but keeps nothing', async () => {
+  test('still shares a load in flight when turned off, but keeps nothing', async () => {
     const cache = makeCache({ ttlMs: 0 });
     const load = counter();
     expect(await Promise.all([cache.get('a', load), cache.get('a', load)])).toEqual([1, 1]);
     expect(await cache.get('a', load)).toBe(2);
   });
 
-  test('gives a failure to all who waited, and to whoever comes within its time', async () => {
+  test('gives a failure to all waiting callers, and to later ones until it expires', async () => {
     const cache = makeCache();
     let asked = 0;
     const fail = async () => {
@@ -60,7 +60,7 @@ describe('LoadCache', () => {
     expect(await cache.get('a', counter())).toBe(1);
   });
 
-  test('keeps no failure that is to be forgotten at once', async () => {
+  test('does not keep a failure with a time of 0', async () => {
     const cache = makeCache({ failureMs: (error) => ((error as Error).message === 'kept' ? 5000 : 0) });
     const failWith = (message: string) => async () => {
       throw new Error(message);
@@ -70,7 +70,7 @@ describe('LoadCache', () => {
     await expect(cache.get('a', failWith('never'))).rejects.toThrow('kept');
   });
 
-  test('has a failure take the place of a result that is over', async () => {
+  test('replaces an expired result with a failure', async () => {
     const cache = makeCache();
     await cache.get('a', counter());
     vi.advanceTimersByTime(30_000);
@@ -79,7 +79,7 @@ describe('LoadCache', () => {
     await expect(cache.get('a', counter())).rejects.toThrow('no');
   });
 
-  test('holds no more entries than it may: the oldest goes', async () => {
+  test('removes the oldest entry at the limit', async () => {
     const cache = makeCache({ maxEntries: 2 });
     const load = counter();
     for (const key of ['a', 'b', 'c']) await cache.get(key, load);
@@ -89,7 +89,7 @@ describe('LoadCache', () => {
     expect(await cache.get('b', load)).toBe(5);
   });
 
-  test('counts a renewed entry as young', async () => {
+  test('counts a renewed entry as new', async () => {
     const cache = makeCache({ maxEntries: 2 });
     const load = counter();
     await cache.get('a', load);

@@ -1,9 +1,9 @@
-/** Which spellings mean one place, and which don't. */
+/** Which spellings denote the same place. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonicalPlace } from '../../../../src/apps/weather/place.ts';
 
-describe('one place, whatever its', () => {
+describe('the same place despite its', () => {
   test.each([
     ['case', 'LONDON', 'london'],
     ['case in another script', 'МОСКВА', 'москва'],
@@ -40,20 +40,20 @@ test.each([
   ['a fragment', 'a#b', 'a'],
   ['a percent sign', 'a%20b', 'a b'],
   ['a vowel sign', 'कि', 'क'],
-])('%s makes another place: %s, %s', (_what, one, other) => {
+])('%s denotes another place: %s, %s', (_what, one, other) => {
   expect(canonicalPlace(one)).not.toBe(canonicalPlace(other));
 });
 
-test('only what is seen names a place', () => {
+test('invisible characters do not denote a place', () => {
   expect(canonicalPlace('\u200b\ufeff\u00ad\u2060 \u3164\u0000')).toBe('');
 });
 
-test('a canonical spelling is its own', () => {
+test('canonicalPlace is idempotent', () => {
   const once = (text: string) => canonicalPlace(canonicalPlace(text)) === canonicalPlace(text);
   fc.assert(fc.property(fc.string({ unit: 'binary' }), once), { numRuns: 2000 });
 });
 
-test('no white space, invisible character or ASCII case changes the place, wherever it is', () => {
+test('white space, invisible characters and ASCII case never change the place', () => {
   const invisible = fc.constantFrom('\u200b', '\u200d', '\ufeff', '\u00ad', '\u2060', '\ufe0f', '\u{e0020}');
   fc.assert(
     fc.property(fc.stringMatching(/^[a-z]{1,8}( [a-z]{1,8})?$/), invisible, fc.nat(), (name, mark, at) => {

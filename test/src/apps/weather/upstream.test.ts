@@ -1,11 +1,11 @@
-/** What of an answer is taken for a temperature; other failures of the service are in app.test.ts. */
+/** Which answers contain a valid temperature; other failures of the service are in app.test.ts. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { WeatherService } from '../../../../src/apps/weather/upstream.ts';
 import { createUpstream } from '../../../../src/server/upstream.ts';
 
-/** Reads from a service whose answer has these members, or this text. */
+/** Reads from a service whose answer has these properties, or this body. */
 async function read(members: object | string) {
   const current = typeof members === 'string' ? members : JSON.stringify({ current: members });
   const server = createServer((_request, response) => response.end(current));
@@ -43,10 +43,15 @@ test.each([
   [-0.4, 'WEATHER_BELOW_ZERO'],
   [-100, 'WEATHER_BELOW_ZERO'],
   [-100.1, 'WEATHER_MALFORMED'],
-])('%d °C is refused with %s', async (temp_c, code) => {
+])('%d °C is rejected with %s', async (temp_c, code) => {
   await expect(read({ temp_c, last_updated_epoch: 1_700_000_000 })).rejects.toMatchObject({ code });
 });
 
-test.each([1e11 + 1, -1, 1.5, '1700000000', null, undefined])('%o is no time', async (last_updated_epoch) => {
-  await expect(read({ temp_c: 13, last_updated_epoch })).rejects.toMatchObject({ code: 'WEATHER_MALFORMED' });
-});
+test.each([1e11 + 1, -1, 1.5, '1700000000', null, undefined])(
+  '%o is not a time',
+  async (last_updated_epoch) => {
+    await expect(read({ temp_c: 13, last_updated_epoch })).rejects.toMatchObject({
+      code: 'WEATHER_MALFORMED',
+    });
+  },
+);

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FIXTURE_APPS, sleep, startServer } from '../../support.ts';
 
-/** The smallest that can be set. */
+/** The minimum of the setting. */
 const MAX = 16;
 
 const dice = (env: Record<string, string> = {}) =>
@@ -15,7 +15,7 @@ interface Client {
   received: string;
 }
 
-/** An open connection on which these bytes were sent. */
+/** An open connection that has sent these bytes. */
 async function open(url: string, bytes = ''): Promise<Client> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -49,8 +49,8 @@ async function closes({ socket }: Client): Promise<void> {
   if (socket.readyState === 'open') await once(socket, 'close');
 }
 
-describe('with as many connections as there may be, a new one takes the place of', () => {
-  test('the one that was idle longest', async () => {
+describe('at the connection limit, a new connection replaces', () => {
+  test('the one that has been idle longest', async () => {
     const { url } = await dice();
     const served = await openAll(url, MAX, get('/rules'));
     await expect.poll(() => served.every(({ received }) => received.endsWith('}}'))).toBe(true);
@@ -63,7 +63,7 @@ describe('with as many connections as there may be, a new one takes the place of
     await expect.poll(() => late.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
   });
 
-  test('an idle one before one whose request is not whole, headers or body', async () => {
+  test('an idle one before one with an incomplete request, headers or body', async () => {
     const { url } = await dice();
     const slow = [await open(url, HALF_HEAD), await open(url, HALF_BODY)];
     const idle = await openAll(url, MAX - 2, get('/rules'));
@@ -78,7 +78,7 @@ describe('with as many connections as there may be, a new one takes the place of
       .toEqual(slow.map(() => 'HTTP/1.1 200'));
   });
 
-  test('one that has sent nothing, the oldest first, so that the newest can send its request', async () => {
+  test('one that has sent nothing, oldest first, so that the newest can send its request', async () => {
     const { url } = await dice();
     const silent = await openAll(url, MAX + 3);
     await closes(silent[2] as Client);
@@ -87,7 +87,7 @@ describe('with as many connections as there may be, a new one takes the place of
     await expect.poll(() => silent.at(-1)?.received).toMatch(/^HTTP\/1.1 200/);
   });
 
-  test('one whose request is not whole, the oldest first, and never one that is being answered', async () => {
+  test('one with an incomplete request, oldest first, and never one that is being answered', async () => {
     const { url } = await dice({ MAX_CONCURRENT_REQUESTS: String(MAX) });
     const answered = await openAll(url, MAX - 3, get('/slow'));
     const slow = [await open(url, HALF_BODY), await open(url, HALF_HEAD)];
@@ -115,14 +115,14 @@ describe('of thousands of requests in one read', () => {
     return () => count;
   }
 
-  test('only the first eight of a connection take memory, and it ends', async () => {
+  test('only the first eight of a connection use memory, and it is closed', async () => {
     const { url } = await dice();
     const count = countRequests();
     await closes(await open(url, get('/slow') + get('/rules').repeat(1900)));
     expect(count()).toBe(8);
   });
 
-  test('only one of a connection does where more wait for an answer than there may be connections', async () => {
+  test('only one of a connection does while more wait than connections are allowed', async () => {
     const { url } = await dice();
     const busy = await openAll(url, 2, get('/slow').repeat(8));
     const count = countRequests();
@@ -163,7 +163,7 @@ describe('a connection is closed', () => {
   });
 });
 
-test('4,000 connections that send half a body keep no honest caller out', async () => {
+test('4,000 connections with half a body do not block an honest caller', async () => {
   const { url, post } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', LOG_LEVEL: 'info' } });
   const port = Number(new URL(url).port);
   const sockets: Socket[] = [];

@@ -1,11 +1,11 @@
-/** What becomes of connections whose bytes are no request; what is answered is in in_flight.test.ts. */
+/** How connections with malformed HTTP end; the answers themselves are in in_flight.test.ts. */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { onClientError } from '../../../../src/server/http/errors.ts';
 
-/** A connection that keeps what is written to it. */
+/** A connection that records what is written to it. */
 function connection() {
   const seen = { written: '', errors: [] as Error[] };
   const socket = new Duplex({
@@ -21,7 +21,7 @@ function connection() {
 
 const failure = (code: string) => Object.assign(new Error(code), { code });
 
-test('one that is there gets an answer', async () => {
+test('an open connection gets an answer', async () => {
   const { socket, seen } = connection();
   onClientError(failure('HPE_INVALID_METHOD'), socket);
   await setImmediate();
@@ -29,7 +29,7 @@ test('one that is there gets an answer', async () => {
   expect(socket.writableEnded).toBe(true);
 });
 
-test('one that was reset is let go', async () => {
+test('a reset connection is destroyed', async () => {
   const { socket, seen } = connection();
   onClientError(failure('ECONNRESET'), socket);
   await setImmediate();
@@ -37,7 +37,7 @@ test('one that was reset is let go', async () => {
   expect(seen).toEqual({ written: '', errors: [] });
 });
 
-test('one on which the last answer went out is let go', async () => {
+test('a connection after its last answer is destroyed', async () => {
   const { socket, seen } = connection();
   socket.end('the answer');
   onClientError(failure('HPE_INVALID_METHOD'), socket);

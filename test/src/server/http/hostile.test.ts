@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { FIXTURE_APPS, startServer } from '../../support.ts';
 
-/** What must not be printed, wherever in a request it stands. */
+/** Must not be printed, wherever it occurs in a request. */
 const MARK = 'hunter2';
 
 const token = fc.constantFrom(
@@ -84,7 +84,7 @@ const request = fc
     return cut < bytes.length / 2 ? bytes.subarray(0, cut) : bytes;
   });
 
-/** Sends bytes, then the end, and returns all that comes back until the server ends too. */
+/** Sends bytes, closes its side, and returns everything received until the server closes too. */
 function exchange(port: number, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.end(bytes));
@@ -97,7 +97,7 @@ function exchange(port: number, bytes: Buffer): Promise<string> {
   });
 }
 
-/** Whether all that came back are answers of ours: no 500, and each error is JSON with a code. */
+/** Whether everything received is a valid answer: no 500, and each error is JSON with a code. */
 function isAnswered(received: string): boolean {
   if (received === '') return true;
   const [head = '', ...rest] = received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '').split('\r\n\r\n');
@@ -106,7 +106,7 @@ function isAnswered(received: string): boolean {
   return status < 400 || rest.join('') === '' || /"code":"[A-Z_]+"/.test(rest.join(''));
 }
 
-test('20,000 requests of any shape: each is answered, none ends the server, stays in it or is printed', async () => {
+test('20,000 requests of any shape: each is answered, and none crashes the server, leaks or is printed', async () => {
   const warnings: string[] = [];
   const onWarning = (warning: Error) => warnings.push(String(warning));
   process.on('warning', onWarning);

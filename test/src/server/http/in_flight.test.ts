@@ -6,7 +6,7 @@ import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../support.ts
 const dice = (env: Record<string, string> = {}) =>
   startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env } });
 
-/** Sends bytes as they are and returns all that comes back until the server closes, or `ms` have passed. */
+/** Sends raw bytes and returns everything received until the server closes or `ms` have passed. */
 function raw(url: string, bytes: string, ms = 8000): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
@@ -23,7 +23,7 @@ function raw(url: string, bytes: string, ms = 8000): Promise<string> {
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 describe('concurrency', () => {
-  test('beyond the cap is 503 with Retry-After; liveness is not counted; slots come back', async () => {
+  test('beyond the limit is 503 with Retry-After; liveness does not count; slots are released', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
     const busy = [get('/slow'), get('/slow')];
     await sleep(200);
@@ -37,7 +37,7 @@ describe('concurrency', () => {
     expect((await get('/rules')).status).toBe(200);
   });
 
-  test('counts the work of a caller who left until it is done', async () => {
+  test('counts the work for a disconnected caller until it is done', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     await expect(get('/slow', { signal: AbortSignal.timeout(100) })).rejects.toThrow();
     expect((await get('/rules')).status).toBe(503);
@@ -51,7 +51,7 @@ describe('concurrency', () => {
     await expect.poll(async () => (await get('/rules')).status, { timeout: 3000 }).toBe(200);
   });
 
-  test('does not count answers that wait in a connection for the one before them', async () => {
+  test('does not count answers that wait for an earlier one of their connection', async () => {
     const { get, url } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
     const answers = raw(url, ask('/slow') + ask('/rules').repeat(7), 1500);
     await sleep(200);
@@ -59,7 +59,7 @@ describe('concurrency', () => {
     expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(8);
   });
 
-  test('ends a connection that sends a ninth request before it has its answers', async () => {
+  test('closes a connection that sends a ninth request before its answers', async () => {
     const { get, url, printed } = await dice();
     const before = printed().length;
     expect(await raw(url, ask('/slow') + ask('/rules').repeat(8), 3000)).toBe('');
@@ -69,7 +69,7 @@ describe('concurrency', () => {
     expect(printed().slice(before).split('"msg":"request"').length - 1).toBeLessThan(20);
   });
 
-  test('lets a connection ask as often as it likes, one after the other', async () => {
+  test('allows any number of sequential requests of a connection', async () => {
     const { url } = await dice();
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     onTestFinished(() => void socket.destroy());
@@ -80,7 +80,7 @@ describe('concurrency', () => {
     }
   });
 
-  test('comes back after handlers that fail', async () => {
+  test('releases slots after handlers that fail', async () => {
     const { get, post } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     for (let times = 0; times < 3; times += 1) {
       expect((await post('/process_data', '{')).status).toBe(400);
@@ -91,7 +91,7 @@ describe('concurrency', () => {
 });
 
 describe('time', () => {
-  test('a request that is not answered is 504, and its slot comes back', async () => {
+  test('a request that is not answered is 504, and its slot is released', async () => {
     const { get } = await dice({ REQUEST_TIMEOUT_MS: '1000', MAX_CONCURRENT_REQUESTS: '1' });
     const answer = await get('/hang');
     expect(answer.status).toBe(504);
@@ -99,7 +99,7 @@ describe('time', () => {
     expect((await get('/rules')).status).toBe(200);
   });
 
-  test('a handler that fails after its deadline is logged like any other, and costs no later request its connection', async () => {
+  test('a handler that fails after its deadline is logged, and does not close the connection of a later request', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const late = endpoint({
       method: 'GET',
@@ -130,7 +130,7 @@ describe('time', () => {
     expect(log()).not.toMatch(/hunter2/);
   });
 
-  test('a body that does not arrive is 408, and the connection ends', async () => {
+  test('a body that does not arrive is 408, and the connection is closed', async () => {
     const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
     const head = 'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     const received = await raw(url, `${head}Content-Length: 100\r\n\r\n{"payload"`);
@@ -144,8 +144,8 @@ describe('time', () => {
   });
 });
 
-describe('what is not HTTP is answered as JSON too', () => {
-  test('but not in the place of the answer to a request before it', async () => {
+describe('malformed HTTP is answered with JSON too', () => {
+  test('but not in place of the answer to an earlier request', async () => {
     const { url } = await dice();
     const started = performance.now();
     const received = await raw(url, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nhello\r\n\r\n');
@@ -178,7 +178,7 @@ describe('what is not HTTP is answered as JSON too', () => {
     expect(head).toMatch(new RegExp(`Content-Length: ${body.length}\\b`, 'i'));
   });
 
-  test('a body shorter than it says is no request', async () => {
+  test('a body shorter than its Content-Length is not a request', async () => {
     const { url, printed } = await dice();
     const head =
       'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
@@ -196,7 +196,7 @@ describe('after an error', () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
   });
 
-  test('a body that nobody read is not taken for the next request', async () => {
+  test('an unread body is not parsed as the next request', async () => {
     const { url } = await dice();
     const smuggled = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
     const length = smuggled.length + 100;
@@ -210,7 +210,7 @@ describe('after an error', () => {
 });
 
 describe('shutting down', () => {
-  test('finishes the requests in flight and takes no new ones', async () => {
+  test('finishes the requests in flight and refuses new ones', async () => {
     const { get, close, url } = await dice();
     const inFlight = get('/slow');
     await sleep(200);
@@ -222,7 +222,7 @@ describe('shutting down', () => {
     expect(performance.now() - start).toBeLessThan(2000);
   });
 
-  test('ends what does not finish within the grace period', async () => {
+  test('aborts requests that do not finish within the grace period', async () => {
     const { get, close } = await dice({ SHUTDOWN_GRACE_MS: '200' });
     const inFlight = get('/hang').catch(() => 'ended');
     await sleep(100);

@@ -50,7 +50,7 @@ describe('a JSON body', () => {
     }
   });
 
-  test('takes no more memory than twice its bytes, however small its pieces are', async () => {
+  test('uses at most twice its size in memory, however small its pieces are', async () => {
     const reader = bodies();
     const request = open();
     void outcome(reader.read(request));
@@ -64,7 +64,7 @@ describe('a JSON body', () => {
     expect(reader.held).toBe(0);
   });
 
-  test('ends its connection when its pieces are too small', async () => {
+  test('closes its connection if its pieces are too small', async () => {
     const request = open();
     let ended = false;
     const socket = {
@@ -87,7 +87,7 @@ describe('a JSON body', () => {
   test.each([
     ['{}', 2, {}],
     ['{} ', 2, 'BODY_TOO_LARGE'],
-  ])('%j is judged by a limit of %i bytes', async (text, limit, result) => {
+  ])('%j with a limit of %i bytes', async (text, limit, result) => {
     const request = open();
     const read = outcome(bodies(limit).read(request));
     for (const piece of text) request.write(piece);
@@ -112,7 +112,7 @@ describe('time for a body to arrive', () => {
     expect(reader.held).toBe(0);
   });
 
-  test('is a second more for every 16 KiB', async () => {
+  test('is extended by a second for every 16 KiB', async () => {
     const pass = fakeClock();
     const request = open();
     const read = outcome(bodies().read(request));
@@ -123,7 +123,7 @@ describe('time for a body to arrive', () => {
     expect(await read).toHaveLength(32 * KIB);
   });
 
-  test('is not got by single bytes', async () => {
+  test('is not extended by single bytes', async () => {
     const pass = fakeClock();
     const request = open();
     const read = outcome(bodies().read(request));
@@ -142,7 +142,7 @@ describe('time for a body to arrive', () => {
   });
 });
 
-test('incomplete bodies take 16 MiB in all: the oldest gives way, and a new one is read', async () => {
+test('incomplete bodies use at most 16 MiB together: the oldest fails, and a new one is read', async () => {
   const limit = 4 * KIB * KIB;
   const reader = bodies(limit);
   const outcomes: Promise<unknown>[] = [];

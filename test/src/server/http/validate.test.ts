@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { ServerError } from '../../../../src/server/errors.ts';
 import { validate } from '../../../../src/server/http/validate.ts';
 
-describe('what a request must be is said in plain words, without what it was', () => {
+describe('messages describe what a property must be, without repeating its value', () => {
   test.each([
-    [v.string(), 'must be a text'],
+    [v.string(), 'must be a string'],
     [v.number(), 'must be a number'],
     [v.boolean(), 'must be true or false'],
-    [v.array(v.string()), 'must be a list'],
+    [v.array(v.string()), 'must be an array'],
     [v.strictObject({ a: v.string() }), 'must be an object'],
     [
       v.pipe(
