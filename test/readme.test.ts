@@ -1,5 +1,4 @@
 /** What the READMEs list is what the code has; their paths, links and commands exist, and the commands are run. */
-import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,8 +12,7 @@ const matches = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map((match) => match.slice(1).find(Boolean) ?? '')),
 ];
 
-const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root });
-const pages = tracked.toString().trim().split('\n');
+const pages = globSync(['*.md', '{src,scripts,enclave,move,test}/**/*.md'], { cwd: root }).sort();
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 const makefile = read('Makefile');
 

@@ -23,12 +23,16 @@ let server: ChildProcess;
 let port: string | undefined;
 let restarting: Promise<void> | undefined;
 let changedMeanwhile = false;
+/** A file that changed before the first server listened. */
+let changedEarly: string | undefined;
 let isEnding = false;
 
 function start(): ChildProcess {
   const child = fork(SERVE, { env: { ...process.env, ...(port !== undefined && { PORT: port }) } });
   child.on('message', (message: { port: string }) => {
     port = message.port;
+    // It may have loaded the file as it was before.
+    if (changedEarly !== undefined) onChange(changedEarly);
   });
   child.on('exit', (code, signal) => {
     if (child !== server || restarting || isEnding) return;
@@ -58,8 +62,10 @@ async function restart(): Promise<void> {
 }
 
 function onChange(file: string): void {
-  // Until it listens there is no port to keep, and its failure ends this process.
-  if (port === undefined || isEnding) return;
+  if (isEnding) return;
+  // Until the first server listens there is no port to keep, and its failure ends this process.
+  changedEarly = port === undefined ? file : undefined;
+  if (changedEarly !== undefined) return;
   changedMeanwhile = true;
   if (restarting) return;
   console.log(`\n${file} has changed: restarting.`);

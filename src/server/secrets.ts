@@ -62,7 +62,7 @@ export class Secrets {
     const result = v.safeParse(v.strictObject(entries), values);
     if (!result.success) {
       throw new ConfigError(
-        `secrets must be one JSON object with exactly these members, each a text that is not empty: ${this.#names.join(', ')}. For example ${exampleOf(this.#names)}`,
+        `secrets must be one JSON object with exactly these properties, each a non-empty string: ${this.#names.join(', ')}. For example ${exampleOf(this.#names)}`,
       );
     }
     this.#check(result.output);

@@ -124,18 +124,18 @@ describe('the application of the page', () => {
     onTestFinished(() => writeFileSync(file, source));
     const { output, child } = dev({});
     const starts = () => [...output().matchAll(/curl -s (\S+)\/process_data/g)].map(([, url]) => url ?? '');
-    await expect.poll(starts, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(starts, { timeout: 20_000 }).toHaveLength(1);
     const [url = ''] = starts();
     writeFileSync(file, source.replace("path: '/latest'", "path: '/newest'"));
-    await expect.poll(starts, { timeout: 10_000 }).toEqual([url, url]);
+    await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url]);
     expect(output()).toContain('src/apps/price/app.ts has changed: restarting.');
     expect((await fetch(`${url}/newest?pair=SUI-USD`)).status).toBe(200);
     expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(404);
 
     writeFileSync(file, 'this is no program');
-    await expect.poll(output, { timeout: 10_000 }).toMatch(/The server ended \(exit code 1\)/);
+    await expect.poll(output, { timeout: 20_000 }).toMatch(/The server ended \(exit code 1\)/);
     writeFileSync(file, source);
-    await expect.poll(starts, { timeout: 10_000 }).toEqual([url, url, url]);
+    await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url, url]);
     expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(200);
 
     child.kill('SIGTERM');
