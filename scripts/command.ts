@@ -170,13 +170,23 @@ function parseNumbersToo<Options extends ParseArgsOptionsConfig>(
   }
 }
 
-/** The content of a file that the command line names. @throws UnreadableFileError */
-export async function readFileArgument(path: string): Promise<Buffer> {
+/** Where registers come from, for whoever has none yet. */
+export const PCRS_HINT =
+  '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs';
+
+/**
+ * The content of a file that the command line names.
+ *
+ * @param hint where the file comes from
+ * @throws UnreadableFileError
+ */
+export async function readFileArgument(path: string, hint?: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new UnreadableFileError(`${path} can't be read: ${code}`, { cause });
+    const more = hint !== undefined && code === 'ENOENT' ? `. ${hint}` : '';
+    throw new UnreadableFileError(`${path} can't be read: ${code}${more}`, { cause });
   }
 }
 

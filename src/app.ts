@@ -1,5 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
 import { ConfigError } from './errors.ts';
@@ -54,13 +57,19 @@ export interface ProcessData<Payload = never> {
 }
 
 /** An endpoint of an application. Its answer is sent as JSON with status 200. */
-export interface Endpoint<Body = never> {
+export interface Endpoint<Input = never> {
   readonly method: 'GET' | 'POST';
   /** A fixed path such as `/get_salt`, without parameters. */
   readonly path: string;
-  /** The schema of a POST's JSON body. A GET has none. */
-  readonly body?: v.GenericSchema<unknown, Body>;
-  handle(body: Body, caller: Caller): Promise<SignedAnswer | object>;
+  /** The schema of a POST's JSON body. */
+  readonly body?: v.GenericSchema<unknown, Input>;
+  /**
+   * The schema of a GET's query: an object with a string for each parameter, or a list of strings for one that is
+   * given more than once. Without a schema the query is ignored.
+   */
+  readonly query?: v.GenericSchema<unknown, Input>;
+  /** @param input the validated body or query; undefined for a GET without a schema */
+  handle(input: Input, caller: Caller): Promise<SignedAnswer | object>;
 }
 
 /** The sender of a request. */
@@ -77,8 +86,8 @@ export function processData<Payload>(definition: ProcessData<Payload>): ProcessD
   return definition as unknown as ProcessData;
 }
 
-/** Keeps the type that the schema gives to the body for the handler. */
-export function endpoint<Body>(definition: Endpoint<Body>): Endpoint {
+/** Gives the handler the type that the schema of the body or query describes. */
+export function endpoint<Input>(definition: Endpoint<Input>): Endpoint {
   return definition as unknown as Endpoint;
 }
 
@@ -174,9 +183,8 @@ export async function loadApplication(
 ): Promise<{ manifest: Manifest; module: ApplicationModule }> {
   const folder = new URL(`${name}/`, appsDir);
   const yaml = await readFile(new URL('app.yaml', folder), 'utf8').catch(() => {
-    throw new ConfigError(
-      `APP=${name}: there is no such application (no ${name}/app.yaml beside the others)`,
-    );
+    const others = applicationNames(appsDir).join(', ') || 'none';
+    throw new ConfigError(`APP=${name}: there is no such application; the applications are: ${others}`);
   });
   const manifest = parseManifest(yaml);
   const module: Partial<ApplicationModule> = await import(new URL('app.ts', folder).href);
@@ -184,4 +192,10 @@ export async function loadApplication(
     throw new ConfigError(`APP=${name}: app.ts must export signs (a list of types) and create (a function)`);
   }
   return { manifest, module: module as ApplicationModule };
+}
+
+function applicationNames(appsDir: URL): string[] {
+  return globSync('*/app.yaml', { cwd: fileURLToPath(appsDir) })
+    .map(dirname)
+    .sort();
 }

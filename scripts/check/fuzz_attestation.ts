@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: throws changed and made-up documents at
- * `decodeAttestation` for a bounded time. Run it with a small heap (`--max-old-space-size=64`), so that
- * unbounded memory ends it.
+ * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated documents to
+ * `decodeAttestation` for a limited time. Run it with a small heap (`--max-old-space-size=64`), so that
+ * unbounded memory use ends the process.
  *
  * It fails, with the input in hexadecimal, on anything but a document or a typed error, and on any input
  * that takes longer than `MAX_MS`.
@@ -12,7 +12,7 @@ import { decode, encode } from 'cborg';
 import { AttestationError, decodeAttestation } from '../../src/attestation/index.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
 
-/** A document takes well under a millisecond; the rest is for a machine that is busy. */
+/** A document takes well under a millisecond; the rest allows for a busy machine. */
 const MAX_MS = 500;
 const VECTORS = new URL('../../test/vectors/', import.meta.url);
 const SEEDS = ['nautilus-weather', 'nautilus-twitter', 'evervault-debug', 'qemu-unsigned'].map((name) =>
@@ -105,7 +105,7 @@ function randomItem(random: Random, depth: number): Uint8Array {
   }
 }
 
-/** Items within items, up to far deeper than is allowed. */
+/** Nested items, up to far deeper than is allowed. */
 function nested(random: Random): Uint8Array {
   const openings = Array.from({ length: random(4000) }, () =>
     pick(random, [0x81, 0x9f, 0xbf, 0xc6, 0x5f, 0x7f]),
@@ -113,7 +113,7 @@ function nested(random: Random): Uint8Array {
   return Buffer.concat([Uint8Array.from(openings), randomItem(random, 2)]);
 }
 
-/** A right envelope around a payload in which one field or another is anything. */
+/** A valid envelope around a payload with one arbitrary field. */
 function made(random: Random): Uint8Array {
   const entries = FIELDS.filter(() => random(30) !== 0).map(
     ([field, value]): MapEntry => [field, random(6) === 0 ? randomItem(random, 4) : value],
@@ -129,7 +129,7 @@ function readArguments(): { seconds: number; seed: number } {
   const seconds = Number(values.seconds ?? 60);
   const seed = Number(values.seed ?? Date.now() % 2 ** 32);
   if (!(seconds > 0 && seconds <= 86_400) || !Number.isInteger(seed)) {
-    console.error('fuzz: --seconds must be a number up to 86400, --seed a whole number');
+    console.error('fuzz: --seconds must be a number up to 86400, --seed an integer');
     process.exit(2);
   }
   return { seconds, seed };

@@ -39,7 +39,8 @@ const MAX_BUNDLE_SIZE = 120_000;
 const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
 
 const { version, dependencies: pinned } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-const tarball = join(ROOT, `out/sui-enclave-${version}.tgz`);
+/** Set by the first step. */
+let tarball = '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
 /** What is in the tarball. */
 const shipped = join(work, 'package');
@@ -59,17 +60,17 @@ function lowest(range: string): string {
   return range.replace(/^\^/, '');
 }
 
-/** Copies of packages, of which a dapp wants one each. */
+/** Packages that are installed more than once. */
 function installedTwice(): string[] {
   const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
   const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
   return names.filter((name, index) => names.indexOf(name) !== index);
 }
 
-/** The snippets of the installed READMEs that say what they import, each as a file; others are fragments. */
+/** Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are fragments. */
 function writeSnippets(): string[] {
-  return ENTRIES.flatMap((entry) => {
-    const readme = readFileSync(join(project, `node_modules/sui-enclave/${entry}/README.md`), 'utf8');
+  return ['', ...ENTRIES].flatMap((entry) => {
+    const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');
     return [...readme.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, code = ''], index) => {
       const name = `readme_${entry}_${index + 1}.ts`;
       writeFileSync(join(project, name), code);
@@ -85,7 +86,7 @@ async function install(suiVersion: string): Promise<string> {
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
   const wanted = [tarball, `@mysten/sui@${suiVersion}`];
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
-  // A .txt keeps what imports the installed package away from this project's own compiler.
+  // The suffix .txt hides code that imports the installed package from this project's own compiler.
   for (const name of readdirSync(FIXTURES)) {
     copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
   }
@@ -108,9 +109,20 @@ async function useFromJavaScript(): Promise<string> {
   return 'from each of its entries';
 }
 
+/** Bare `import 'sui-enclave'` loads nothing, and says what to import. */
+async function importRoot(): Promise<string> {
+  const code = `import('sui-enclave').then(() => 'loaded', (error) => error.message).then(console.log)`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: project });
+  expectEqual(
+    stdout.trim(),
+    `import one of the entries of sui-enclave instead: ${ENTRIES.map((entry) => `sui-enclave/${entry}`).join(', ')}`,
+  );
+  return 'and names them all';
+}
+
 async function useFromTypeScript(): Promise<string> {
   const snippets = writeSnippets();
-  if (snippets.length < ENTRIES.length) throw new Error('a README has no snippet');
+  if (snippets.length <= ENTRIES.length) throw new Error('a README has no snippet');
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
   for (const module of ['nodenext', 'preserve']) {
@@ -120,10 +132,12 @@ async function useFromTypeScript(): Promise<string> {
   return `${snippets.length} snippets compile; by the rules of Node and of bundlers, libraries checked as well`;
 }
 
-/** Steps, in their order: each needs what the one before it left. */
+/** The steps in order: each needs the result of the one before it. */
 const steps: Record<string, () => Promise<string>> = {
   async 'make package ships compiled JavaScript with declarations, and no source'() {
-    await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
+    const [, path = '', channel] = /^(out\/\S+\.tgz): .* \((\w+)\)$/m.exec(stdout) ?? [];
+    tarball = join(ROOT, path);
     await run('tar', ['-xzf', tarball, '-C', work]);
     const paths = globSync('**/*.*', { cwd: shipped });
     const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
@@ -132,12 +146,15 @@ const steps: Record<string, () => Promise<string>> = {
       ['index.js', 'index.d.ts', 'README.md'].map((name) => `${entry}/${name}`),
     ).filter((path) => !paths.includes(path));
     expectEqual(missing, []);
+    const { version: packed, publishConfig } = manifest();
+    expectEqual(String(packed).startsWith(`${version}-experimental.`), channel === 'experimental');
+    expectEqual(publishConfig, { tag: channel });
     return `${paths.length} files, ${statSync(tarball).size} bytes packed`;
   },
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
     const { dependencies = {}, peerDependencies = {}, ...rest } = manifest();
-    // Found by a bundler, not by the pattern that the manifest was made with.
+    // A bundler finds the imports, not the pattern that the manifest was made with.
     const bundle = await rolldown({
       input: ENTRIES.map((entry) => join(shipped, entry, 'index.js')),
       external: /^[^./]/,
@@ -158,12 +175,28 @@ const steps: Record<string, () => Promise<string>> = {
     return `${imported.size} packages`;
   },
 
+  async 'its README names the Node, the file and the peers that its manifest does'() {
+    const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
+    const { version: packed, engines, peerDependencies = {} } = manifest();
+    const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
+    expectEqual(engines, { node: `>=${node}` });
+    const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
+    expectEqual(file, `./sui-enclave-${packed}.tgz`);
+    expectEqual(peers.split(' ').sort(), Object.keys(peerDependencies));
+    const first = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    if (!first.includes(`for Node ${node} or newer`) || !first.includes(peers)) {
+      throw new Error(`README.md names another Node or other peers than ${node} and ${peers}`);
+    }
+    return `Node ${node}, ${peers}`;
+  },
+
   'it installs beside the lowest @mysten/sui that it allows': () =>
     install(lowest(manifest()['peerDependencies']?.['@mysten/sui'] ?? '')),
   'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
   'TypeScript takes its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
   'it installs beside the @mysten/sui that is pinned here': () => install(pinned['@mysten/sui']),
   'plain JavaScript verifies a real document with it': useFromJavaScript,
+  'the package without an entry says which to import': importRoot,
   'TypeScript takes its types and the snippets of its READMEs, and refuses what they forbid':
     useFromTypeScript,
 

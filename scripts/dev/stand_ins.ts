@@ -1,4 +1,4 @@
-/** What an application has in place of the world while it is developed: see src/apps/README.md. */
+/** What `make dev` puts in the place of an application's hosts and secrets: see src/apps/README.md. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -12,6 +12,8 @@ export interface StandIns {
   readonly settings?: Readonly<Record<string, string>>;
   /** A request to try, with a body for POST. */
   readonly example: { readonly path: string; readonly body?: object };
+  /** Lines that `make dev` prints: what a caller must know to use the stand-ins, such as client ids. */
+  readonly notes?: readonly string[];
   close(): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import { baseUrl, type Http } from '../../src/client/http.ts';
 import { WrongObjectTypeError } from '../../src/sui/errors.ts';
 import type { Contract } from '../../src/sui/objects.ts';
 import { addressOf } from '../../src/sui/values.ts';
-import { readFileArgument } from '../command.ts';
+import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { pcrsPath } from './command.ts';
 
@@ -36,7 +36,7 @@ const Measurements = v.pipe(
  */
 export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
   const path = pcrsPath(options);
-  const image = parsePcrs((await readFileArgument(path)).toString());
+  const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
   const note = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   return image;

@@ -6,7 +6,15 @@
  */
 import type { Image } from '../../src/attestation/index.ts';
 import { EnclaveError } from '../../src/errors.ts';
-import { command, type Failure, type Io, readFileArgument, runAsProcess, UsageError } from '../command.ts';
+import {
+  command,
+  type Failure,
+  type Io,
+  PCRS_HINT,
+  readFileArgument,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 
 const TRUSTED = 0;
 const REFUSED = 1;
@@ -122,7 +130,7 @@ async function readDocument(file: string): Promise<Uint8Array> {
 
 async function readImage(file: string): Promise<Image> {
   const { parsePcrs } = await import('../../src/attestation/index.ts');
-  return parsePcrs((await readFileArgument(file)).toString());
+  return parsePcrs((await readFileArgument(file, PCRS_HINT)).toString());
 }
 
 async function readRoots(file: string): Promise<Uint8Array[]> {

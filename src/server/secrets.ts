@@ -62,7 +62,7 @@ export class Secrets {
     const result = v.safeParse(v.strictObject(entries), values);
     if (!result.success) {
       throw new ConfigError(
-        `secrets must be one JSON object with exactly these members, each a text that is not empty: ${this.#names.join(', ')}`,
+        `secrets must be one JSON object with exactly these properties, each a non-empty string: ${this.#names.join(', ')}. For example ${exampleOf(this.#names)}`,
       );
     }
     this.#check(result.output);
@@ -182,6 +182,10 @@ function accept(secrets: Secrets, line: readonly Buffer[], bytes: number, log: L
   }
   log.info('the secrets have arrived');
   return true;
+}
+
+function exampleOf(names: readonly string[]): string {
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, '…'])));
 }
 
 /** The parser's error is dropped: its message quotes the input, here a secret. */

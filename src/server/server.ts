@@ -187,7 +187,7 @@ interface EndpointParts {
 
 function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void {
   const { config, secrets, clock, inFlight, bodies } = parts;
-  const { body } = own;
+  const { body, query } = own;
   const answer = (request: Request, response: Response, input: never) =>
     inFlight.work(response, async () => {
       requireSecrets(secrets);
@@ -198,9 +198,13 @@ function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void
       sendJson(response, 200, answered);
     });
   if (own.method === 'GET') {
-    get(routes, own.path, (request, response) => answer(request, response, undefined as never));
+    if (body) throw new ConfigError(`the endpoint GET ${own.path} can't have a body: give it a query`);
+    get(routes, own.path, (request, response) =>
+      answer(request, response, (query && validate(query, { ...request.query })) as never),
+    );
     return;
   }
+  if (query) throw new ConfigError(`the endpoint POST ${own.path} can't have a query: give it a body`);
   if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
   const handler: RequestHandler = async (request, response) => {
     await answer(request, response, validate(body, await bodies.read(request)));

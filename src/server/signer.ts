@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
 import type { DeclaredType, SignedType } from '../wire/intent.ts';
 import type { EphemeralKey } from './key.ts';
+import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
 
 /**
  * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always results in
@@ -57,19 +58,25 @@ export class Signer {
       bytes = type.message.serialize(message).toBytes();
     } catch {
       // The library's own message may repeat a value.
-      throw unfit(type);
+      throw unfit(
+        type,
+        propertyThatFails((value) => type.message.serialize(value as typeof message), message),
+      );
     }
     const signed = type.message.parse(bytes);
-    if (!isDeepStrictEqual(signed, message)) throw unfit(type);
+    if (!isDeepStrictEqual(signed, message)) throw unfit(type, propertyThatDiffers(message, signed));
     const signature = this.#key.sign(bytes).toString('hex');
     const response = { intent: signed.intent, timestamp_ms: signed.timestamp_ms, data: signed.payload };
     return new SignedAnswer(JSON.stringify({ response, signature }, exactIntegers));
   }
 }
 
-function unfit({ payload }: DeclaredType): ApplicationMistake {
+/** @param path of the property, from the signed message */
+function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
+  const property = path.startsWith('payload.') ? path.slice('payload.'.length) : path;
+  const what = path === 'payload' || path === '' ? 'the data that was to be signed' : `property ${property}`;
   return new ApplicationMistake(
-    `${payload.name} can't hold the data (or the time) that was to be signed: use u64, u8 and text of src/wire/bcs.ts and give a u64 as a bigint (5n, not 5), a u8 as a whole number, a text without lone surrogates, and exactly the type's members`,
+    `${payload.name} can't hold ${what}: use u64, u8 and text of src/wire/bcs.ts and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
   );
 }
 

@@ -1,11 +1,22 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
 const MAIN = new URL('../../scripts/dev/wallet/main.ts', import.meta.url).pathname;
 
 test('make dev-wallet starts the page and all that it talks to, says what is a stand-in, and ends with Ctrl-C', async () => {
-  const child = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '' } });
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const PORT = String(port);
+  const env = { PATH: process.env['PATH'] ?? '', PORT };
+  const second = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
+  const stderr = `make dev-wallet: can't listen on PORT ${PORT}: EADDRINUSE. Set PORT to another\n`;
+  expect(second).toMatchObject({ status: 1, stdout: '', stderr });
+  taken.close();
+
+  const child = spawn(process.execPath, [MAIN], { env });
   onTestFinished(() => {
     child.kill('SIGKILL');
   });
@@ -20,6 +31,8 @@ test('make dev-wallet starts the page and all that it talks to, says what is a s
     expect(output.indexOf(`the ${standIn}`)).toBeGreaterThan(output.indexOf('Stand-ins:'));
   }
   const page = url("wallet's page") ?? '';
+  expect(new URL(page).port).toBe(PORT);
+  expect(output).toContain('Client ids: wallet-implicit, wallet-code, wallet-form-post.');
   expect(await (await fetch(page)).text()).toContain('<script type="module" src="/page.js">');
   expect((await fetch(`${page}/page.js`)).headers.get('content-type')).toBe('text/javascript');
   const issuer = url('OpenID provider') ?? '';

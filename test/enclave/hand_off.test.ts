@@ -116,7 +116,7 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await send('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}')).toBe('refused');
     expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({
       missing: ['API_KEY'],
-      refused: expect.stringMatching(/^secrets must be one JSON object with exactly these members/),
+      refused: expect.stringMatching(/^secrets must be one JSON object with exactly these properties/),
     });
     // A line break inside a string is no JSON, and must not become some other character of a secret.
     for (const lineEnd of ['\n', '\r', '\r\n']) {

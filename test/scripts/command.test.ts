@@ -1,7 +1,7 @@
 /** The framework of the commands, and what holds for every one of them. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { command, EXIT, integer, UsageError } from '../../scripts/command.ts';
+import { command, EXIT, integer, PCRS_HINT, readFileArgument, UsageError } from '../../scripts/command.ts';
 import { EnclaveError } from '../../src/errors.ts';
 import { call, callScript, spawnScript } from './run.ts';
 
@@ -100,13 +100,25 @@ describe('a command', () => {
   });
 });
 
+test('a file that is not there is named, with what writes it', async () => {
+  const read = readFileArgument('/nowhere/nitro.pcrs', PCRS_HINT);
+  await expect(read).rejects.toMatchObject({
+    code: 'UNREADABLE_FILE',
+    message: expect.stringMatching(
+      /^\/nowhere\/nitro\.pcrs can't be read: ENOENT\. `make` writes out\/nitro\.pcrs/,
+    ),
+  });
+});
+
 /** npm's names of the commands, and their modules. */
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   scripts: Record<string, string>;
 };
 const COMMANDS = Object.entries(scripts).flatMap(([name, line]) => {
   const [, path] =
-    /^node scripts\/((?:sui|parent|salt|verify)\/\w+\.ts|image\/eif\.ts|check\/move\.ts)$/.exec(line) ?? [];
+    /^node scripts\/((?:sui|parent|salt|verify)\/\w+\.ts|image\/eif\.ts|check\/move\.ts|dev\/new_app\.ts)$/.exec(
+      line,
+    ) ?? [];
   return path === undefined ? [] : [{ name, path }];
 });
 
@@ -118,6 +130,7 @@ test('npm knows every command', () => {
     'doctor',
     'eif',
     'expose_enclave',
+    'new_app',
     'publish',
     'register_enclave',
     'run_enclave',

@@ -2,7 +2,14 @@ import { readdirSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { type AppContext, type Caller, loadApplication, parseManifest, processData } from '../../src/app.ts';
+import {
+  type AppContext,
+  type Caller,
+  endpoint,
+  loadApplication,
+  parseManifest,
+  processData,
+} from '../../src/app.ts';
 import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
 import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
 import { text } from '../../src/wire/bcs.ts';
@@ -80,7 +87,7 @@ describe('loadApplication', () => {
 
   test('rejects an unknown name', async () => {
     await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
-      /^APP=wether: there is no such application/,
+      /^APP=wether: there is no such application; the applications are: .*\bsalt, weather$/,
     );
   });
 });
@@ -131,6 +138,19 @@ describe('an invalid application does not start', () => {
     await expect(startServer(endpointAt(path))).rejects.toThrow(message);
   });
 
+  test('with a body of a GET, or a query of a POST', async () => {
+    const start = (method: 'GET' | 'POST', part: object) => {
+      const own = { method, path: '/x', handle: async () => ({}), ...part };
+      return startServer({
+        module: { signs: [], create: () => ({ endpoints: [own] }) },
+        manifest: { endpoints: [], secrets: [] },
+      });
+    };
+    const schema = v.strictObject({});
+    await expect(start('GET', { body: schema })).rejects.toThrow(/can't have a body/);
+    await expect(start('POST', { body: schema, query: schema })).rejects.toThrow(/can't have a query/);
+  });
+
   test('with a POST without a schema', async () => {
     await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
   });
@@ -152,6 +172,55 @@ describe('an invalid application does not start', () => {
   test('has no /process_data without a handler for it', async () => {
     const { post } = await startServer(endpointAt('/only'));
     expect((await post('/process_data', { payload: {} })).status).toBe(404);
+  });
+});
+
+describe('the query of a GET', () => {
+  const start = () =>
+    startServer({
+      module: {
+        signs: [],
+        create: () => ({
+          endpoints: [
+            endpoint({
+              method: 'GET',
+              path: '/squares',
+              query: v.strictObject({
+                of: v.pipe(v.string(), v.regex(/^[0-9]{1,3}$/, 'must be an integer'), v.toNumber()),
+                unit: v.optional(v.string(), 'm'),
+              }),
+              handle: async ({ of, unit }) => ({ square: of ** 2, unit }),
+            }),
+            { method: 'GET', path: '/plain', handle: async (input: unknown) => ({ input: input ?? null }) },
+          ],
+        }),
+      },
+      manifest: { endpoints: [], secrets: [] },
+    });
+
+  test('reaches the handler as its schema describes it', async () => {
+    const { get } = await start();
+    expect(await (await get('/squares?of=12')).json()).toEqual({ square: 144, unit: 'm' });
+    expect(await (await get('/squares?unit=km%20&of=3')).json()).toEqual({ square: 9, unit: 'km ' });
+  });
+
+  test.each([
+    ['', 'of is missing'],
+    ['?of=x', 'of must be an integer'],
+    ['?of=1&of=2', 'of must be a'],
+    ['?of=1&more=2', 'more is not a'],
+    ['?of=1&__proto__=2', '__proto__ is not a'],
+  ])('that the schema does not accept is refused, naming the parameter: %s', async (query, message) => {
+    const answer = await (await start()).get(`/squares${query}`);
+    expect(answer.status).toBe(400);
+    const { code, error } = await answer.json();
+    expect(code).toBe('INVALID_INPUT');
+    expect(error).toContain(message);
+  });
+
+  test('is ignored where there is no schema', async () => {
+    const { get } = await start();
+    expect(await (await get('/plain?of=12')).json()).toEqual({ input: null });
   });
 });
 

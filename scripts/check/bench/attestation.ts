@@ -1,6 +1,6 @@
 /**
- * `node scripts/check/bench/attestation.ts`: how long a verification takes, next to what it can't do without: the
- * five P-384 verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
+ * `node scripts/check/bench/attestation.ts`: compares a verification with its unavoidable part, the five P-384
+ * verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
  */
 import { readFileSync } from 'node:fs';
 import { parseCertificate } from '../../../src/attestation/certificate.ts';
@@ -20,7 +20,7 @@ const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) =>
 ) as [string, string, string];
 const policy = { images: [{ pcr0, pcr1, pcr2 }] };
 
-/** What the chain's four links and the document ask of the curve. */
+/** The P-384 verifications of the chain's four links and of the document. */
 function verifications(): EcdsaInput[] {
   const { cabundle, certificate, payload, signature } = decodeAttestation(bytes);
   const chain = [...cabundle, certificate].map(parseCertificate);

@@ -1,4 +1,4 @@
-/** The measure for the server: Node's own HTTP server, which reads a JSON body and writes it back. */
+/** The baseline for the server: Node's own HTTP server, which reads a JSON body and writes it back. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,6 +1,6 @@
 /**
- * What the functions of `move/enclave` and `move/weather` do, as far as their callers see: a model for the
- * loopback node, which runs no Move. The Move tests show what the contracts themselves do.
+ * A model of the functions of `move/enclave` and `move/weather`, as their callers see them, for the loopback node, which
+ * doesn't run Move. The Move tests show what the contracts themselves do.
  */
 import { createPublicKey, verify } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
@@ -9,7 +9,7 @@ import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { decodeAttestation, predictRegistration } from '../../../src/attestation/index.ts';
 import type { Changes, LedgerObject } from './ledger.ts';
 
-/** A Move function aborts; `name` for `#[error]` constants, else a number. */
+/** A Move function aborts. `name` is set for `#[error]` constants, otherwise the number. */
 export class Abort extends Error {
   readonly location: { package: string; module: string; functionName: string };
   readonly constant: string | number;
@@ -188,7 +188,7 @@ export async function run(context: ExecutionContext, call: Call): Promise<unknow
   }
 }
 
-/** What publishing the two packages as one makes: the capability of upgrading, and that of the enclaves. */
+/** What publishing the two packages as one creates: the upgrade capability and the enclave capability. */
 export function publish(context: ExecutionContext): { packageId: string; upgradeCap: LedgerObject } {
   const { changes, sender } = context;
   const owner = { kind: 'address', address: sender } as const;

@@ -37,7 +37,7 @@ export class Executor {
   gasNeeded = GAS_USED;
   /** The budget that the node proposes. */
   proposedBudget = DEFAULT_BUDGET;
-  /** Who pays, in what the node makes of a transaction; the one that it names, unless told. */
+  /** Who pays for a transaction that the node resolves. Default: the payer that it names. */
   payer: string | undefined;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
@@ -257,7 +257,7 @@ function failure(error: unknown, command: bigint): Status {
   const { location, constant } = error;
   const named = typeof constant === 'string';
   const abort = GrpcTypes.MoveAbort.create({
-    // A clever error's number has its top bit set, and names a line and constants.
+    // The abort code of a clever error has its top bit set, and encodes a line and constants.
     abortCode: named ? 0x8000_001b_ffff_0001n : BigInt(constant),
     location,
     ...(named && {

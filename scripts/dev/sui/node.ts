@@ -14,7 +14,7 @@ import { verifyTransactionSignature } from '@mysten/sui/verify';
 import { Executor, Refusal } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
-/** What a method does in place of answering. */
+/** What a method does instead of answering. */
 export type Fault =
   | { readonly status: keyof typeof GrpcStatusCode; readonly message: string }
   | 'reset'

@@ -4,7 +4,7 @@ import { verifyTransactionSignature } from '@mysten/sui/verify';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import type { LoopbackNode } from './node.ts';
 
-/** What a validator checks of a zkLogin signature, but for the Groth16 proof itself: a loopback node's `verify`. */
+/** Checks a zkLogin signature as a validator does, except for the Groth16 proof: a loopback node's `verify`. */
 export async function verifyZkLogin(this: LoopbackNode, data: Uint8Array, signature: string, sender: string) {
   const parsed = parseSerializedSignature(signature);
   if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');

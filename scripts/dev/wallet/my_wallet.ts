@@ -14,7 +14,7 @@ export const app = {
 };
 export const services = { salt: settings.saltUrl, prover: settings.proverUrl };
 
-/** The one that is open. */
+/** The open session. */
 export let session: ZkLoginSession | undefined;
 
 export const show = {

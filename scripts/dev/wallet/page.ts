@@ -1,4 +1,4 @@
-/** A wallet's page, as small as it can be: the README's, with buttons. What it knows it shows, for tests to read. */
+/** A wallet's page, as small as possible: the README's, with buttons. It shows its state for tests to read. */
 import { Transaction } from '@mysten/sui/transactions';
 import { cancelLogin } from '../../../src/zklogin/index.ts';
 import { client, session, settings, show, write } from './my_wallet.ts';

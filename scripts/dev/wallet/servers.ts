@@ -6,12 +6,13 @@ import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
+import { ConfigError } from '../../../src/errors.ts';
 import type { DiscoveryOptions } from '../../../src/zklogin/index.ts';
 import type { LoopbackNode } from '../sui/node.ts';
 
 const PROOFS = new URL('../../../test/vectors/zklogin-proofs.json', import.meta.url);
 
-/** What the page is told. */
+/** The settings of the page. */
 export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
@@ -22,7 +23,7 @@ export interface Settings {
   readonly posted: string | null;
 }
 
-/** Three ways to log in: `/?how=<name>` is the page with another than the first. */
+/** Three ways to log in: `/?how=<name>` selects one, by default the first. */
 export const CLIENTS = {
   implicit: { clientId: 'wallet-implicit', options: { responseType: 'id_token' } },
   code: { clientId: 'wallet-code', options: { responseType: 'code' } },
@@ -33,9 +34,13 @@ export const CLIENTS = {
 } as const;
 export type How = keyof typeof CLIENTS;
 
-export async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+/** @param port 0 lets the system choose. @throws ConfigError */
+export async function listen(server: Server, port = 0): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => {
+      reject(new ConfigError(`can't listen on PORT ${port}: ${code}. Set PORT to another`));
+    });
+    server.listen(port, '127.0.0.1', resolve);
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
@@ -94,7 +99,7 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
   return { server, issuer };
 }
 
-/** Answers in the prover's shape: the points are of another statement, so that no validator would take them. */
+/** Answers in the prover's format. The points are of another statement, so no validator would accept them. */
 export function createProverStandIn(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
   return createServer(async (request, response) => {
@@ -117,8 +122,8 @@ export function createProverStandIn(broken: () => boolean): Server {
 }
 
 /**
- * Serves the page, and is for it what the server behind a wallet would be: takes form_posts, and passes calls on
- * to the node, which lets no other origin read its answers.
+ * Serves the page, and acts as the server behind a wallet: accepts form_posts, and forwards calls to the node, which
+ * allows no other origin to read its answers.
  */
 export async function createPageServer(
   settings: () => Omit<Settings, 'posted' | 'login'>,

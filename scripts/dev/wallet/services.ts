@@ -1,4 +1,4 @@
-/** All that a wallet talks to, started on loopback: the salt service as it is, and stand-ins of the rest. */
+/** Starts everything that a wallet talks to on loopback: the real salt service, and stand-ins for the rest. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -23,11 +23,12 @@ export interface WalletServices {
   close(): Promise<void>;
 }
 
-export async function startWalletServices(log: Logger): Promise<WalletServices> {
+/** @param port of the wallet's page: by default the system chooses, as it does for all others */
+export async function startWalletServices(log: Logger, port = 0): Promise<WalletServices> {
   const node = await LoopbackNode.start(new Uint8Array());
   node.verify = verifyZkLogin;
   const page = await createPageServer(() => ({ issuer, saltUrl: salt.url, proverUrl, redirectUri }), node);
-  const origin = await listen(page);
+  const origin = await listen(page, port);
   const redirectUri = `${origin}/back`;
   const { server: provider, issuer } = await startProvider(redirectUri);
   const prover = createProverStandIn(() => services.proverIsBroken);

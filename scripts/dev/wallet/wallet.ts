@@ -1,4 +1,4 @@
-/** The page of src/zklogin/README.md, as it stands there. */
+/** The page of src/zklogin/README.md, verbatim. */
 import {
   beginLogin,
   completeLogin,

@@ -16,7 +16,29 @@ function explain(issue: v.BaseIssue<unknown>): string {
   const isOwn = !issue.message.endsWith(`received ${issue.received}`);
   if (isOwn) return issue.message;
   if (issue.type === 'regex') return `must match ${issue.expected}`;
+  const bound = explainBound(issue);
+  if (bound !== undefined) return bound;
   return `must be ${KINDS[issue.expected ?? ''] ?? issue.expected ?? 'of another shape'}`;
+}
+
+/** valibot's names of checks that bound a size or a value, in plain words. Its own message says `>=1`. */
+const BOUNDS: Readonly<Record<string, string>> = {
+  min_length: 'must have at least',
+  max_length: 'must have at most',
+  length: 'must have exactly',
+  min_value: 'must be at least',
+  max_value: 'must be at most',
+};
+
+function explainBound({ type, input, requirement }: v.BaseIssue<unknown>): string | undefined {
+  if (type === 'non_empty') return explainBound({ type: 'min_length', input, requirement: 1 } as never);
+  const bound = BOUNDS[type];
+  if (bound === undefined || (typeof requirement !== 'number' && typeof requirement !== 'bigint')) {
+    return undefined;
+  }
+  if (type.endsWith('_value')) return `${bound} ${requirement}`;
+  const unit = typeof input === 'string' ? 'character' : 'item';
+  return `${bound} ${requirement} ${unit}${requirement === 1 ? '' : 's'}`;
 }
 
 /** valibot's names of types, in plain words. */

@@ -37,7 +37,7 @@ describe('Secrets', () => {
   ])('are rejected when %s, without repeating a value', (_what, values) => {
     const secrets = new Secrets(['A', 'B']);
     expect(() => secrets.provide(values)).toThrow(ConfigError);
-    expect(() => secrets.provide(values)).toThrow(/^((?!hunter2).)*A, B$/);
+    expect(() => secrets.provide(values)).toThrow(/^((?!hunter2).)*A, B\. For example \{"A":"…","B":"…"\}$/);
     expect(secrets.missing()).toEqual(['A', 'B']);
   });
 
@@ -98,7 +98,7 @@ describe('a secret in a file', () => {
     ['is not UTF-8', () => file(Uint8Array.of(0x68, 0xff)), /^A_FILE must name a readable text file/],
     ['is too large', () => file('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
     ['is named relative to who knows where', () => 'hunter1', /^A_FILE must be an absolute path$/],
-    ['is empty', () => file('\n'), /text that is not empty/],
+    ['is empty', () => file('\n'), /non-empty string/],
   ])('is rejected when it %s', (_what, path, message) => {
     const env = { A_FILE: path() };
     expect(() => secretsFromEnv(['A'], env)).toThrow(ConfigError);

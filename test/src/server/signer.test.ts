@@ -91,7 +91,24 @@ describe('Signer', () => {
     const Signed = signedType(4, type as never);
     const sign = () => new Signer(key, [Signed]).sign(Signed, 1n, data as never);
     expect(sign).toThrow(ApplicationMistake);
-    expect(sign).toThrow(new RegExp(`^${type.name} can't hold the data .* give a u64 as a bigint`));
+    expect(sign).toThrow(new RegExp(`^${type.name} can't hold property [ab]: .* give a u64 as a bigint`));
+    expect(sign).not.toThrow(/hunter2/);
+  });
+
+  const Inner = bcs.struct('Inner', { when: u64, note: text });
+  const Outer = bcs.struct('Outer', { id: u64, list: bcs.vector(Inner) });
+  const inner = { when: 1n, note: '' };
+  test.each([
+    ['list.1.when', { id: 1n, list: [inner, { ...inner, when: -1n }] }],
+    ['list.1.when', { id: 1n, list: [inner, { ...inner, when: 5 }] }],
+    ['list.0.note', { id: 1n, list: [{ ...inner, note: '\ud800' }, inner] }],
+    ['list.0.more', { id: 1n, list: [{ ...inner, more: 'hunter2' }] }],
+    ['id', { id: 'hunter2', list: [] }],
+    ['list', { id: 1n, list: 'hunter2' }],
+  ])('names the property that the type can not hold: %s', (path, data) => {
+    const Signed = signedType(4, Outer);
+    const sign = () => new Signer(key, [Signed]).sign(Signed, 1n, data as never);
+    expect(sign).toThrow(new RegExp(`^Outer can't hold property ${path}: `));
     expect(sign).not.toThrow(/hunter2/);
   });
 
@@ -99,6 +116,7 @@ describe('Signer', () => {
     const sign = () =>
       new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1 as never, { location: '', temperature: 0n });
     expect(sign).toThrow(ApplicationMistake);
+    expect(sign).toThrow(/^WeatherResponse can't hold property timestamp_ms: /);
   });
 
   test.each([-1, 256, 1.5])('rejects the intent code %d', (intent) => {

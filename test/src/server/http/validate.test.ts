@@ -31,3 +31,19 @@ describe('messages describe what a property must be, without repeating its value
     expect(check).not.toThrow(/123456789/);
   });
 });
+
+describe('a bound is said in words', () => {
+  test.each([
+    [v.pipe(v.array(v.string()), v.minLength(1)), [], 'must have at least 1 item'],
+    [v.pipe(v.array(v.string()), v.nonEmpty()), [], 'must have at least 1 item'],
+    [v.pipe(v.array(v.string()), v.maxLength(2)), ['a', 'b', 'c'], 'must have at most 2 items'],
+    [v.pipe(v.string(), v.minLength(2)), 'a', 'must have at least 2 characters'],
+    [v.pipe(v.string(), v.length(1)), 'ab', 'must have exactly 1 character'],
+    [v.pipe(v.number(), v.minValue(1)), 0, 'must be at least 1'],
+    [v.pipe(v.number(), v.maxValue(9)), 10, 'must be at most 9'],
+    [v.pipe(v.array(v.string()), v.minLength(1, 'name an item')), [], 'name an item'],
+  ])('%#: %s %j', (schema, input, message) => {
+    const check = () => validate(v.strictObject({ m: schema as v.GenericSchema }), { m: input });
+    expect(check).toThrow(new ServerError('INVALID_INPUT', `m ${message}`));
+  });
+});
