@@ -58,8 +58,8 @@ build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@
 
-# What the tests run natively: init with sanitizers and short waits, compiled as one file (which takes a third of the
-# time), and the stand-in of the NSM's driver. The tests make them too, so that none tests an old binary.
+# The native programs that tests run. These are init with sanitizers and short waits, compiled as one file (which takes
+# a third of the time), and the stand-in of the NSM's driver. npm test makes them too, so that none tests an old binary.
 .PHONY: test-natives
 test-natives: build/test/init build/test/nsm_driver.so
 

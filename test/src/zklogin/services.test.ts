@@ -498,7 +498,8 @@ describe('a service that', () => {
     ] as const;
     for (const [answer, code] of failures) {
       const { url, seen } = await service(answer);
-      const options = { headers: { authorization: 'Bearer operator' }, timeoutMs: 200 };
+      const timeoutMs = code === 'ZKLOGIN_TIMEOUT' ? 200 : 10_000;
+      const options = { headers: { authorization: 'Bearer operator' }, timeoutMs };
       const error = await getProof(url, REQUEST, options).catch((error) => error);
       expect(error).toMatchObject({ code });
       expect(seen[0]).toMatchObject({
