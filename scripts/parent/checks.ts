@@ -106,7 +106,7 @@ function examineAllocator(path: string, neededMib: number, cpus: number): Findin
   if (memory < neededMib) {
     return {
       ok: false,
-      text: `the allocator reserves ${memory} MiB, and four times the image is ${neededMib}: raise memory_mib in ${path}, ${restart}`,
+      text: `the allocator reserves ${memory} MiB, and the image needs ${neededMib}: raise memory_mib in ${path}, ${restart}`,
     };
   }
   if (count < cpus) {

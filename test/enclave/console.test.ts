@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, initBinary, startRole, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, startRole, temporaryFolder } from './init.ts';
 
 function fifo(name: string): string {
   const path = join(temporaryFolder(), name);
@@ -23,8 +23,6 @@ function start() {
 }
 
 describe.runIf(canRun)('the console', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('shows the log', async () => {
     const { role, reader, writer } = start();
     writer.stdin.end('a line\n');

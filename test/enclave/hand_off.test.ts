@@ -3,8 +3,8 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, readAll, startRole, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, dial, freePort, readAll, startRole, temporaryFolder } from './init.ts';
 
 function fifo(): string {
   const path = join(temporaryFolder(), 'pipe');
@@ -33,8 +33,6 @@ async function start() {
 }
 
 describe.runIf(canRun)('the hand-off', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('forwards an object as one line, and ends when it is accepted', async () => {
     const { port, role, reader, send, lines } = await start();
     const verdict = send('{\n  "API_KEY": "hunter2"\r\n}\n');

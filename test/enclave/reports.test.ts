@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, freePort, initBinary, readAll, serve, startRole, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 /** A writer to the pipe of the reports role, like the server. */
 function writer(path: string) {
@@ -30,8 +30,6 @@ function fifo(): string {
 }
 
 describe.runIf(canRun)('the reports', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('are sent one line each, and end with their writer', async () => {
     const path = fifo();
     const { got, port } = await parent();

@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeEnvironment, makeSettings } from '../../scripts/image/settings.ts';
-import { canRun, initBinary, temporaryFolder } from './init.ts';
+import { canRun, INIT, temporaryFolder } from './init.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');
 
 function init(...args: string[]) {
-  return spawnSync(initBinary(), args, { encoding: 'utf8' });
+  return spawnSync(INIT, args, { encoding: 'utf8' });
 }
 
 function settings(text: string) {
@@ -18,8 +18,6 @@ function settings(text: string) {
 }
 
 describe.runIf(canRun)('init', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('parses the settings that the build writes', () => {
     const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
     const text = makeSettings(manifest, makeEnvironment('weather', manifest, SERVER_ENV, true));

@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, readAll, serve, startRole, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, dial, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 const PATIENTLY = { timeout: 10_000 };
 
@@ -39,8 +39,6 @@ function children(pid: number | undefined): number[] {
 }
 
 describe.runIf(canRun)('a process that init supervises', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('is restarted each time it is killed, and the reason recorded', async () => {
     const { role, lastEnd, ask } = await start();
     expect(existsSync(lastEnd)).toBe(false);

@@ -1,5 +1,5 @@
 /** What several tests share: a server as `boot` makes it, on a free port, with its log kept. */
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../scripts/dev/weather_api.ts';
 import { loadApplication } from '../../src/app.ts';
 import { type BootOptions, boot, type RunningServer } from '../../src/server/boot.ts';
@@ -56,6 +56,14 @@ export async function startWeather(
   onTestFinished(() => weather.close());
   const server = await startServer({ ...rest, origins: { 'api.weatherapi.com': weather.origin } });
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };
+}
+
+/** Lets a deadline of exactly `ms` milliseconds end after 300 already, until the test ends. */
+export function shortenDeadline(ms: number): void {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const spy = vi.spyOn(AbortSignal, 'timeout');
+  spy.mockImplementation((given) => timeout(given === ms ? 300 : given));
+  onTestFinished(() => spy.mockRestore());
 }
 
 export function sleep(ms: number): Promise<void> {

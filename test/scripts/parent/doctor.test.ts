@@ -21,11 +21,11 @@ beforeEach(() => {
   parent = new Parent();
   process.env['PATH'] = parent.path;
   process.env['STAND_INS'] = parent.dir;
-  eif = parent.makeImage(200 * 1024 ** 2);
+  eif = parent.makeImage();
   put('x.pcrs', formatPcrs(measureImage(readEif(readFileSync(eif)))));
   put('dev/nitro_enclaves', '');
-  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 1024\ncpu_count: 2\n');
-  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '512\n');
+  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 512\ncpu_count: 2\n');
+  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '256\n');
 });
 afterEach(() => {
   process.env['PATH'] = path;
@@ -45,18 +45,18 @@ describe('the doctor', () => {
   test.each<[string, () => void, RegExp]>([
     [
       'too little memory reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 2\n'),
-      /reserves 512 MiB, and four times the image is 801: raise memory_mib/,
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 256\ncpu_count: 2\n'),
+      /reserves 256 MiB, and the image needs 512: raise memory_mib/,
     ],
     [
       'too few CPUs reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 1\n'),
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 1\n'),
       /reserves 1 CPUs, and 2 are needed: raise cpu_count/,
     ],
     [
       'too few hugepages',
       () => put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '100\n'),
-      /200 MiB of hugepages are free, and 801 are needed/,
+      /200 MiB of hugepages are free, and 512 are needed/,
     ],
     [
       'another image than its registers',

@@ -32,7 +32,7 @@ describe('a real document', () => {
         expect(await refusal(changed)).toBeInstanceOf(AttestationError);
         expect(await predictRegistration(changed, weather.at)).toMatchObject({ accepted: false });
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 
@@ -41,7 +41,7 @@ describe('a real document', () => {
       fc.asyncProperty(fc.nat(DOCUMENT.length - 1), async (length) => {
         expect(await refusal(DOCUMENT.slice(0, length))).toBeInstanceOf(AttestationError);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
@@ -55,7 +55,7 @@ describe('a real document', () => {
         const changed = new Uint8Array([...DOCUMENT.slice(0, at), ...bytes, ...DOCUMENT.slice(at)]);
         expect(await refusal(changed)).toBeInstanceOf(AttestationError);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });

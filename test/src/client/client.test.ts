@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import {
   EnclaveClient,
@@ -16,9 +17,10 @@ import { Signer } from '../../../src/server/signer.ts';
 import { FIXTURE_APPS, startServer } from '../support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 
+const nsm = new SoftwareNsm();
 let enclave: FakeEnclave;
 beforeEach(async () => {
-  enclave = await FakeEnclave.start();
+  enclave = await FakeEnclave.start(nsm);
 });
 afterEach(() => {
   enclave.close();

@@ -15,7 +15,7 @@ export interface Reply {
 }
 
 export class FakeEnclave {
-  readonly nsm = new SoftwareNsm();
+  readonly nsm: SoftwareNsm;
   key = EphemeralKey.create();
   /** Of what it signs; a real one refuses readings of over an hour ago. */
   timestampMs = BigInt(Date.now());
@@ -35,8 +35,13 @@ export class FakeEnclave {
     return response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   });
 
-  static async start(): Promise<FakeEnclave> {
-    const enclave = new FakeEnclave();
+  private constructor(nsm: SoftwareNsm) {
+    this.nsm = nsm;
+  }
+
+  /** @param nsm may be shared: its certificate authority takes long to make */
+  static async start(nsm = new SoftwareNsm()): Promise<FakeEnclave> {
+    const enclave = new FakeEnclave(nsm);
     await new Promise<void>((resolve) => {
       enclave.#server.listen(0, '127.0.0.1', resolve);
     });

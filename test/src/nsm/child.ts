@@ -10,7 +10,11 @@ if (!addonPath || !process.send) {
 }
 const send = process.send.bind(process);
 
-const device = new NsmDevice({ addonPath });
+function makeDevice(addonPath: string) {
+  const device = new NsmDevice({ addonPath });
+  return { device, nsm: new Nsm(device) };
+}
+
 const scope = {
   /** The real addon. */
   addon: createRequire(import.meta.url)(addonPath) as {
@@ -20,13 +24,24 @@ const scope = {
   },
   addonPath,
   NsmDevice,
-  device,
-  nsm: new Nsm(device),
+  ...makeDevice(addonPath),
   pause: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 export type Scope = typeof scope;
 
-process.on('message', async ({ id, source, argument }: { id: number; source: string; argument: unknown }) => {
+interface Message {
+  readonly renewDevice?: true;
+  readonly id: number;
+  readonly source: string;
+  readonly argument: unknown;
+}
+
+process.on('message', async ({ renewDevice, id, source, argument }: Message) => {
+  if (renewDevice) {
+    scope.device.close();
+    Object.assign(scope, makeDevice(scope.addonPath));
+    return;
+  }
   try {
     const value = await runInThisContext(source)({ ...scope, argument });
     send({ id, value });

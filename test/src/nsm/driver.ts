@@ -2,10 +2,9 @@
  * The NSM driver's stand-in: the real addon runs in a child process in which `preload.c` takes the kernel's place, and
  * what the "driver" answers is decided here.
  */
-import { type ChildProcess, execFileSync, fork } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Scope } from './child.ts';
@@ -39,18 +38,16 @@ export class Driver {
   readonly rooms: number[] = [];
   /** The largest number of requests that waited for their answer at the same time. */
   mostAtOnce = 0;
-  readonly directory = mkdtempSync(join(tmpdir(), 'nsm-'));
+  readonly socketPath: string;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   #pending = 0;
 
-  constructor(answer: Answer) {
+  /** @param directory where its socket is: one driver at a time in each */
+  constructor(answer: Answer, directory: string) {
     this.answer = answer;
+    this.socketPath = join(directory, 'socket');
     this.#server = createServer((socket) => this.#serve(socket)).listen(this.socketPath);
-  }
-
-  get socketPath(): string {
-    return join(this.directory, 'socket');
   }
 
   /** How many descriptors of the device are open in the child. */
@@ -63,7 +60,6 @@ export class Driver {
       socket.destroy();
     }
     this.#server.close();
-    rmSync(this.directory, { recursive: true });
   }
 
   #serve(socket: Socket): void {
@@ -121,7 +117,7 @@ export interface ChildOptions {
   env?: Record<string, string>;
 }
 
-/** A Node process in which the device of `driver` exists. */
+/** A Node process in which the device of the driver at `socketPath` exists. */
 export class Child {
   readonly process: ChildProcess;
   /** What the process wrote to its standard error. */
@@ -129,9 +125,7 @@ export class Child {
   readonly #results = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #calls = 0;
 
-  constructor(driver: Driver, { addon = addonPath, preload = [], env = {} }: ChildOptions = {}) {
-    const library = join(driver.directory, 'preload.so');
-    execFileSync('cc', ['-O2', '-fPIC', '-shared', root('test/src/nsm/preload.c'), '-o', library]);
+  constructor(socketPath: string, { addon = addonPath, preload = [], env = {} }: ChildOptions = {}) {
     this.process = fork(root('test/src/nsm/child.ts'), [], {
       execPath: pinnedNode,
       execArgv: [],
@@ -139,9 +133,9 @@ export class Child {
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
       env: {
         ...env,
-        LD_PRELOAD: [...preload, library].join(':'),
+        LD_PRELOAD: [...preload, root('build/test/nsm_driver.so')].join(':'),
         NSM_TEST_DEVICE: '/dev/nsm',
-        NSM_TEST_SOCKET: driver.socketPath,
+        NSM_TEST_SOCKET: socketPath,
         NSM_TEST_ADDON: addon,
       },
     });
@@ -158,6 +152,15 @@ export class Child {
         reject(new Error(`the child process ended: ${this.errors}`));
       }
     });
+  }
+
+  get isRunning(): boolean {
+    return this.process.connected && this.process.exitCode === null;
+  }
+
+  /** Replaces the device that functions find in their scope by one that was never opened. */
+  renewDevice(): void {
+    this.process.send({ renewDevice: true });
   }
 
   /**

@@ -68,11 +68,11 @@ async function report(addon: string): Promise<string> {
     requests += 1;
     await new Promise((resolve) => setTimeout(resolve, requests % 5));
     return replies[requests % replies.length] as Reply;
-  });
+  }, directory);
   const libraries = ['libasan.so', 'libubsan.so'].map((name) =>
     execFileSync('g++', [`-print-file-name=${name}`], { encoding: 'utf8' }).trim(),
   );
-  const child = new Child(driver, {
+  const child = new Child(driver.socketPath, {
     addon,
     preload: libraries,
     env: {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { discoverProvider, getProof, getSalt, type ProofRequest } from '../../../src/zklogin/index.ts';
 import { jwtOf, SUBJECT, vector } from './support.ts';
 
@@ -35,6 +35,19 @@ async function service(...answers: (unknown | ((response: ServerResponse) => unk
     server.close();
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}
+
+/** Ends pauses of these milliseconds at once, until the test ends. @returns those that were made */
+function withoutPauses(...lengths: number[]): number[] {
+  const made: number[] = [];
+  const { setTimeout } = globalThis;
+  const spy = vi.spyOn(globalThis, 'setTimeout');
+  spy.mockImplementation(((run: () => void, ms: number, ...args: []) => {
+    if (lengths.includes(ms)) made.push(ms);
+    return setTimeout(run, lengths.includes(ms) ? 0 : ms, ...args);
+  }) as typeof setTimeout);
+  onTestFinished(() => spy.mockRestore());
+  return made;
 }
 
 const status =
@@ -359,9 +372,11 @@ test('headers of the caller are sent along, but for the type of the content', as
 
 describe('a service that', () => {
   test('is too busy or breaks the connection is asked again, three times in all', async () => {
+    const pauses = withoutPauses(500, 1000);
     const { url, seen } = await service(status(503), reset, PROOF);
     expect(await getProof(url, REQUEST)).toEqual(PROOF);
     expect(seen).toHaveLength(3);
+    expect(pauses).toEqual([500, 1000]);
     const busy = await service(status(503, { error: 'Server at capacity', code: 'PROVER_BUSY' }));
     await expect(getProof(busy.url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_REFUSED',
@@ -469,7 +484,8 @@ describe('a service that', () => {
     ] as const;
     for (const [answer, code] of failures) {
       const { url, seen } = await service(answer);
-      const options = { headers: { authorization: 'Bearer operator' }, timeoutMs: 200 };
+      const timeoutMs = code === 'ZKLOGIN_TIMEOUT' ? 200 : 10_000;
+      const options = { headers: { authorization: 'Bearer operator' }, timeoutMs };
       const error = await getProof(url, REQUEST, options).catch((error) => error);
       expect(error).toMatchObject({ code });
       expect(seen[0]).toMatchObject({

@@ -64,7 +64,8 @@ describe('the address', () => {
 
   test('in its legacy form differs where the seed begins with a zero byte, and only there', () => {
     const differs: boolean[] = [];
-    for (let salt = 0n; salt < 1500n; salt++) {
+    // Of one salt in 256 on average; of these, 21, 22 and 51.
+    for (let salt = 15n; salt < 55n; salt++) {
       const seed = genAddressSeed(salt, 'sub', keyClaimValue, aud);
       const [legacy, current] = [true, false].map((each) =>
         deriveAddress({ ...inputs, issuer: iss, salt, legacyAddress: each }),
@@ -73,8 +74,8 @@ describe('the address', () => {
       expect(legacy !== current).toBe(seed < 1n << 248n);
       differs.push(legacy !== current);
     }
-    expect(differs).toContain(true);
-  }, 60_000);
+    expect(differs.filter(Boolean)).toHaveLength(3);
+  });
 
   test('has no default for the legacy form, and takes no salt of 2^128', () => {
     expect(() => deriveAddress({ ...inputs, issuer: iss, legacyAddress: undefined as never })).toThrow(

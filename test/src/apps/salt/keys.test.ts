@@ -1,14 +1,12 @@
 /** The issuer's keys: fetched rarely, and cached through outages. */
-import { spawn } from 'node:child_process';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../../src/apps/salt/jwk.ts';
 import { IssuerKeys } from '../../../../src/apps/salt/keys.ts';
 import { createUpstream } from '../../../../src/server/upstream.ts';
+import { shortenDeadline } from '../../support.ts';
 import { Issuer, startSalt } from './support.ts';
 
 const MINUTE = 60_000;
@@ -67,11 +65,11 @@ describe('keys', () => {
     expect(issuer.asked).toBe(2);
   });
 
-  test('that do not exist are requested at a bounded rate: 10,000 unknown kids', async () => {
+  test('that do not exist are requested at a bounded rate: 1,000 unknown kids', async () => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
-    for (let i = 0; i < 10_000; i++) {
-      clock.now += 10;
+    for (let i = 0; i < 1000; i++) {
+      clock.now += 100;
       await expect(keys.with(`unknown-${i}`)).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
     }
     // 100 seconds, and at most one question in 30.
@@ -195,9 +193,8 @@ describe('an issuer that', () => {
     await expect(keys.with('key-1')).rejects.toMatchObject({ code });
   });
 
-  test('is slow times out after five seconds; then known keys are used immediately', {
-    timeout: 30_000,
-  }, async () => {
+  test('is slow times out after five seconds; then known keys are used immediately', async () => {
+    shortenDeadline(5000);
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.answer = (response) => response.write('{"keys":');
@@ -208,10 +205,10 @@ describe('an issuer that', () => {
     };
     clock.now += 10 * MINUTE;
     const first = await took(keys.with('key-1'));
-    expect(first).toBeGreaterThan(4900);
-    expect(first).toBeLessThan(7000);
+    expect(first).toBeGreaterThan(290);
+    expect(first).toBeLessThan(4000);
     clock.now += 5000;
-    expect(await took(keys.with('key-1'))).toBeLessThan(500);
+    expect(await took(keys.with('key-1'))).toBeLessThan(290);
     // It is asked all the same.
     await expect.poll(() => issuer.asked).toBe(3);
     await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'SALT_ISSUER_TIMEOUT' });
@@ -235,7 +232,7 @@ describe('the service, when its issuer', () => {
     expect((await other.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
   });
 
-  test('gets at most two requests for 10,000 tokens with unknown keys', async () => {
+  test('gets at most two requests for 1,000 tokens with unknown keys', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const [, payload, signature] = (await issuer.token()).split('.');
@@ -243,7 +240,7 @@ describe('the service, when its issuer', () => {
     let next = 0;
     const started = performance.now();
     const caller = async () => {
-      for (let i = next++; i < 10_000; i = next++) {
+      for (let i = next++; i < 1000; i = next++) {
         const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: `unknown-${i}` })).toString(
           'base64url',
         );
@@ -257,33 +254,4 @@ describe('the service, when its issuer', () => {
     expect(issuer.asked).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - started) / 30_000));
     expect((await server.ask(await issuer.token())).status).toBe(200);
   }, 60_000);
-});
-
-test('keys are never requested through a proxy of the environment', async () => {
-  let proxied = 0;
-  const proxy = createServer((_request, response) => {
-    proxied++;
-    response.writeHead(502).end();
-  });
-  await new Promise<void>((resolve) => {
-    proxy.listen(0, '127.0.0.1', resolve);
-  });
-  const HTTP_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const main = fileURLToPath(new URL('../../../../scripts/dev/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [main], {
-    env: { APP: 'salt', PORT: '0', NODE_USE_ENV_PROXY: '1', HTTP_PROXY, http_proxy: HTTP_PROXY },
-  });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-    proxy.close();
-  });
-  let output = '';
-  child.stdout.on('data', (chunk) => {
-    output += chunk;
-  });
-  await expect.poll(() => output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
-  const [, url = '', body = ''] = /curl -s (\S+) -H '[^']*' -d '(.*)'/.exec(output) ?? [];
-  const headers = { 'content-type': 'application/json' };
-  expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
-  expect(proxied).toBe(0);
 });

@@ -22,6 +22,16 @@ export const OTHER_SEED = 'ff'.repeat(32);
 
 type Key = CryptoKey;
 
+/** RSA keys take long to make: these are used in turn, so that the issuers of one test differ. */
+const KEY_PAIRS = Array.from({ length: 3 }, () => {
+  let made: Promise<{ privateKey: Key; publicKey: Key }> | undefined;
+  return () => {
+    made ??= generateKeyPair('RS256', { extractable: true });
+    return made;
+  };
+});
+let issuers = 0;
+
 export class Issuer {
   readonly issuer: string;
   readonly kid: string;
@@ -48,7 +58,8 @@ export class Issuer {
   }
 
   static async start(issuer = GOOGLE, kid = 'key-1'): Promise<Issuer> {
-    const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
+    const makeKeyPair = KEY_PAIRS[issuers++ % KEY_PAIRS.length] as (typeof KEY_PAIRS)[number];
+    const { privateKey, publicKey } = await makeKeyPair();
     const made = new Issuer(issuer, kid, privateKey, publicKey, await exportJWK(publicKey));
     await new Promise<void>((resolve) => {
       made.#server.listen(0, '127.0.0.1', resolve);
