@@ -163,7 +163,7 @@ export class NsmDevice implements NsmTransport {
     } catch (cause) {
       const code = errorCode(cause);
       if (code === 'ENOENT' || code === 'ENODEV' || code === 'ENXIO') {
-        throw unavailable(`there is no device ${this.#path}`, { cause });
+        throw unavailable(`the device ${this.#path} does not exist`, { cause });
       }
       throw cause;
     }

@@ -11,7 +11,7 @@ export const NSM_ERRORS = {
   NSM_PROTOCOL: "the answer violates the NSM's interface",
   NSM_INPUT: 'an argument is of the wrong type or out of bounds; nothing was sent',
   NSM_INVALID_ARGUMENT: 'InvalidArgument: an argument is invalid',
-  NSM_INVALID_INDEX: 'InvalidIndex: there is no such PCR',
+  NSM_INVALID_INDEX: 'InvalidIndex: the PCR does not exist',
   NSM_INVALID_RESPONSE: "InvalidResponse: the NSM's own answer does not belong to the request",
   NSM_READ_ONLY_INDEX: 'ReadOnlyIndex: the PCR is locked',
   NSM_INVALID_OPERATION: 'InvalidOperation: the operation is unknown or not allowed',

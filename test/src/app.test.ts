@@ -41,11 +41,11 @@ describe('app.yaml', () => {
   test.each([
     ['no certificate', 'ca.pem'],
     ['nothing', '""'],
-    ['a certificate that is none', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+    ['an invalid certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
     ['a certificate that is cut off', ca.slice(0, -30)],
     ['a certificate of no authority', cert],
     ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
-    ['a second one that is none', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
+    ['a second, invalid one', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
   ])('a pin to %s is rejected, naming the property', (_what, pem) => {
     expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
     expect(() => parseManifest(pinned(pem))).toThrow(

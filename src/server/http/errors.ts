@@ -17,7 +17,7 @@ function statusOf(thrown: unknown): number {
 }
 
 export function notFound(_request: Request, _response: Response, next: NextFunction): void {
-  next(new ServerError('NOT_FOUND', 'there is no such endpoint'));
+  next(new ServerError('NOT_FOUND', 'no such endpoint'));
 }
 
 /** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */

@@ -37,7 +37,7 @@ describe('without an NSM', () => {
 
   test.each([
     ['a deadline of 0 ms', { deadlineMs: 0 }],
-    ['a deadline that is no number', { deadlineMs: Number.NaN }],
+    ['a deadline that is not a number', { deadlineMs: Number.NaN }],
     ['a deadline that timers cannot hold', { deadlineMs: 2 ** 31 }],
     ['a negative queue', { maxWaiting: -1 }],
     ['half a place in the queue', { maxWaiting: 0.5 }],
@@ -72,7 +72,7 @@ describe('without an NSM', () => {
       .catch((error: unknown) => error);
     expect(error).toMatchObject({
       code: 'NSM_UNAVAILABLE',
-      message: missing('there is no device /no/such/device'),
+      message: missing('the device /no/such/device does not exist'),
     });
   });
 
@@ -84,7 +84,7 @@ describe('without an NSM', () => {
     driver.openErrno = errno;
     await expect(child.run(({ nsm }) => nsm.getRandom())).rejects.toMatchObject({
       code: 'NSM_UNAVAILABLE',
-      message: missing('there is no device /dev/nsm'),
+      message: missing('the device /dev/nsm does not exist'),
     });
   });
 });

@@ -86,7 +86,7 @@ describe('requests', () => {
     ['a public key over 1024 bytes', { publicKey: filled(1025), nonce: null, userData: null }],
     ['an empty public key', { publicKey: filled(0), nonce: null, userData: null }],
     ['a missing field', { publicKey: null, nonce: null }],
-    ['a text for bytes', { publicKey: null, nonce: null, userData: 'text' }],
+    ['a string instead of bytes', { publicKey: null, nonce: null, userData: 'text' }],
     ['a list for bytes', { publicKey: null, nonce: null, userData: [1, 2] }],
     ['wider numbers for bytes', { publicKey: null, nonce: new Uint16Array(2), userData: null }],
   ])('attestation rejects %s', (_, request) => {
@@ -94,7 +94,7 @@ describe('requests', () => {
   });
 
   test.each([-1, 32, 99, 1.5, Number.NaN, Infinity, '0', null, undefined, 0n])(
-    '%s is no PCR index',
+    '%s is not a PCR index',
     (index) => {
       for (const request of [
         () => describePcr.encode(index as never),

@@ -163,11 +163,11 @@ describe('the log', () => {
     ],
     ['a proxy', [new Proxy({}, evil), 'text']],
     ['a proxy of an error', [new Proxy(new Error('hunter2'), evil), 'text']],
-    ['a member that is a proxy', [{ before: 1, x: new Proxy({}, evil), err: new Proxy({}, evil) }, 'text']],
+    ['a property that is a proxy', [{ before: 1, x: new Proxy({}, evil), err: new Proxy({}, evil) }, 'text']],
     ['a proxy of the past', [revoked, 'text']],
-    ['a member that is a proxy of the past', [{ before: 1, x: [revoked], err: revoked }, 'text']],
+    ['a property that is a proxy of the past', [{ before: 1, x: [revoked], err: revoked }, 'text']],
     [
-      'a member whose toJSON throws',
+      'a property whose toJSON throws',
       [
         {
           before: 1,
@@ -197,10 +197,10 @@ describe('the log', () => {
     ['a cycle of lists', [{ x: [cycle, [cycle]] }, 'text']],
     ['what the text refers to', ['text %j %o', new Proxy({}, evil), revoked]],
     ['a symbol for a number', ['text %d', Symbol('hunter2')]],
-    ['a symbol for a text', [Symbol('hunter2')]],
-    ['a proxy for a text', [{ before: 1 }, new Proxy({}, evil)]],
+    ['a symbol as the message', [Symbol('hunter2')]],
+    ['a proxy as the message', [{ before: 1 }, new Proxy({}, evil)]],
     ['no prototype', [Object.assign(Object.create(null), { before: 1 }), 'text']],
-    ['a member named __proto__', [JSON.parse('{"__proto__":{"token":"hunter2"},"before":1}'), 'text']],
+    ['a property named __proto__', [JSON.parse('{"__proto__":{"token":"hunter2"},"before":1}'), 'text']],
     [
       'a request as far as pino can tell',
       [{ method: 'GET', headers: { Authorization: 'hunter2' }, socket: {} }, 'text'],
@@ -213,7 +213,7 @@ describe('the log', () => {
     expect(JSON.parse(printed)).toMatchObject({ level: 'info' });
     expect(printed).not.toMatch(/hunter2/);
     if (args[1] === 'text') expect(JSON.parse(printed)).toMatchObject({ msg: 'text' });
-    if (/^a (getter|member)/.test(what)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
+    if (/^a (getter|property)/.test(what)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
   });
 
   test('truncates large values and says so', () => {
@@ -294,9 +294,9 @@ describe('the log', () => {
   });
 
   test.each([
-    ['an error and no text', (log: Logger) => log.error(new Error('hunter2'))],
-    ['an error as a member and no text', (log: Logger) => log.error({ err: new Error('hunter2') })],
-    ['an error and a text', (log: Logger) => log.error(new Error('hunter2'), 'failed')],
+    ['an error without a message', (log: Logger) => log.error(new Error('hunter2'))],
+    ['an error as a property without a message', (log: Logger) => log.error({ err: new Error('hunter2') })],
+    ['an error and a message', (log: Logger) => log.error(new Error('hunter2'), 'failed')],
   ])('does not print the message of a foreign error: %s', (_what, write) => {
     let printed = '';
     write(createLog('info', { write: (line) => (printed += line) }));

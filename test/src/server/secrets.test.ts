@@ -30,7 +30,7 @@ describe('Secrets', () => {
     ['one is missing', { A: 'hunter2' }],
     ['one is not declared', { A: 'hunter2', B: 'x', NODE_OPTIONS: '--inspect' }],
     ['one is empty', { A: 'hunter2', B: '' }],
-    ['one is not a text', { A: 'hunter2', B: 5 }],
+    ['one is not a string', { A: 'hunter2', B: 5 }],
     ['they are a list', ['hunter2']],
     ['they are null', null],
     ['a prototype is slipped in', JSON.parse('{"A":"hunter2","B":"x","__proto__":{"C":"y"}}')],

@@ -330,7 +330,7 @@ describe('errors are JSON with a stable code', () => {
       await post('/x', {}),
     ]) {
       expect(answer.status).toBe(404);
-      expect(await answer.json()).toEqual({ error: 'there is no such endpoint', code: 'NOT_FOUND' });
+      expect(await answer.json()).toEqual({ error: 'no such endpoint', code: 'NOT_FOUND' });
     }
   });
 

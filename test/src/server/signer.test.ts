@@ -74,8 +74,8 @@ describe('Signer', () => {
   });
 
   test.each([
-    ['a member beyond the type', bcs.struct('Wide', { a: u8 }), { a: 1, b: 2 }],
-    ['a missing member', bcs.struct('Narrow', { a: bcs.u8() }), {}],
+    ['an extra property', bcs.struct('Wide', { a: u8 }), { a: 1, b: 2 }],
+    ['a missing property', bcs.struct('Narrow', { a: bcs.u8() }), {}],
     ['a fraction that plain @mysten/bcs truncates', bcs.struct('Frac', { a: bcs.u16() }), { a: 1.5 }],
     [
       'a lone surrogate that plain @mysten/bcs replaces',
@@ -85,8 +85,8 @@ describe('Signer', () => {
     ['a lone surrogate in the strict type', bcs.struct('Strict', { a: text }), { a: '\ud800' }],
     ['a negative u64', bcs.struct('Neg', { a: u64 }), { a: -1n }],
     ['a u64 that overflows', bcs.struct('Over', { a: u64 }), { a: 2n ** 64n }],
-    ['a u64 that is no bigint', bcs.struct('Loose', { a: u64 }), { a: 1 }],
-    ['a text that the library would repeat', bcs.struct('Echo', { a: bcs.u16() }), { a: 'hunter2' }],
+    ['a u64 that is not a bigint', bcs.struct('Loose', { a: u64 }), { a: 1 }],
+    ['a string that the library would repeat', bcs.struct('Echo', { a: bcs.u16() }), { a: 'hunter2' }],
   ])('does not sign %s, and says what to change', (_what, type, data) => {
     const Signed = signedType(4, type as never);
     const sign = () => new Signer(key, [Signed]).sign(Signed, 1n, data as never);

@@ -68,7 +68,7 @@ describe('the type', () => {
   });
 
   test.each(['at+jwt', 'application/at+jwt', 'logout+jwt', 'JWS', 'JWT ', 'xJWT', '', null, 5, ['JWT']])(
-    'is not %o, whoever signed it',
+    'must not be %o, whoever signed it',
     async (typ) => {
       const { issuer, refusal } = await setUp();
       expect(await refusal(await issuer.token({}, { header: { typ } }))).toEqual([401, 'SALT_TOKEN_TYPE']);
@@ -381,7 +381,7 @@ describe('the subject', () => {
 
 describe('the request', () => {
   test.each(['', 'x', 'a.b', 'a.b.c', '..', '{}', 'e30.e30.e30', 'a.b.c.d.e'])(
-    '%j is no token',
+    '%j is not a token',
     async (token) => {
       const { refusal } = await setUp();
       expect((await refusal(token))[0]).toBeOneOf([400, 401]);

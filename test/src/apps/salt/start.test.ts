@@ -22,7 +22,7 @@ describe('the service does not start', () => {
       { SALT_ADDRESS_REQUESTS_PER_MINUTE: '5' },
       /needs TRUSTED_PROXIES/,
     ],
-    ['with a fingerprint that is none', { SALT_SEED_FINGERPRINTS: 'abc' }, /^SALT_SEED_FINGERPRINTS must be/],
+    ['with an invalid fingerprint', { SALT_SEED_FINGERPRINTS: 'abc' }, /^SALT_SEED_FINGERPRINTS must be/],
     [
       'with fingerprints for more seeds',
       { SALT_SEED_FINGERPRINTS: `${print(SEED)},${print(OTHER_SEED)}` },
@@ -33,7 +33,7 @@ describe('the service does not start', () => {
       { SALT_SEED_FINGERPRINTS: print(OTHER_SEED) },
       /^version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/,
     ],
-    ['with a seed that is none', { seed: SEED.slice(2) }, /^SALT_SEED, line 1, must be 64 hex characters/],
+    ['with an invalid seed', { seed: SEED.slice(2) }, /^SALT_SEED, line 1, must be 64 hex characters/],
     [
       'without the version that a client names',
       { clients: [{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 2 }] },

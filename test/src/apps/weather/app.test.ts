@@ -52,7 +52,7 @@ describe('a reading', () => {
       /auto:ip would be the server's location/,
     ],
     ['the server’s own place with a joiner', 'Auto\u200d: IP', /auto:ip would be the server's location/],
-    ['a text that grows by NFKC', '\ufdfa'.repeat(80), /at most 256 bytes of UTF-8, after NFKC too/],
+    ['a string that grows by NFKC', '\ufdfa'.repeat(80), /at most 256 bytes of UTF-8, after NFKC too/],
   ])('of %s is rejected without a request to the service', async (_what, location, message) => {
     const { ask, weather } = await startWeather();
     const answer = await ask(location);

@@ -27,7 +27,7 @@ describe('a request target (RFC 9112, section 3.2)', () => {
       'ftp://h/',
     ],
     ...['http:/livez', 'http:livez', 'http://h:65536/', 'http://a b/', 'http://é/', 'javascript:x'],
-  ])('%j is none', (target) => {
+  ])('%j is not one', (target) => {
     expect(originForm('GET', target)).toBeNull();
   });
 
