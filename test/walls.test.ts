@@ -59,7 +59,7 @@ describe('the walls', () => {
     }
   });
 
-  test('an application and the NSM know nothing of HTTP', () => {
+  test('applications and the NSM do not import src/server/http', () => {
     for (const folder of ['src/apps', 'src/nsm']) {
       expect(breaches(folder, (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
     }
