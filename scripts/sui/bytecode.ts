@@ -1,4 +1,4 @@
-/** Compiles a package of `move/` for publishing, with the local packages that it needs and that are not published. */
+/** Compiles a package of `move/` for publishing, with its unpublished local dependencies. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { EnclaveError } from '../../src/errors.ts';
 import { explainCompiler, type Framework, MoveError, packageNames } from './move_packages.ts';
@@ -13,7 +13,7 @@ export class AlreadyPublishedError extends EnclaveError {
 
   constructor(name: string, network: string) {
     super(
-      `move/${name}/Published.toml says that it is published on ${network}: take that section out to publish it anew`,
+      `move/${name}/Published.toml says that it is published on ${network}: remove that section to publish it again`,
     );
   }
 }
@@ -28,8 +28,8 @@ export interface Bytecode {
 }
 
 /**
- * Compiles a package as part of one that is yet to be published. Local dependencies that are published on the
- * network are linked to, all others become part of it.
+ * Compiles a package together with its local dependencies. Those that are published on the network are linked, all others
+ * become part of the package.
  *
  * @throws MoveError with the compiler's message or warnings, AlreadyPublishedError
  */

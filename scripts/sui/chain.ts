@@ -2,7 +2,7 @@
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
-import { InvalidValueError, NodeAnswerError, type SuiError } from '../../src/sui/errors.ts';
+import { SuiError } from '../../src/sui/errors.ts';
 import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
 import type { Outcome } from './command.ts';
 import { connect, type Network } from './network.ts';
@@ -19,9 +19,9 @@ export interface Executed {
 }
 
 export interface Submission {
-  /** What it does, for people, as in "create the config". */
+  /** Its purpose, for people, such as "create the config". */
   readonly title: string;
-  /** What it does it with. */
+  /** Its arguments and, after the execution, its results. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** What is known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;
@@ -45,7 +45,7 @@ export class Chain {
     this.#env = env;
   }
 
-  /** @throws NoNetworkError, InvalidValueError */
+  /** @throws NoNetworkError, SuiError */
   get client(): SuiGrpcClient {
     return this.#connected.client;
   }
@@ -60,7 +60,7 @@ export class Chain {
     return this.#text('network');
   }
 
-  /** @throws NoSenderError, SignerError, InvalidValueError */
+  /** @throws NoSenderError, SignerError, SuiError */
   async sender(): Promise<string> {
     // A command that sends nothing needs none of the signature schemes.
     const { senderOf } = await import('./signer.ts');
@@ -118,14 +118,18 @@ export class Chain {
     const budget = this.#text('gas-budget');
     if (budget !== undefined) {
       if (!/^[1-9][0-9]{0,18}$/.test(budget)) {
-        throw new InvalidValueError('--gas-budget must be an integer number of MIST (1 SUI is 1000000000)');
+        throw new SuiError(
+          'SUI_VALUE',
+          '--gas-budget must be an integer number of MIST (1 SUI is 1000000000)',
+        );
       }
       tx.setGasBudget(BigInt(budget));
     }
     const bytes = await fromNode(tx.build({ client: this.client }));
     const proposed = BigInt(tx.getData().gasData.budget ?? 0);
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
-      throw new NodeAnswerError(
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
         `the node proposes a gas budget of ${sui(proposed)}: set --gas-budget to allow it`,
       );
     }
@@ -176,7 +180,7 @@ export class Chain {
     const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
     const { originalId } = response.package ?? {};
     if (originalId === undefined)
-      throw new NodeAnswerError(`the node does not say what ${packageId} is a version of`);
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
     return normalizeSuiAddress(originalId);
   }
 }
@@ -190,8 +194,9 @@ async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
     try {
       known = suiErrorOf(error);
     } catch (cause) {
-      // The client has no error class for an answer that it can't use.
-      throw new NodeAnswerError(
+      // The client has no error of its own for an answer that it can't use.
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
         `the node's answer can't be used: ${(cause as Error).message.slice(0, 600)}`,
         { cause },
       );

@@ -95,8 +95,8 @@ export function helpOf({ name, purpose, positionals, optional = 0, options }: Su
     'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.',
     '',
     'exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)',
-    'With --dry-run: 0 no objection, as far as the node simulated it, or as far as can be told where no node is',
-    'named; 1 it would fail; 2 the node that is named could not be asked.',
+    'With --dry-run: 0 no obstacle found: in the simulation by the node, or without one in the arguments; 1 it would',
+    'fail; 2 the node that is named could not be asked.',
   ].join('\n');
 }
 

@@ -32,7 +32,7 @@ const Measurements = v.pipe(
 /**
  * The image of the PCR file. A note on the chain says what it was built from, as its build recorded it.
  *
- * @throws UnreadableFileError, InvalidPolicyError, ZeroImageError
+ * @throws UnreadableFileError, AttestationError
  */
 export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
   const path = pcrsPath(options);
@@ -67,7 +67,7 @@ export async function readRoots({
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
 }
 
-/** How to reach an enclave's endpoints. @throws InvalidClientOptionError */
+/** How to reach an enclave's endpoints. @throws ClientError: CLIENT_OPTION */
 export function enclaveAt(url: string): Http {
   return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
 }

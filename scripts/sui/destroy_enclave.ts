@@ -1,4 +1,4 @@
-/** `npm run destroy_enclave`: ends an enclave's right to speak for its application. */
+/** `npm run destroy_enclave`: ends an enclave's right to sign for its application. */
 import { runAsProcess } from '../command.ts';
 import { suiCommand } from './command.ts';
 

@@ -22,15 +22,15 @@ export class MoveError extends EnclaveError {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STAND_IN = join(ROOT, 'scripts/dev/move_framework');
 
-/** File names, relative to the package, and what is in them. */
+/** Paths of files, relative to the package, and their content. */
 export type Sources = Readonly<Record<string, string>>;
 
 /** Where the sources of the Sui framework come from. */
 export interface Framework {
   readonly fetcher: MovePackageFetcher;
-  /** For people: what the result was built on. */
+  /** For people. */
   readonly description: string;
-  /** True when it only declares what Sui's framework has: nothing built on it may be published. */
+  /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
   readonly isStandIn: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Framework {
  * `crates/sui-framework/packages`; `FRAMEWORK=fetch` has them fetched from GitHub. By default it is the
  * stand-in of the tests.
  *
- * @throws ConfigError when what they say can't be used.
+ * @throws ConfigError when their values can't be used
  */
 export function frameworkOf(env: Readonly<Record<string, string | undefined>>): Framework {
   const { SUI_FRAMEWORK_DIR: dir, FRAMEWORK: mode } = env;
@@ -62,7 +62,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
       );
     }
   }
-  // The module of the SUI coin: no framework that a chain runs is without it.
+  // The module of the SUI coin: every framework that a chain runs has it.
   const isStandIn = !existsSync(join(framework, 'sui-framework/sources/sui.move'));
   return {
     fetcher: new LocalPackages(new FrameworkFolder(framework)),
@@ -73,7 +73,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
   };
 }
 
-/** Hands out the framework's packages from a folder, whatever revision is asked for. */
+/** Serves the framework's packages from a folder, whatever the requested revision. */
 class FrameworkFolder implements MovePackageFetcher {
   readonly #dir: string;
 
@@ -149,12 +149,12 @@ function readPackage(dir: string): Record<string, string> {
   return files;
 }
 
-/** What a package looks like to those that depend on it. */
+/** The sources that a package's dependents see. */
 function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
 
-/** What the compiler says, and what to do where it only lacks a part of the framework. */
+/** The compiler's output, with advice where it only lacks a part of the framework. */
 export function explainCompiler(output: string, { isStandIn }: Framework): string {
   const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
   if (!isStandIn || !lacksFramework) return output;
@@ -166,13 +166,12 @@ export interface Build {
   readonly modules: readonly string[];
   /** Ids of the packages that it links to. */
   readonly dependencies: readonly string[];
-  /** What the compiler and its lints say; empty when they say nothing. */
+  /** The output of the compiler and its lints; empty without any. */
   readonly warnings: string;
 }
 
 /**
- * Compiles a package as `sui move build` does, every lint on. Dependencies that are not published count as
- * part of it.
+ * Compiles a package as `sui move build` does, with every lint. Unpublished dependencies become part of it.
  *
  * @throws MoveError with the compiler's message.
  */
@@ -193,7 +192,7 @@ export async function buildPackage(name: string, framework: Framework): Promise<
   return { modules, dependencies, warnings };
 }
 
-/** Tests that call a native which the WebAssembly VM does not have: `sui move test` runs them. */
+/** Tests that call a native function which the WebAssembly VM lacks: `sui move test` runs them. */
 const NEEDS_CLI = /_cli_tests\.move$/;
 
 export interface TestRun {

@@ -1,4 +1,4 @@
-/** Who sends a transaction, and the key that signs it. A private key is never printed, nor part of an error. */
+/** The sender of a transaction, and the key that signs it. A private key is never printed, and never part of an error. */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ export class NoSenderError extends EnclaveError {
   readonly code = 'NO_SENDER';
 
   constructor() {
-    super('whose transaction? Set SUI_PRIVATE_KEY, or name the sender by --address');
+    super('no sender: set SUI_PRIVATE_KEY, or name the sender by --address');
   }
 }
 
-/** A key can't be read, or is not there. */
+/** A key is missing or can't be read. */
 export class SignerError extends EnclaveError {
   readonly code = 'SIGNER';
 }
@@ -43,7 +43,7 @@ interface SignerOptions {
 /**
  * The sender's address: that of SUI_PRIVATE_KEY, or `address`.
  *
- * @throws NoSenderError, SignerError, InvalidValueError
+ * @throws NoSenderError, SignerError, SuiError
  */
 export function senderOf(env: Environment, { address }: SignerOptions): string {
   const named = address === undefined ? undefined : addressOf('--address', address);
@@ -70,9 +70,9 @@ function environmentKey({ SUI_PRIVATE_KEY: text }: Environment): Keypair | undef
     const { scheme, secretKey } = decodeSuiPrivateKey(text.trim());
     return keypair(NAMED_SCHEMES[scheme], secretKey);
   } catch {
-    // What is wrong with it may quote it.
+    // The cause may quote the key.
     throw new SignerError(
-      'SUI_PRIVATE_KEY is no private key as `sui keytool export` prints it (suiprivkey1…) of ed25519, secp256k1 or secp256r1',
+      'SUI_PRIVATE_KEY must be a private key of ed25519, secp256k1 or secp256r1, as `sui keytool export` prints it (suiprivkey1…)',
     );
   }
 }
@@ -111,14 +111,14 @@ async function readKeystoreFile(path: string): Promise<string> {
 function readKeystore(path: string, text: string): Keypair[] {
   try {
     const entries: unknown = JSON.parse(text);
-    if (!Array.isArray(entries)) throw new TypeError('no array');
+    if (!Array.isArray(entries)) throw new TypeError('not an array');
     return entries.map((entry: unknown) => {
-      if (typeof entry !== 'string') throw new TypeError('no text');
+      if (typeof entry !== 'string') throw new TypeError('not a string');
       const [flag, ...secretKey] = Buffer.from(entry, 'base64');
       return keypair(flag, Uint8Array.from(secretKey));
     });
   } catch {
-    // What is wrong with it may quote it.
-    throw new SignerError(`${path} is no keystore of the Sui CLI, which is a JSON array of keys in base64`);
+    // The cause may quote the key.
+    throw new SignerError(`${path} is not a keystore of the Sui CLI: a JSON array of keys in base64`);
   }
 }

@@ -9,7 +9,7 @@ async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uin
   const { toHex } = await import('@mysten/sui/utils');
   const { AttestationError, verifyAttestation } = await import('../../src/attestation/index.ts');
   const { attestedKey, fetchAttestation } = await import('../../src/client/attestation.ts');
-  const { AttestedKeyError } = await import('../../src/client/errors.ts');
+  const { ClientError } = await import('../../src/client/errors.ts');
   const { findRegistration } = await import('../../src/sui/objects.ts');
   const { enclaveAt } = await import('./contract.ts');
   const { document: attestation, nonce } = await fetchAttestation(enclaveAt(url));
@@ -25,7 +25,10 @@ async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uin
     const registration = state === 'free' ? 'not registered' : state;
     return { url, trusted: true, publicKey: toHex(publicKey), registration, enclave: enclaveId };
   } catch (error) {
-    if (!(error instanceof AttestationError || error instanceof AttestedKeyError)) throw error;
+    const isVerdict =
+      error instanceof AttestationError ||
+      (error instanceof ClientError && error.code === 'CLIENT_ATTESTED_KEY');
+    if (!isVerdict) throw error;
     return { url, trusted: false, code: error.code, reason: error.message };
   }
 }

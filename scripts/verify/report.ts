@@ -1,4 +1,4 @@
-/** What `verify_enclave` finds out about a document, as data and as a text for people. */
+/** The report of `verify_enclave` on a document, as data and as text for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
 import { parseCertificate } from '../../src/attestation/certificate.ts';
 import { fingerprint } from '../../src/attestation/chain.ts';
@@ -19,7 +19,7 @@ export interface Question {
   readonly at: number;
   readonly nonce: Uint8Array | null;
   readonly publicKey: Uint8Array | null;
-  /** DER of the roots that take the place of AWS's. */
+  /** DER of the roots that replace AWS's. */
   readonly roots: readonly Uint8Array[] | null;
 }
 
@@ -27,7 +27,7 @@ export interface RegisterReport {
   readonly index: number;
   /** Hexadecimal; null where nothing is expected. */
   readonly expected: string | null;
-  /** Hexadecimal; null where the document leaves it out. */
+  /** Hexadecimal; null where the document omits it. */
   readonly found: string | null;
 }
 
@@ -38,10 +38,10 @@ export interface CertificateReport {
   readonly sha256: string;
 }
 
-/** Everything but the verdict is only what the document says: true if it is trusted. */
+/** Except for the verdict, these are the document's own claims: true only if it is trusted. */
 export interface Report {
   readonly verdict: 'trusted' | 'refused';
-  /** The stable code of what refused it, and its message. */
+  /** Why it was refused: the stable code, and the message. */
   readonly code: string | null;
   readonly reason: string | null;
   readonly at: Date;
@@ -144,14 +144,14 @@ function describeRegisters({ pcrs }: AttestationDocument, image: Image): Registe
   return [...expected, ...others];
 }
 
-/** Control characters, which could rewrite what a terminal shows, and bytes that only look like others. */
+/** Control characters, which could rewrite what a terminal shows, and characters that look like others. */
 const UNPRINTABLE = /[^\x20-\x7e]/g;
 
 function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** The report as a text of lines. */
+/** The report as lines of text. */
 export function formatReport(report: Report): string {
   const { document, registration, at, verdict, code, reason, validUntil } = report;
   const lines: string[] = [];
@@ -186,7 +186,7 @@ export function formatReport(report: Report): string {
 }
 
 function certificateRows(certificate: CertificateReport | null): string[] {
-  if (certificate === null) return ['(a certificate that can not be read)'];
+  if (certificate === null) return ["(a certificate that can't be read)"];
   const { subject, notBefore, notAfter, sha256 } = certificate;
   return [printable(subject), `  valid ${time(notBefore)} to ${time(notAfter)}`, `  SHA-256 ${sha256}`];
 }

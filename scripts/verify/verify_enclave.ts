@@ -1,7 +1,7 @@
 /**
  * `npm run verify -- <url> --pcrs out/nitro.pcrs`: whether an enclave can be trusted, for people and monitors.
  *
- * Exit codes: 0 trusted; 1 any other verdict, be it a malformed document, a debug enclave or an all-zero
+ * Exit codes: 0 trusted; 1 any other verdict, such as for a malformed document, a debug enclave or an all-zero
  * policy; 2 no verdict (network, unreadable file, usage).
  */
 import type { Image } from '../../src/attestation/index.ts';
@@ -113,15 +113,16 @@ async function ask(url: string) {
 /** A saved document in any of its three forms. A binary one starts with a byte that no text starts with. */
 async function readDocument(file: string): Promise<Uint8Array> {
   const { readAttestation } = await import('../../src/client/answer.ts');
-  const { MalformedAnswerError } = await import('../../src/client/errors.ts');
+  const { ClientError } = await import('../../src/client/errors.ts');
+  const { malformedAnswer } = await import('../../src/client/http.ts');
   const bytes = await readFileArgument(file);
   const text = bytes.toString('latin1').trim();
   if (text.startsWith('{')) {
     try {
       return readAttestation(JSON.parse(text));
     } catch (cause) {
-      if (cause instanceof MalformedAnswerError) throw cause;
-      throw new MalformedAnswerError(file, 'it is not JSON', { cause });
+      if (cause instanceof ClientError) throw cause;
+      throw malformedAnswer(file, 'it is not JSON', { cause });
     }
   }
   return /^([0-9a-f]{2})+$/i.test(text) ? Uint8Array.from(Buffer.from(text, 'hex')) : new Uint8Array(bytes);

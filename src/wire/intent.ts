@@ -1,6 +1,6 @@
 /**
- * What is signed: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, field for field
- * as the Move side has it. Browser-safe: clients rebuild the signed bytes with it.
+ * What is signed: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, with the same fields as
+ * in Move. Browser-safe: clients serialize answers with it to verify their signatures.
  */
 import { type BcsType, bcs } from '@mysten/bcs';
 import { u8, u64 } from './bcs.ts';
@@ -11,8 +11,8 @@ export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
 }
 
 /**
- * A type that an enclave signs, bound to the one intent code that stands for it: a contract that expects
- * one type can't be given the bytes of another.
+ * A type that an enclave signs, bound to its own intent code: the signed bytes of one type can't be passed off as
+ * another.
  */
 export interface SignedType<Data, Input> {
   /** 0 to 255. */
@@ -21,7 +21,7 @@ export interface SignedType<Data, Input> {
   readonly message: ReturnType<typeof IntentMessage<Data, Input>>;
 }
 
-/** @throws TypeError when `intent` is not a u8. */
+/** @throws TypeError when `intent` is not a u8 */
 export function signedType<Data, Input>(
   intent: number,
   payload: BcsType<Data, Input>,
@@ -30,7 +30,7 @@ export function signedType<Data, Input>(
   return { intent, payload, message: IntentMessage(payload) };
 }
 
-/** What is known of a signed type where its data doesn't matter. */
+/** The part of a signed type that doesn't depend on its data. */
 export interface DeclaredType {
   readonly intent: number;
   readonly payload: { readonly name: string };

@@ -1,6 +1,6 @@
 /** The one request that every client of this project sends. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { fetchText, isTimeout, NoAnswer } from '../../src/fetch.ts';
+import { fetchText, isTimeout, NoAnswerError } from '../../src/fetch.ts';
 
 const url = new URL('https://service.example');
 
@@ -8,7 +8,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test('follows no redirect, sends no cookie and takes nothing from a cache, whoever asks for it', async () => {
+test('follows no redirect, sends no cookie and ignores every cache, whatever the caller asks for', async () => {
   const fetch = vi.fn(async () => new Response('yes'));
   const wishes = { method: 'POST', redirect: 'follow', credentials: 'include', cache: 'default' } as const;
   for (const init of [{}, wishes]) {
@@ -23,7 +23,7 @@ test('follows no redirect, sends no cookie and takes nothing from a cache, whoev
   }
 });
 
-test('the platform’s fetch of the moment is asked unless another is given, and neither as a method', async () => {
+test('calls the platform’s current fetch or the given one, but not as a method', async () => {
   const made = (name: string) =>
     async function (this: unknown) {
       // As a browser's does.
@@ -38,25 +38,25 @@ test('the platform’s fetch of the moment is asked unless another is given, and
   expect(await fetchText(url, {}, { ...bounds, fetch: made('given') })).toMatchObject({ text: 'given' });
 });
 
-test.each([1, 0.5, 10_000, 2_147_483_647])('%d milliseconds can be waited', async (timeoutMs) => {
+test.each([1, 0.5, 10_000, 2_147_483_647])('%d milliseconds is a valid time-out', async (timeoutMs) => {
   expect(isTimeout(timeoutMs)).toBe(true);
   const bounds = { fetch: async () => new Response('yes'), timeoutMs, maxSize: 3 };
   expect(await fetchText(url, {}, bounds)).toEqual({ status: 200, ok: true, text: 'yes' });
 });
 
 test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2_147_483_648, '1000', 5n, null, undefined])(
-  '%o is no time',
+  '%o is not a valid time-out',
   (value) => {
     expect(isTimeout(value)).toBe(false);
   },
 );
 
-test('a mistake of the caller is no service without an answer', async () => {
+test('a mistake of the caller is not reported as a missing answer', async () => {
   const bounds = { fetch: async () => new Response('yes'), timeoutMs: Number.NaN, maxSize: 3 };
-  await expect(fetchText(url, {}, bounds)).rejects.not.toBeInstanceOf(NoAnswer);
+  await expect(fetchText(url, {}, bounds)).rejects.not.toBeInstanceOf(NoAnswerError);
 });
 
-test('what is too large is cut off', async () => {
+test('an answer that is too large is refused', async () => {
   const bounds = { fetch: async () => new Response('yes!'), timeoutMs: 1000, maxSize: 3 };
   await expect(fetchText(url, {}, bounds)).rejects.toMatchObject({ reason: 'too large' });
 });

@@ -13,7 +13,7 @@ function withSecrets(parent: Parent): string[] {
 }
 
 describe('configure_enclave', () => {
-  test('prints the commands and runs none', async () => {
+  test('prints the commands without running them', async () => {
     const parent = new Parent();
     const { status, stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
     expect(status).toBe(0);

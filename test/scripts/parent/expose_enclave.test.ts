@@ -110,7 +110,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
   });
 
-  test('takes the secrets from Secrets Manager', async () => {
+  test('reads the secrets from Secrets Manager', async () => {
     const { parent, expose } = await start();
     parent.set('secret', SECRETS);
     expect((await expose(['--secret-id', 'sui-enclave'])).status).toBe(0);
@@ -220,7 +220,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.read('handed')).toBe(SECRETS);
   });
 
-  test('takes the endpoints and the secrets from the image', async () => {
+  test('reads the endpoints and the names of the secrets from the image', async () => {
     const { parent, expose, calls } = await start();
     const eif = parent.makeImage(0, 'endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
     expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);

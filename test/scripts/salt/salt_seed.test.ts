@@ -50,7 +50,7 @@ describe('generate', () => {
 });
 
 describe('fingerprint', () => {
-  test('is what SALT_SEED_FINGERPRINTS takes', async () => {
+  test('has the format of SALT_SEED_FINGERPRINTS', async () => {
     writeFileSync(at('seed'), `${ONE?.seed}\n${TWO?.seed}\n`);
     expect((await run('fingerprint', at('seed'))).stdout).toBe(`${ONE?.fingerprint},${TWO?.fingerprint}\n`);
   });

@@ -159,7 +159,7 @@ describe('nothing is sent', () => {
     expect(executed()).toBe(0);
   });
 
-  test('when the node proposes a budget that no script needs; unless it is allowed', async () => {
+  test('when the node proposes a budget that no command needs, unless it is allowed', async () => {
     fixture.node.executor.proposedBudget = 1_000_000_001n;
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',
@@ -226,7 +226,7 @@ describe('an execution that goes wrong', () => {
     };
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_CHANGED',
-      message: expect.stringContaining('run this again'),
+      message: expect.stringContaining('try again'),
     });
   });
 

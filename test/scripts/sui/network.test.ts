@@ -10,12 +10,12 @@ describe('the choice of a node', () => {
     );
   });
 
-  test('--rpc-url takes the place of the node of --network', () => {
+  test('--rpc-url replaces the node of --network', () => {
     expect(connect('mainnet', 'https://sui.example/v2').description).toBe('mainnet (https://sui.example/v2)');
     expect(connect(undefined, 'https://sui.example').description).toBe('https://sui.example');
   });
 
-  test('without either there is none', () => {
+  test('without either is refused', () => {
     expect(() => connect(undefined, undefined)).toThrow('name a network by --network');
   });
 

@@ -72,7 +72,7 @@ describe('a document that the chain would not verify', () => {
     await expectRefused(register(url, { root: '' }), 'WOULD_ABORT', 'Nothing was sent');
   });
 
-  test('that is none', async () => {
+  test('that is malformed', async () => {
     const url = await enclaveOf(() => Buffer.from('no document'));
     await expectRefused(register(url), 'WOULD_ABORT', 'would abort with 1');
   });
@@ -90,7 +90,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
   });
 
-  test('with a key that is none of ed25519', async () => {
+  test('with a key that is not of ed25519', async () => {
     const url = await enclaveOf((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
     const { exit, json } = await fixture.run('status', configId, url, '--root', fixture.file('root.pem'));

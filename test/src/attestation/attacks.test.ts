@@ -83,11 +83,11 @@ describe('any bytes', () => {
   });
 
   test.each([
-    ['a text', weather.document],
+    ['a string', weather.document],
     ['an array', [...DOCUMENT]],
     ['a buffer', DOCUMENT.buffer],
     ['nothing', undefined],
-  ])('%s is no document', async (_, input) => {
+  ])('%s is not a document', async (_, input) => {
     expect(await refusal(input as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
     await expect(predictRegistration(input as never, 0)).rejects.toMatchObject({
       code: 'DOCUMENT_SIZE',

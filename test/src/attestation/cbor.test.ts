@@ -1,4 +1,4 @@
-/** Vectors of RFC 8949, appendix A, and what the two forms make of them. */
+/** Vectors of RFC 8949, appendix A, in the two forms. */
 import { encode } from 'cborg';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -91,12 +91,12 @@ describe('neither form reads', () => {
     ['an array that is cut short', '82 01'],
     ['bytes that are cut short', '43 01 02'],
     ['a string whose chunks are of another type', '5f 61 61 ff'],
-    ['a text with half a character in each chunk', '7f 61 c3 61 bc ff'],
-    ['a text that is not UTF-8', '62 c3 28'],
+    ['a string with half a character in each chunk', '7f 61 c3 61 bc ff'],
+    ['a string that is not UTF-8', '62 c3 28'],
     ['a surrogate in UTF-8', '63 ed a0 80'],
     ['a reserved length', '1c'],
     ['a simple value in two bytes', 'f8 18'],
-    ['a bignum of text', 'c2 61 61'],
+    ['a bignum whose content is a string', 'c2 61 61'],
   ])('%s', (_, hex) => {
     const bytes = fromHex(hex.replaceAll(' ', ''));
     for (const form of ['strict', 'lenient'] as const) {

@@ -1,4 +1,4 @@
-/** Texts that people hand over: PCR files, PEM files, the pinned root. */
+/** What people provide: PCR files and PEM files; and the pinned root. */
 import { createHash, X509Certificate } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ describe('parsePcrs', () => {
     expect(() => parsePcrs(`${A} PCR0\n${B} PCR1`)).toThrow('the PCR file must name PCR0, PCR1 and PCR2');
   });
 
-  test('takes any order, capital letters, empty lines and carriage returns', () => {
+  test('accepts any order, capital letters, empty lines and carriage returns', () => {
     expect(parsePcrs(`\r\n${C.toUpperCase()}  PCR2\r\n\r\n${A} PCR0\r\n${B}\tPCR1`)).toEqual({
       pcr0: A,
       pcr1: B,
@@ -74,13 +74,13 @@ describe('certificatesFromPem', () => {
     ['nothing', ''],
     ['a private key', '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----'],
     ['broken base64', '-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----'],
-    ['a certificate without its end', '-----BEGIN CERTIFICATE-----\nMA=='],
+    ['a certificate without an end', '-----BEGIN CERTIFICATE-----\nMA=='],
   ])('refuses %s', (_, text) => {
     expect(() => certificatesFromPem(text)).toThrow(expect.objectContaining({ code: 'POLICY_INVALID' }));
   });
 });
 
-test('a Buffer is read into plain bytes of their own', () => {
+test('a Buffer is copied into plain Uint8Arrays', () => {
   const buffer = Buffer.from(realCases[0]?.document ?? '', 'hex');
   const document = decodeAttestation(buffer);
   const { payload, signature, certificate, publicKey } = document;

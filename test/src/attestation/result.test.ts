@@ -86,7 +86,7 @@ describe('verifyAttestation', () => {
   });
 });
 
-describe('options that can not be used are refused before anything is read', () => {
+describe('invalid options are refused before anything is read', () => {
   const { policy } = OPTIONS;
   const image = WEATHER_IMAGE;
   test.each<[string, unknown]>([
@@ -108,17 +108,17 @@ describe('options that can not be used are refused before anything is read', () 
     ['an image that is null', { now: 0, policy: { images: [null] } }],
     ['a misspelt check', { now: 0, policy: { ...policy, nonse: Uint8Array.of(1) } }],
     ['a misspelt option', { now: 0, policy, root: [] }],
-    ['a nonce that is text', { now: 0, policy: { ...policy, nonce: '01' } }],
+    ['a nonce that is a string', { now: 0, policy: { ...policy, nonce: '01' } }],
     ['a nonce that is undefined', { now: 0, policy: { ...policy, nonce: undefined } }],
     ['a public key of no bytes', { now: 0, policy: { ...policy, publicKey: new Uint8Array() } }],
-    ['an allowDebug that is text', { now: 0, policy: { ...policy, allowDebug: 'false' } }],
-    ['a maximum age that is no number', { now: 0, policy: { ...policy, maxAgeMs: Number.NaN } }],
+    ['an allowDebug that is a string', { now: 0, policy: { ...policy, allowDebug: 'false' } }],
+    ['a maximum age of NaN', { now: 0, policy: { ...policy, maxAgeMs: Number.NaN } }],
     ['a maximum age that is negative', { now: 0, policy: { ...policy, maxAgeMs: -1 } }],
     ['an empty set of roots', { now: 0, policy, roots: [] }],
-    ['a root that is text', { now: 0, policy, roots: ['-----BEGIN CERTIFICATE-----'] }],
+    ['a root that is a string', { now: 0, policy, roots: ['-----BEGIN CERTIFICATE-----'] }],
     ['no time at all', { policy }],
-    ['a time that is no date', { now: Number.NaN, policy }],
-    ['a time that is text', { now: '2025-04-15', policy }],
+    ['an invalid time', { now: Number.NaN, policy }],
+    ['a time that is a string', { now: '2025-04-15', policy }],
   ])('%s', async (name, options) => {
     const code = /zero/.test(name)
       ? 'POLICY_ZERO_IMAGE'
@@ -129,7 +129,7 @@ describe('options that can not be used are refused before anything is read', () 
   });
 });
 
-describe('a policy holds, wherever its members stand', () => {
+describe('a policy applies, wherever its properties are defined', () => {
   const nonce = Uint8Array.of(9);
   class Policy {
     readonly images = OPTIONS.policy.images;
@@ -148,7 +148,7 @@ describe('a policy holds, wherever its members stand', () => {
     });
   });
 
-  test('and is read once: a member that changes afterwards changes nothing', async () => {
+  test('and is read once: later changes have no effect', async () => {
     let reads = 0;
     const policy = Object.defineProperty({ ...OPTIONS.policy }, 'nonce', {
       get: () => (reads++ === 0 ? nonce : undefined),
@@ -204,11 +204,11 @@ describe('predictRegistration', () => {
     });
   });
 
-  test('knows no end of what it can not read', async () => {
+  test('gives no end for a document that it can not parse', async () => {
     expect(await predictRegistration(Uint8Array.of(0), 0)).toEqual({
       accepted: false,
       abort: 1,
-      reason: 'the document is no array of four',
+      reason: 'the document is not an array of four items',
       until: null,
     });
   });
@@ -219,7 +219,7 @@ describe('predictRegistration', () => {
     });
   });
 
-  test('refuses a time that is none', async () => {
+  test('refuses an invalid time', async () => {
     await expect(predictRegistration(DOCUMENT, Number.NaN)).rejects.toMatchObject({ code: 'TIME_INVALID' });
   });
 });

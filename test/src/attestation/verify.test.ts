@@ -6,7 +6,7 @@ import { cases } from './cases/index.ts';
 
 describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   beforeAll(() => {
-    // What a page on plain http has: random numbers, but no subtle.
+    // A page on plain http has random numbers, but no crypto.subtle.
     if (path === '@noble/curves') vi.stubGlobal('crypto', { getRandomValues: () => {} });
     expect(globalThis.crypto.subtle === undefined).toBe(path === '@noble/curves');
   });
@@ -26,7 +26,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   });
 });
 
-/** The code of the typed error with which it was refused, null when it was trusted. */
+/** The code with which the document was refused, or null when it was trusted. */
 async function codeOf(verdict: Promise<unknown>): Promise<string | null> {
   try {
     await verdict;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { inspect } from 'node:util';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -33,7 +34,7 @@ function clientOf(options: Partial<EnclaveClientOptions> = {}): EnclaveClient {
   });
 }
 
-/** The members that tests change, on either endpoint's answer. */
+/** The properties that tests change, in the answers of both endpoints. */
 interface Answer {
   attestation: string;
   signature: string;
@@ -60,7 +61,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     }
   });
 
-  test('an answer of an attested enclave comes through with its signature and types', async () => {
+  test('returns the answer of an attested enclave, typed and with its signature', async () => {
     const answer = await clientOf().processData(ASKED, WeatherResponse);
     expect(answer).toMatchObject({
       data: { location: 'San Francisco', temperature: 13n },
@@ -90,7 +91,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     expect(await verifyEd25519(key.subarray(1), signature, bytes)).toBe(false);
   });
 
-  test('data that was changed on its way is refused', async () => {
+  test('refuses data that was modified in transit', async () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.temperature = 14;
     });
@@ -100,7 +101,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   });
 });
 
-describe("an application's own endpoint", () => {
+describe('an endpoint of the application', () => {
   // As test/fixtures/apps/dice signs them.
   const Roll = signedType(1, bcs.struct('Roll', { sides: u8, value: u8 }));
   const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
@@ -112,7 +113,7 @@ describe("an application's own endpoint", () => {
     return new EnclaveClient(server.url, { policy, roots: enclave.roots, maxAnswerAgeMs: Infinity });
   }
 
-  test('is called by its path, and its answer verified as any other', async () => {
+  test('is called by its path, and its answer is verified', async () => {
     const client = await diceClient();
     const big = 2n ** 64n - 1n;
     const { data, intent, timestampMs } = await client.call('/draw', { picked: String(big) }, Draw);
@@ -122,7 +123,7 @@ describe("an application's own endpoint", () => {
     expect(roll.data.sides).toBe(6);
   });
 
-  test('whose answer is not of the schema, or not signed, is refused by its name', async () => {
+  test('is named in the error when its answer does not match the schema, or is not signed', async () => {
     const client = await diceClient();
     await expect(client.call('/draw', { picked: '1' }, Roll)).rejects.toMatchObject({
       code: 'CLIENT_INTENT',
@@ -130,7 +131,7 @@ describe("an application's own endpoint", () => {
     await expect(client.call('/rules', undefined, Roll)).rejects.toMatchObject({
       code: 'CLIENT_MALFORMED_ANSWER',
       message: expect.stringMatching(
-        /^the answer to rules can't be used: it is not signed \("response" is missing\)\. .* ask others by fetch/,
+        /^the answer to rules can't be used: it is not signed \("response" is missing\)\. .* call others by fetch/,
       ),
     });
     await expect(client.call('/draw', {}, Draw)).rejects.toMatchObject({
@@ -141,7 +142,7 @@ describe("an application's own endpoint", () => {
     });
   });
 
-  test('whose answer was changed on its way is refused', async () => {
+  test('is refused when its answer was modified in transit', async () => {
     lieAbout('/draw', (answer) => {
       answer.response.data['temperature'] = 14;
     });
@@ -198,7 +199,7 @@ describe('the age of an answer', () => {
     await expect(ask(age, options)).rejects.toMatchObject({ code, timestampMs: BigInt(NOW - age) });
   });
 
-  test('is judged by what is signed, up to the last u64', async () => {
+  test('is that of the signed timestamp, up to the largest u64', async () => {
     enclave.timestampMs = BigInt(NOW - 2 * HOUR);
     lieAbout('/process_data', (answer) => {
       answer.response.timestamp_ms = NOW;
@@ -213,7 +214,7 @@ describe('the age of an answer', () => {
     });
   });
 
-  test('of an answer that was recorded and is sent again is refused', async () => {
+  test('exposes a recorded answer that is replayed', async () => {
     let recorded: Reply | undefined;
     enclave.lie = (path, reply) => {
       if (path === '/process_data') recorded ??= reply;
@@ -228,9 +229,9 @@ describe('the age of an answer', () => {
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });
   });
 
-  test('is unknown, and so refused, where the clock gives no number', async () => {
+  test('is unknown, and the answer refused, when the clock returns NaN', async () => {
     let calls = 0;
-    // The attestation is judged by the same clock, and comes first.
+    // The attestation comes first, and uses the same clock.
     const now = () => (++calls > 2 ? Number.NaN : Date.now());
     const client = clientOf({ now });
     await client.attest();
@@ -238,7 +239,7 @@ describe('the age of an answer', () => {
   });
 });
 
-describe('what an answer must repeat', () => {
+describe('the option "expect"', () => {
   const all = { location: 'San Francisco', temperature: 13n };
 
   test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
@@ -273,7 +274,7 @@ describe('what an answer must repeat', () => {
     await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
   });
 
-  test('is judged by the signed data alone', async () => {
+  test('is compared with the signed data only', async () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.location = 'Oslo';
     });
@@ -289,7 +290,7 @@ describe('what an answer must repeat', () => {
     });
   });
 
-  test('may be bytes and nested values of an endpoint of the application’s own', async () => {
+  test('may hold bytes and nested values', async () => {
     const Nested = signedType(
       0,
       bcs.struct('Nested', { at: bcs.struct('At', { x: u8, y: bcs.option(u8) }), raw: bcs.byteVector() }),
@@ -308,7 +309,7 @@ describe('what an answer must repeat', () => {
     await expect(ask({ at: { x: 256, y: null } })).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
   });
 
-  test('is as the answer, for any text, only where it is the same text', async () => {
+  test('matches a string only if it is the same string', async () => {
     const client = clientOf();
     await fc.assert(
       fc.asyncProperty(
@@ -330,19 +331,19 @@ describe('what an answer must repeat', () => {
 
   test.each([
     ['a misspelt option', { expects: { location: 'Oslo' } }],
-    ['a text', 'San Francisco'],
+    ['a string', 'San Francisco'],
     ['null', null],
-    ['a text to be expected', { expect: 'San Francisco' }],
-    ['a list', { expect: ['San Francisco'] }],
-    ['null to be expected', { expect: null }],
-  ])('is refused before anything is asked where it is %s', async (_, options) => {
+    ['a string as expect', { expect: 'San Francisco' }],
+    ['an array as expect', { expect: ['San Francisco'] }],
+    ['null as expect', { expect: null }],
+  ])('is refused before any request: %s', async (_, options) => {
     const asked = clientOf().processData(ASKED, WeatherResponse, options as never);
     await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     expect(enclave.requests).toEqual([]);
   });
 
   test.each([{ location: undefined }, { location: 5 }, { temperature: 1.5 }, { temperature: -1 }])(
-    '%o can not be in an answer',
+    'is refused when no answer can have %o',
     async (wanted) => {
       const asked = clientOf().processData(ASKED, WeatherResponse, { expect: wanted as never });
       await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
@@ -360,13 +361,13 @@ describe('the attestation', () => {
     expect(nonces).not.toContain(undefined);
   });
 
-  test('is asked for once, however many calls wait for it', async () => {
+  test('is requested once for concurrent calls', async () => {
     const client = clientOf();
     await Promise.all([1, 2, 3].map(() => client.processData(ASKED, WeatherResponse)));
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(1);
   });
 
-  test('is asked for again when the pin’s age passes its limit, or the clock went back', async () => {
+  test('is requested again when the pin is too old, or the clock was set back', async () => {
     let now = Date.now();
     const client = clientOf({ now: () => now, pinMaxAgeMs: 60_000 });
     const attestations = () => enclave.requests.filter((url) => url.startsWith('/get_attestation')).length;
@@ -382,7 +383,7 @@ describe('the attestation', () => {
     expect(attestations()).toBe(3);
   });
 
-  test('is asked for again when the enclave has another key', async () => {
+  test('is requested again when the enclave has another key', async () => {
     const client = clientOf();
     const before = await client.processData(ASKED, WeatherResponse);
     enclave.restart();
@@ -391,7 +392,7 @@ describe('the attestation', () => {
     expect(after.publicKey).toEqual(enclave.key.publicKey);
   });
 
-  test('that another call has made meanwhile is not thrown away', async () => {
+  test('of a concurrent call is not discarded', async () => {
     const client = clientOf();
     await client.attest();
     enclave.restart();
@@ -409,7 +410,7 @@ describe('the attestation', () => {
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(2);
   });
 
-  test('of another key is refused where the policy names one', async () => {
+  test('of another key is refused when the policy names one', async () => {
     const policy = { images: [enclave.image], publicKey: enclave.key.publicKey };
     const client = clientOf({ policy });
     await client.processData(ASKED, WeatherResponse);
@@ -417,7 +418,7 @@ describe('the attestation', () => {
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'POLICY_PUBLIC_KEY',
     });
-    // And nothing is pinned from before.
+    // The earlier pin is gone, too.
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'POLICY_PUBLIC_KEY',
     });
@@ -431,13 +432,13 @@ describe('the attestation', () => {
     await expect(clientOf().attest()).rejects.toMatchObject({ code: 'POLICY_NONCE' });
   });
 
-  test('of another image is refused, and nothing is asked of such an enclave', async () => {
+  test('of another image is refused, and no request is sent to such an enclave', async () => {
     const client = clientOf({ policy: { images: [{ ...enclave.image, pcr1: 'ab'.repeat(48) }] } });
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
     expect(enclave.requests.some((url) => url.startsWith('/process_data'))).toBe(false);
   });
 
-  test('under a root that is not AWS’s is refused unless the root is named', async () => {
+  test('under a root other than AWS’s is refused unless the options name the root', async () => {
     const client = new EnclaveClient(enclave.url, { policy: { images: [enclave.image] } });
     await expect(client.attest()).rejects.toMatchObject({
       code: 'CHAIN_ROOT',
@@ -474,10 +475,14 @@ describe('an answer is refused', () => {
     ],
     ['with a zero signature', 'CLIENT_SIGNATURE', (answer) => (answer.signature = '00'.repeat(64))],
     ['of another intent', 'CLIENT_INTENT', (answer) => (answer.response.intent = 1)],
-    ['with an intent that is text', 'CLIENT_MALFORMED_ANSWER', (answer) => (answer.response.intent = '0')],
+    [
+      'with an intent that is a string',
+      'CLIENT_MALFORMED_ANSWER',
+      (answer) => (answer.response.intent = '0'),
+    ],
     ['of another time', 'CLIENT_SIGNATURE', (answer) => (answer.response.timestamp_ms += 1)],
     [
-      'with a time that is no whole number',
+      'with a time that is not an integer',
       'CLIENT_MALFORMED_ANSWER',
       (answer) => (answer.response.timestamp_ms = 1.5),
     ],
@@ -493,12 +498,12 @@ describe('an answer is refused', () => {
     await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code });
   });
 
-  test('when its schema is another than the application’s', async () => {
+  test('when the schema differs from the application’s', async () => {
     const other = signedType(0, bcs.struct('Other', { temperature: u64, location: text }));
     await expect(clientOf().processData(ASKED, other)).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
   });
 
-  test('and what is not signed does not come through', async () => {
+  test('and unsigned properties are dropped', async () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.advice = 'buy';
     });
@@ -522,23 +527,23 @@ describe('an answer is refused', () => {
 
   test.each<[string, string, string | null]>([
     ['in a line', '{"error":"no such\\nplace\\t!"}', 'no such place !'],
-    ['without what a terminal obeys', '{"error":"a\\u001b[2Jb\\u009bc\\u0000\\u007f"}', 'a [2Jb c'],
-    ['without what turns or hides text', '{"error":"a\\u202eb\\u200bc\\u2028d\\ufeff\\ud800"}', 'a b c d'],
-    ['with other scripts as they are', '{"error":"Köln: 城市 🏙"}', 'Köln: 城市 🏙'],
+    ['without control characters', '{"error":"a\\u001b[2Jb\\u009bc\\u0000\\u007f"}', 'a [2Jb c'],
+    ['without invisible characters', '{"error":"a\\u202eb\\u200bc\\u2028d\\ufeff\\ud800"}', 'a b c d'],
+    ['with other scripts unchanged', '{"error":"Köln: 城市 🏙"}', 'Köln: 城市 🏙'],
     ['of 500 characters', `{"error":"${'a'.repeat(500)}"}`, 'a'.repeat(500)],
     ['that is longer, cut', `{"error":"${'a'.repeat(501)}"}`, `${'a'.repeat(499)}…`],
     ['that is longer, cut between characters', `{"error":"${'a'.repeat(498)}🏙🏙"}`, `${'a'.repeat(498)}…`],
     ['that is empty', '{"error":" "}', null],
-    ['that is none', '{"error":{"toString":"x"}}', null],
-    ['in no JSON', '<html>error</html>', null],
-    ['in JSON that is no object', 'null', null],
+    ['that is not a string', '{"error":{"toString":"x"}}', null],
+    ['not in JSON', '<html>error</html>', null],
+    ['in JSON that is not an object', 'null', null],
     ['under another name', '{"message":"x"}', null],
   ])('with the message that came with it: %s', async (_, body, serverMessage) => {
     enclave.lie = () => ({ status: 500, body });
     await expect(clientOf().attest()).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverMessage });
   });
 
-  test('with what to do where a development server has no NSM', async () => {
+  test('with advice when a development server has no NSM', async () => {
     const server = await startServer();
     const client = new EnclaveClient(server.url, { policy: { images: [enclave.image] } });
     await expect(client.attest()).rejects.toMatchObject({
@@ -552,12 +557,12 @@ describe('an answer is refused', () => {
     ['that is not JSON', 'CLIENT_MALFORMED_ANSWER', { status: 200, body: '<html>' }],
     ['that is null', 'CLIENT_MALFORMED_ANSWER', { status: 200, body: 'null' }],
     [
-      'with an attestation that is not text',
+      'with an attestation that is not a string',
       'CLIENT_MALFORMED_ANSWER',
       { status: 200, body: '{"attestation":1}' },
     ],
     ['with an empty attestation', 'DOCUMENT_SIZE', { status: 200, body: '{"attestation":""}' }],
-    ['of over a megabyte', 'CLIENT_ANSWER_TOO_LARGE', { status: 200, body: `"${'a'.repeat(1_048_576)}"` }],
+    ['of more than 1 MiB', 'CLIENT_ANSWER_TOO_LARGE', { status: 200, body: `"${'a'.repeat(1_048_576)}"` }],
     ['with an error that is not JSON', 'CLIENT_REFUSED', { status: 500, body: 'oops' }],
   ])('%s: %s', async (_, code, reply) => {
     enclave.lie = () => reply;
@@ -572,7 +577,7 @@ describe('the network', () => {
     message: expect.stringMatching(message),
   });
 
-  /** Something on loopback that speaks no HTTP, or not all of it. */
+  /** A server on loopback that doesn't speak HTTP, or not completely. */
   async function listening(answer: (socket: Socket) => void): Promise<string> {
     const server = createServer((socket) => answer(socket.on('error', () => {})));
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -593,13 +598,13 @@ describe('the network', () => {
     );
   });
 
-  test('an enclave that is not there', async () => {
+  test('an enclave that is not running', async () => {
     const client = clientOf();
     enclave.close();
     await expect(client.attest()).rejects.toMatchObject(unreachable('connection', /connection failed$/));
   });
 
-  test('one that hangs up, or speaks no HTTP', async () => {
+  test('one that closes the connection, or does not speak HTTP', async () => {
     for (const answer of [
       (socket: Socket) => socket.destroy(),
       (socket: Socket) => socket.end('hello\r\n\r\n'),
@@ -609,12 +614,12 @@ describe('the network', () => {
     }
   });
 
-  test('one that hangs up in the middle of its answer', async () => {
+  test('one that closes the connection in the middle of its answer', async () => {
     const host = await listening((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'));
     await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('broken', /in the middle/));
   });
 
-  test('one that speaks no TLS', async () => {
+  test('one that does not speak TLS', async () => {
     const host = await listening((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await expect(attest(`https://${host}`)).rejects.toMatchObject(unreachable('tls', /TLS/));
   });
@@ -645,7 +650,7 @@ describe('the network', () => {
   });
 
   test.each([new TypeError('Failed to fetch'), new TypeError('x', { cause: 'y' }), null, undefined])(
-    'where the platform does not say why, nor is it claimed, and CORS is named: %o',
+    'gives the reason "unknown" and mentions CORS when the platform gives none: %o',
     async (thrown) => {
       const fetch = () => Promise.reject(thrown);
       await expect(clientOf({ fetch }).attest()).rejects.toMatchObject(unreachable('unknown', /\(CORS\)/));
@@ -661,7 +666,7 @@ describe('the network', () => {
     );
   });
 
-  test('a path of the URL is kept, its query is not', async () => {
+  test('the path of the URL is kept, the query is dropped', async () => {
     const asked: string[] = [];
     const fetch: typeof globalThis.fetch = (input) => {
       asked.push(String(input));
@@ -676,31 +681,31 @@ describe('the network', () => {
   });
 });
 
-describe('options that can not be used', () => {
+describe('invalid options', () => {
   const image = { pcr0: 'a1'.repeat(48), pcr1: 'a1'.repeat(48), pcr2: 'a1'.repeat(48) };
   test.each<[string, unknown, unknown, string]>([
     ['no policy', 'http://a', {}, 'POLICY_INVALID'],
     ['no options', 'http://a', undefined, 'POLICY_INVALID'],
     ['a nonce', 'http://a', { policy: { images: [image], nonce: Uint8Array.of(1) } }, 'POLICY_INVALID'],
     ['a misspelt option', 'http://a', { policy: { images: [image] }, root: [] }, 'CLIENT_OPTION'],
-    ['a URL that is none', 'enclave', { policy: { images: [image] } }, 'CLIENT_OPTION'],
+    ['an invalid URL', 'enclave', { policy: { images: [image] } }, 'CLIENT_OPTION'],
     ['a URL of a file', 'file:///etc', { policy: { images: [image] } }, 'CLIENT_OPTION'],
     ['a URL with a password', 'http://a:b@c', { policy: { images: [image] } }, 'CLIENT_OPTION'],
     [
-      'a pin without end',
+      'a pin that never expires',
       'http://a',
       { policy: { images: [image] }, pinMaxAgeMs: Number.POSITIVE_INFINITY },
       'CLIENT_OPTION',
     ],
     ['an age of 0', 'http://a', { policy: { images: [image] }, maxAnswerAgeMs: 0 }, 'CLIENT_OPTION'],
     [
-      'an age that is no number',
+      'an age of NaN',
       'http://a',
       { policy: { images: [image] }, maxAnswerAgeMs: Number.NaN },
       'CLIENT_OPTION',
     ],
     [
-      'an age that is text',
+      'an age that is a string',
       'http://a',
       { policy: { images: [image] }, maxAnswerAgeMs: '1' },
       'CLIENT_OPTION',
@@ -711,5 +716,18 @@ describe('options that can not be used', () => {
     expect(() => new EnclaveClient(url as string, options as never)).toThrow(
       expect.objectContaining({ code }),
     );
+  });
+
+  test('an invalid URL, without repeating its password in the error', () => {
+    const policy = { images: [image] };
+    const error = (() => {
+      try {
+        return new EnclaveClient('https://admin:hunter2@host:port', { policy });
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(error).toMatchObject({ code: 'CLIENT_OPTION' });
+    expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
   });
 });

@@ -1,4 +1,4 @@
-/** An enclave on loopback: the software NSM attests its key, the project's own code signs; tests can make it lie. */
+/** An enclave on loopback: the software NSM attests its key, and the project's own code signs. Tests can make it lie. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -17,14 +17,14 @@ export interface Reply {
 export class FakeEnclave {
   readonly nsm = new SoftwareNsm();
   key = EphemeralKey.create();
-  /** Of what it signs; a real one refuses readings of over an hour ago. */
+  /** Of the data that it signs. A real enclave refuses readings that are more than an hour old. */
   timestampMs = BigInt(Date.now());
-  /** Changes what an endpoint answers. */
+  /** Modifies the answer of an endpoint. */
   lie: (path: string, reply: Reply) => Reply | Promise<Reply> = (_, reply) => reply;
-  /** Paths that were asked, with their queries. */
+  /** Requested paths, with their queries. */
   readonly requests: string[] = [];
   readonly #server = createServer(async (request, response) => {
-    // Pages ask from another origin. A real enclave allows no more than this.
+    // Pages call it from another origin. A real enclave allows the same.
     if (!request.url?.startsWith('/without_cors/')) {
       response
         .setHeader('access-control-allow-origin', '*')
@@ -60,7 +60,7 @@ export class FakeEnclave {
     this.#server.close();
   }
 
-  /** A new process: another key. */
+  /** Simulates a new process, which has another key. */
   restart(): void {
     this.key = EphemeralKey.create();
   }

@@ -15,7 +15,7 @@ describe('the explanations of aborts', () => {
     errorsOf(module).map(({ name }) => `${module}::${name}`),
   );
 
-  test('are there for every error of the Move sources, and for no other', () => {
+  test('cover every error of the Move sources, and no other', () => {
     expect(inSources.length).toBeGreaterThan(10);
     expect([...EXPLAINED_ABORTS].sort()).toEqual(inSources.sort());
   });
@@ -31,14 +31,14 @@ describe('the explanations of aborts', () => {
 
   test.each([
     ['0', 'does not verify attestation'],
-    ['1', 'can not be read'],
+    ['1', 'can not be parsed'],
     ['2', 'does not verify'],
     ['3', 'lacks a register'],
   ])('nitro_attestation::%s, a plain number of the framework, %s', (number, words) => {
     expect(explainAbort({ module: 'nitro_attestation', number }).explanation).toContain(words);
   });
 
-  test('an unknown error speaks with its own text, or says that nothing is known', () => {
+  test('an unknown error is explained by its own message, or by a general one', () => {
     expect(explainAbort({ module: 'dice', name: 'ETooLow', text: 'Roll again', number: '1' })).toEqual({
       abort: 'dice::ETooLow',
       explanation: 'Roll again',

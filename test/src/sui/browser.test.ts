@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
-/** Every module of the project that one imports, and every package, by what their sources say. */
+/** Every module of the project and every package that a module imports, according to the sources. */
 function reached(entry: URL, modules = new Set<string>(), packages = new Set<string>()) {
   if (modules.has(entry.href)) return { modules, packages };
   modules.add(entry.href);
@@ -16,7 +16,7 @@ function reached(entry: URL, modules = new Set<string>(), packages = new Set<str
   return { modules, packages };
 }
 
-test('sui-enclave/sui reaches nothing that a browser lacks', () => {
+test('sui-enclave/sui imports nothing that a browser lacks', () => {
   const { modules, packages } = reached(new URL('../../../src/sui/index.ts', import.meta.url));
   expect([...modules].some((href) => href.endsWith('/src/attestation/image.ts'))).toBe(true);
   expect([...packages].sort()).toEqual([
@@ -28,7 +28,7 @@ test('sui-enclave/sui reaches nothing that a browser lacks', () => {
   ]);
 });
 
-test('and bundles for a browser whole: what it depends on asks for nothing of Node either', async () => {
+test('it bundles for a browser: its dependencies need nothing of Node either', async () => {
   const warnings: string[] = [];
   const bundle = await rolldown({
     input: new URL('../../../src/sui/index.ts', import.meta.url).pathname,

@@ -1,4 +1,4 @@
-/** Each builder, by decoding the bytes that a wallet would sign. */
+/** Tests each builder by decoding the bytes that a wallet would sign. */
 import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** The calls of a transaction, with each argument as its object's id, its bytes or the call it comes from. */
+/** The calls of a transaction; each argument as the id of its object, its bytes or the call that returns it. */
 async function callsOf(build: (tx: Transaction) => void) {
   const tx = new Transaction();
   build(tx);
@@ -131,12 +131,12 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('publishPackage hands the capability of upgrading to the owner', async () => {
+  test('publishPackage transfers the upgrade capability to the owner', async () => {
     const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: fixture.address };
     expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
   });
 
-  test('updateName and destroyOldEnclave, whose calls the model need not know', () => {
+  test('updateName and destroyOldEnclave, which the simulated chain does not know', () => {
     const tx = new Transaction();
     sui.updateName(tx, { ...common, configId, capId, name: 'new' });
     sui.destroyOldEnclave(tx, { ...common, enclaveId: configId, configId });
@@ -149,7 +149,7 @@ describe('the builders for move/enclave', () => {
   });
 });
 
-describe('what the builders refuse before anything is sent', () => {
+describe('the builders refuse before anything is sent', () => {
   const ID = `0x${'a'.repeat(64)}`;
   const zero = '0'.repeat(96);
   const given = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
@@ -163,7 +163,7 @@ describe('what the builders refuse before anything is sent', () => {
     ['a short address', '0x and 64', (tx) => sui.createEnclaveConfig(tx, { ...call, capId: '0x6' })],
     ['an address without 0x', '0x and 64', (tx) => sui.updatePcrs(tx, { ...call, configId: 'a'.repeat(64) })],
     [
-      'a name of the registry as package',
+      'a registry name as package',
       '0x and 64',
       (tx) => sui.updatePcrs(tx, { ...call, enclavePackage: '@weather/app' }),
     ],
@@ -172,12 +172,8 @@ describe('what the builders refuse before anything is sent', () => {
       'must be a type',
       (tx) => sui.updateName(tx, { ...call, application: `${ID}::a::B<u8>` }),
     ],
-    [
-      'a type that is none',
-      'must be a type',
-      (tx) => sui.updateName(tx, { ...call, application: 'weather' }),
-    ],
-    ['an empty name', 'a name that people', (tx) => sui.updateName(tx, { ...call, name: ' ' })],
+    ['an invalid type', 'must be a type', (tx) => sui.updateName(tx, { ...call, application: 'weather' })],
+    ['an empty name', 'not blank', (tx) => sui.updateName(tx, { ...call, name: ' ' })],
     ['a name with a lone surrogate', 'well-formed', (tx) => sui.updateName(tx, { ...call, name: '\ud800' })],
     [
       'a register of zeros',
@@ -195,7 +191,7 @@ describe('what the builders refuse before anything is sent', () => {
       (tx) => sui.registerEnclave(tx, { ...call, attestation: new Uint8Array() }),
     ],
     [
-      'a document beyond a pure argument',
+      'a document larger than a pure argument',
       '1 to 16380',
       (tx) => sui.registerEnclave(tx, { ...call, attestation: new Uint8Array(16_381) }),
     ],
@@ -206,13 +202,13 @@ describe('what the builders refuse before anything is sent', () => {
     ],
     [
       'half a degree',
-      'a u64 is',
+      'a u64 must be',
       (tx) =>
         sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, temperature: 1.5 } } }),
     ],
     [
       'a timestamp below zero',
-      'a u64 is',
+      'a u64 must be',
       (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: -1n } }),
     ],
     [
@@ -223,7 +219,7 @@ describe('what the builders refuse before anything is sent', () => {
     ],
     [
       'a temperature of 2^64',
-      "the temperature can't be used: a u64 is",
+      'the temperature is invalid: a u64 must be',
       (tx) =>
         sui.updateWeather(tx, {
           ...weather,
@@ -232,11 +228,11 @@ describe('what the builders refuse before anything is sent', () => {
     ],
     [
       'a timestamp of 20 nines',
-      "the timestamp can't be used: a u64 is",
+      'the timestamp is invalid: a u64 must be',
       (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: '9'.repeat(20) } }),
     ],
     [
-      'a module that is no name',
+      'a module that is not a name',
       'a name in Move',
       (tx) => sui.updateWeather(tx, { ...weather, moduleName: 'a::b' }),
     ],

@@ -9,7 +9,7 @@ const wellFormed = fc.string({ unit: 'binary' });
 const anyU64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 
 describe('IntentMessage<WeatherResponse>', () => {
-  test('has the bytes of the vector that the Move contract is tested with', () => {
+  test('has the bytes of the vector that the tests of the Move contract use', () => {
     const bytes = WeatherResponse.message.serialize({
       intent: 0,
       timestamp_ms: 1744038900000n,
@@ -18,7 +18,7 @@ describe('IntentMessage<WeatherResponse>', () => {
     expect(bytes.toHex()).toBe('0020b1d110960100000d53616e204672616e636973636f0d00000000000000');
   });
 
-  test('reads back as it was written, for every u8, u64 and well-formed text', () => {
+  test('survives a round trip, for every u8, u64 and well-formed string', () => {
     fc.assert(
       fc.property(fc.nat(255), anyU64, wellFormed, anyU64, (intent, timestamp_ms, location, temperature) => {
         const message = { intent, timestamp_ms, payload: { location, temperature } };
@@ -30,7 +30,7 @@ describe('IntentMessage<WeatherResponse>', () => {
     );
   });
 
-  test('differs in its bytes wherever its values differ', () => {
+  test('has different bytes for different values', () => {
     const both = fc.tuple(fc.nat(255), anyU64, wellFormed, anyU64);
     const encode = ([intent, timestamp_ms, location, temperature]: [number, bigint, string, bigint]) =>
       toHex(
@@ -47,7 +47,7 @@ describe('IntentMessage<WeatherResponse>', () => {
 });
 
 describe('u64', () => {
-  test('takes bigints, safe integers and decimal texts, and reads bigints', () => {
+  test('accepts bigints, safe integers and decimal strings, and parses to bigints', () => {
     for (const value of [5n, 5, '5']) {
       expect(u64.parse(u64.serialize(value).toBytes())).toBe(5n);
     }
@@ -89,7 +89,7 @@ describe('text', () => {
     expect(() => text.serialize('\udc00b')).toThrow(TypeError);
   });
 
-  test('keeps text as it is, without normalising it', () => {
+  test('keeps strings unchanged, without normalising them', () => {
     expect(text.parse(text.serialize('e\u0301 \0 🌦').toBytes())).toBe('e\u0301 \0 🌦');
   });
 });

@@ -39,14 +39,14 @@ describe('the login URL', () => {
     expect(BigInt(randomness) < 2n ** 128n).toBe(true);
   });
 
-  test('is another each time', () => {
+  test('is different each time', () => {
     const [one, two] = [begin(), begin()];
     expect(one.nonce).not.toBe(two.nonce);
     expect(one.state).not.toBe(two.state);
     expect(kept(one.storage).secretKey).not.toBe(kept(two.storage).secretKey);
   });
 
-  test('holds nothing of the key', () => {
+  test('reveals nothing of the key', () => {
     const { url, storage } = begin();
     const { secretKey, randomness } = kept(storage);
     expect(url.href).not.toContain(secretKey);
@@ -81,13 +81,13 @@ describe('the last epoch', () => {
     [{ maxEpoch: 102, validEpochs: 2 }, /not both/],
     [{ currentEpoch: 'x' }, /currentEpoch must be/],
     [{ currentEpoch: Number.NaN }, /currentEpoch must be/],
-    [{ extraEpochs: 3 }, /there is no option "extraEpochs"/],
-  ])('is refused of %o', (options, message) => {
+    [{ extraEpochs: 3 }, /unknown option "extraEpochs"/],
+  ])('is refused: %o', (options, message) => {
     expect(() => begin(options as never)).toThrow(message);
   });
 });
 
-describe('the session alone keeps the key', () => {
+describe('only the session storage holds the key', () => {
   class LocalStorage {
     readonly values = new Map<string, string>();
     getItem = (key: string) => this.values.get(key) ?? null;
@@ -101,21 +101,21 @@ describe('the session alone keeps the key', () => {
     currentEpoch: 1,
   };
 
-  test('local storage and whatever does not say that it ends is refused, before a key is made', () => {
+  test('refuses local storage and any other that may be persistent, before a key is generated', () => {
     const storage = new LocalStorage();
     for (const each of [storage, { ...memorySession(), persistent: true }, {}]) {
       expect(() => beginLogin({ ...options, storage: each as never })).toThrow(
-        /local storage and its like are refused/,
+        /local storage and the like are refused/,
       );
     }
     expect(storage.values.size).toBe(0);
   });
 
-  test('there is no default outside browsers', () => {
+  test('has no default outside browsers', () => {
     expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
   });
 
-  test('a browser that blocks the storage, or has none, is told of', () => {
+  test('says so when a browser blocks the storage, or has none', () => {
     const get = vi.fn<() => unknown>(() => {
       throw new DOMException('The operation is insecure.', 'SecurityError');
     });
@@ -136,27 +136,29 @@ describe('the network', () => {
   const start = (provider: Provider, network?: 'mainnet' | 'testnet' | 'devnet') => () =>
     beginLogin({ ...options, provider, storage: memorySession(), ...(network && { network }) });
 
-  test.each(['kakao', 'slack', 'microsoft'] as const)('must be said for %s, and be devnet', (name) => {
+  test.each(['kakao', 'slack', 'microsoft'] as const)('is required for %s, and must be devnet', (name) => {
     const provider = PROVIDERS[name];
     expect(start(provider)).toThrow(
       expect.objectContaining({
         code: 'ZKLOGIN_OPTION',
-        message: `${provider.name} is taken on devnet only: say as network where the wallet sends transactions`,
+        message: `${provider.name} is accepted on devnet only: set the option network to that of the wallet's transactions`,
       }),
     );
-    expect(start(provider, 'mainnet')).toThrow(/is taken on devnet, but not on mainnet/);
+    expect(start(provider, 'mainnet')).toThrow(/is accepted on devnet, but not on mainnet/);
     start(provider, 'devnet')();
   });
 
-  test.each(['google', 'facebook', 'twitch', 'apple'] as const)('need not be said for %s', (name) => {
+  test.each(['google', 'facebook', 'twitch', 'apple'] as const)('is optional for %s', (name) => {
     start(PROVIDERS[name])();
     start(PROVIDERS[name], 'testnet')();
     expect(start(PROVIDERS[name], 'main' as never)).toThrow(/but not on main$/);
   });
 
-  test("need not be said for a provider of one's own that names none", () => {
+  test('is optional for a custom provider without networks', () => {
     start({ ...PROVIDERS.slack, networks: [] })();
-    expect(start({ ...PROVIDERS.google, networks: ['testnet', 'devnet'] })).toThrow(/only: say as network/);
+    expect(start({ ...PROVIDERS.google, networks: ['testnet', 'devnet'] })).toThrow(
+      /only: set the option network/,
+    );
   });
 });
 
@@ -166,9 +168,9 @@ test.each([
   [{ provider: (PROVIDERS as Record<string, Provider>)['gogle'] }, /provider must be/],
   [{ provider: 'google' }, /provider must be/],
   [{ provider: { ...PROVIDERS.google, networks: undefined } }, /provider must be/],
-  [{ provider: PROVIDERS.google, clientId: 5 }, /clientId must be a text/],
+  [{ provider: PROVIDERS.google, clientId: 5 }, /clientId must be a string/],
   [{ provider: PROVIDERS.google, clientId: 'x', redirectUri: new URL(REDIRECT_URI) }, /redirectUri must be/],
-])('what is none of its options is refused by its name: %o', (options, message) => {
+])('an invalid option is refused by name: %o', (options, message) => {
   expect(() => beginLogin(options as never)).toThrow(
     expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: expect.stringMatching(message) }),
   );
@@ -182,11 +184,11 @@ test.each([
   [{ redirectUri: `${REDIRECT_URI}#x` }, /redirectUri/],
   [
     { provider: PROVIDERS.slack, network: 'mainnet' as const },
-    /Slack is taken on devnet, but not on mainnet/,
+    /Slack is accepted on devnet, but not on mainnet/,
   ],
   [
     { provider: { ...PROVIDERS.google, extraParameters: { nonce: 'x' } } as Provider },
-    /nonce is the login's own/,
+    /nonce is reserved for the login/,
   ],
 ])('refused: %o', (options, message) => {
   expect(() => begin(options)).toThrow(message);

@@ -1,11 +1,11 @@
-/** `sui-enclave/zklogin` is for pages: what it reaches, all of it, asks for nothing of Node. */
+/** `sui-enclave/zklogin` is for pages: neither it nor its dependencies need anything of Node. */
 import { readFileSync } from 'node:fs';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
 const ENTRY = new URL('../../../src/zklogin/index.ts', import.meta.url);
 
-test('it bundles for a browser whole', async () => {
+test('it bundles for a browser', async () => {
   const warnings: string[] = [];
   const bundle = await rolldown({
     input: ENTRY.pathname,

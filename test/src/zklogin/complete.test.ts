@@ -1,4 +1,4 @@
-/** What comes back from the provider, good and bad. */
+/** Answers of the provider, valid and invalid. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,7 +21,7 @@ const AsyncFunction = (async () => {}).constructor as new (
 
 const now = () => NOW;
 
-/** Completes a login with these claims in place of good ones; `undefined` leaves one out. */
+/** Completes a login with these claims instead of valid ones. `undefined` removes a claim. */
 async function complete(begun: Begun, claims: Record<string, unknown> = {}, header?: unknown) {
   const token = jwtOf({ ...begun.claims, ...claims }, header);
   return await completeLogin(begun.back({ id_token: token }), { storage: begun.storage, now });
@@ -30,7 +30,7 @@ async function complete(begun: Begun, claims: Record<string, unknown> = {}, head
 const failure = (code: string) => expect.objectContaining({ code });
 
 describe('the answer', () => {
-  test.each(['#', '?'] as const)('is taken from what follows %s', async (separator) => {
+  test.each(['#', '?'] as const)('is read from the part of the URL after %s', async (separator) => {
     const begun = begin();
     const id_token = jwtOf(begun.claims);
     const back = begun.back({ id_token, authuser: '0', prompt: 'none' }, separator);
@@ -43,16 +43,19 @@ describe('the answer', () => {
     expect(login.token).toBe(id_token);
   });
 
-  test.each(['#', '?'] as const)('is taken from %s alone, as location has it', async (separator) => {
-    const begun = begin();
-    const id_token = jwtOf(begun.claims);
-    const { hash, search } = new URL(begun.back({ id_token }, separator));
-    const login = await completeLogin(hash + search, { storage: begun.storage, now });
-    expect(login.token).toBe(id_token);
-  });
+  test.each(['#', '?'] as const)(
+    'is read from %s alone, as in location.hash and location.search',
+    async (separator) => {
+      const begun = begin();
+      const id_token = jwtOf(begun.claims);
+      const { hash, search } = new URL(begun.back({ id_token }, separator));
+      const login = await completeLogin(hash + search, { storage: begun.storage, now });
+      expect(login.token).toBe(id_token);
+    },
+  );
 
   test.each([
-    ['text', (fields: URLSearchParams) => fields.toString()],
+    ['string', (fields: URLSearchParams) => fields.toString()],
     ['parameters', (fields: URLSearchParams) => fields],
     [
       'form data',
@@ -62,7 +65,7 @@ describe('the answer', () => {
         return data;
       },
     ],
-  ])('is taken from the body of a form_post as %s', async (_what, form) => {
+  ])('is read from the body of a form_post as %s', async (_what, form) => {
     const begun = begin({ provider: PROVIDERS.apple });
     const id_token = jwtOf({ ...begun.claims, iss: 'https://appleid.apple.com' });
     const fields = new URLSearchParams({ state: begun.state, code: 'c', id_token });
@@ -91,7 +94,7 @@ describe('the answer', () => {
     expect(JSON.stringify(kept(begun.storage))).not.toContain(begun.state);
   });
 
-  test('without a login begun is nobody’s', async () => {
+  test('is refused when no login was begun', async () => {
     const begun = begin();
     const other = begin();
     await expect(
@@ -105,16 +108,16 @@ describe('the answer', () => {
     ['the page’s own place', 'https://wallet.example/'],
     ['nothing', ''],
     ['fields of another form', new URLSearchParams({ q: 'x' })],
-  ])('is not there in %s, and the login goes on', async (_what, back) => {
+  ])('is missing in %s, and the login goes on', async (_what, back) => {
     const begun = begin();
     await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toMatchObject({
       code: 'ZKLOGIN_REDIRECT',
-      message: expect.stringMatching(/there is no answer of a provider here/),
+      message: expect.stringMatching(/holds no answer of a provider/),
     });
     await complete(begun);
   });
 
-  test('that says no has the provider’s reason', async () => {
+  test('that refuses has the provider’s reason', async () => {
     const begun = begin();
     const refused = completeLogin(begun.back({ error: 'access_denied' }), { storage: begun.storage, now });
     await expect(refused).rejects.toMatchObject({
@@ -148,13 +151,13 @@ describe('the answer', () => {
       (b: Begun) => b.back({ id_token: 'x', iss: 'https://evil.example' }),
       'ZKLOGIN_REDIRECT',
     ],
-    ['with no JWT', (b: Begun) => b.back({ id_token: 'x' }), 'ZKLOGIN_TOKEN'],
+    ['without a JWT', (b: Begun) => b.back({ id_token: 'x' }), 'ZKLOGIN_TOKEN'],
   ])('%s is refused', async (_what, back, code) => {
     const begun = begin();
     await expect(completeLogin(back(begun), { storage: begun.storage, now })).rejects.toThrow(failure(code));
   });
 
-  test('from a provider that answers for itself (RFC 9207) is taken', async () => {
+  test('that names its issuer (RFC 9207) is accepted', async () => {
     const begun = begin();
     const back = begun.back({ id_token: jwtOf(begun.claims), iss: 'https://accounts.google.com' });
     await completeLogin(back, { storage: begun.storage, now });
@@ -171,15 +174,15 @@ describe('the token', () => {
     ['with a quote in sub', { sub: 'a"b' }, 'ZKLOGIN_CLAIM'],
     ['with a backslash in sub', { sub: 'a\\b' }, 'ZKLOGIN_CLAIM'],
     ['with a control character in sub', { sub: 'a\tb' }, 'ZKLOGIN_CLAIM'],
-    ['with more than ASCII in sub', { sub: 'Zoë' }, 'ZKLOGIN_CLAIM'],
+    ['with a non-ASCII character in sub', { sub: 'Zoë' }, 'ZKLOGIN_CLAIM'],
     ['with a sub of 114 characters', { sub: 'a'.repeat(114) }, 'ZKLOGIN_CLAIM'],
     ['without aud', { aud: undefined }, 'ZKLOGIN_CLAIM'],
     ['of another client', { aud: 'another' }, 'ZKLOGIN_CLAIM'],
-    ['with a list as aud', { aud: [CLIENT_ID] }, 'ZKLOGIN_CLAIM'],
+    ['with an array as aud', { aud: [CLIENT_ID] }, 'ZKLOGIN_CLAIM'],
     ['without a nonce', { nonce: undefined }, 'ZKLOGIN_NONCE'],
     ['with another nonce', { nonce: 'hTPpgF7XAKbW37rEUS6pEVZqmoI' }, 'ZKLOGIN_NONCE'],
     ['without exp', { exp: undefined }, 'ZKLOGIN_CLAIM'],
-    ['with exp as text', { exp: '1700003600' }, 'ZKLOGIN_CLAIM'],
+    ['with exp as a string', { exp: '1700003600' }, 'ZKLOGIN_CLAIM'],
     ['that has expired', { exp: NOW / 1000 - 60 }, 'ZKLOGIN_TOKEN_TIME'],
     ['that is not valid yet', { nbf: NOW / 1000 + 61 }, 'ZKLOGIN_TOKEN_TIME'],
     ['from the future', { iat: NOW / 1000 + 61 }, 'ZKLOGIN_TOKEN_TIME'],
@@ -193,14 +196,14 @@ describe('the token', () => {
   test.each([
     ['not of RS256', { alg: 'ES256' }, 'ZKLOGIN_TOKEN'],
     ['of no algorithm', { alg: 'none' }, 'ZKLOGIN_TOKEN'],
-    ['that is no object', '[]', 'ZKLOGIN_TOKEN'],
-    ['that is no JSON', '{', 'ZKLOGIN_TOKEN'],
+    ['that is not an object', '[]', 'ZKLOGIN_TOKEN'],
+    ['that is not JSON', '{', 'ZKLOGIN_TOKEN'],
     ['over 248 characters', { alg: 'RS256', kid: 'k'.repeat(163) }, 'ZKLOGIN_PROFILE'],
   ])('with a header %s is refused', async (_what, header, code) => {
     await expect(complete(begin(), {}, header)).rejects.toThrow(failure(code));
   });
 
-  test('of 113 characters of sub, 248 of header, and in time by a minute, is taken', async () => {
+  test('is accepted with 113 characters of sub, 248 of header, and a minute of clock skew', async () => {
     const seconds = NOW / 1000;
     await complete(begin(), {}, { alg: 'RS256', kid: 'k'.repeat(162) });
     await complete(begin(), {
@@ -211,7 +214,7 @@ describe('the token', () => {
     });
   });
 
-  test('whose claims are written with escapes or much white space can not be proved', async () => {
+  test('is refused when its claims have escapes or too much white space', async () => {
     const write = (begun: Begun, change: (payload: string) => string) => {
       const token = jwtOf(change(JSON.stringify(begun.claims)));
       return completeLogin(begun.back({ id_token: token }), { storage: begun.storage, now });
@@ -240,7 +243,7 @@ describe('the token', () => {
       { ...PROVIDERS.google, issuer: 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi' },
       String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`,
     ],
-  ])('of %s is taken with its issuer written with escapes', async (_what, provider, written) => {
+  ])('of %s is accepted with escapes in its issuer', async (_what, provider, written) => {
     const begun = begin({ provider: { ...provider, token: null } });
     const { iss: _iss, ...others } = begun.claims;
     const id_token = jwtOf(JSON.stringify(others).replace('{', () => `{${written},`));
@@ -248,7 +251,7 @@ describe('the token', () => {
     expect(login.claims.issuer).toBe(JSON.parse(`{${written}}`).iss);
   });
 
-  test('is never repeated by an error', async () => {
+  test('is never quoted by an error', async () => {
     const claims = { iss: 'hunter2', sub: 'hunter2"', aud: 'hunter2' };
     for (const [name, value] of Object.entries(claims)) {
       const error: ZkLoginError = await complete(begin(), { [name]: value }).catch((error) => error);
@@ -279,7 +282,7 @@ describe('a code', () => {
     return { forms, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token` };
   }
 
-  /** What a page has, and Node has not. */
+  /** Globals that only a page has. */
   function becomePage(): void {
     Object.assign(globalThis, { document: {} });
     onTestFinished(() => {
@@ -311,7 +314,7 @@ describe('a code', () => {
     });
   });
 
-  test('is exchanged with client_secret, and the redirect_uri that the login was begun with', async () => {
+  test('is exchanged with client_secret and the redirect_uri of the login', async () => {
     const { login, forms } = await exchange('client_secret', undefined, { clientSecret: 'hunter2' });
     await login;
     expect(Object.fromEntries(forms[0] ?? [])).toEqual({
@@ -322,7 +325,7 @@ describe('a code', () => {
     });
   });
 
-  test('needs the secret where the provider does, and a page may not have it', async () => {
+  test('requires the secret if the provider does, which a page must not have', async () => {
     await expect((await exchange('client_secret')).login).rejects.toThrow(/give clientSecret/);
     becomePage();
     const { login, forms } = await exchange('client_secret', undefined, { clientSecret: 'hunter2' });
@@ -330,7 +333,7 @@ describe('a code', () => {
     expect(forms).toEqual([]);
   });
 
-  test('reaches such a provider from a page by the backend of the README, which adds the secret', async () => {
+  test('is exchanged from a page by the backend of the README, which adds the secret', async () => {
     becomePage();
     let begun: Begun | undefined;
     const provider = await tokenUrl((form) =>
@@ -365,14 +368,14 @@ describe('a code', () => {
     [400, { error: 'invalid_grant', error_description: 'hunter2' }, 'invalid_grant'],
     [401, { error: 'invalid_client' }, 'invalid_client'],
     [200, { ok: false, error: 'bad_redirect_uri' }, 'bad_redirect_uri'],
-  ])('that the provider refuses with status %i and %j has the reason', async (status, body, reason) => {
+  ])('that the provider refuses with status %i and %j gives the reason', async (status, body, reason) => {
     const { login, forms } = await exchange('grant_type', [status, body]);
     await expect(login).rejects.toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED', reason });
     await expect(login).rejects.not.toThrow(/hunter2/);
     expect(forms).toHaveLength(1);
   });
 
-  test('is sent to no token URL in clear', async () => {
+  test('is not sent to a token URL over http', async () => {
     const token = { url: 'http://wallet.example/token', variant: 'grant_type' } as const;
     const begun = begin({ provider: { ...PROVIDERS.slack, token } });
     const asked: unknown[] = [];
@@ -397,7 +400,7 @@ describe('a code', () => {
     [[200, '<html>'], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, { id_token: jwtOf({ iss: 'https://kauth.kakao.com' }) }], 'ZKLOGIN_CLAIM'],
   ] as [[number, unknown], string][])(
-    'that the token URL answers with %j is lost, and never sent twice',
+    'that the token URL answers with %j is lost, and never sent again',
     async (answer, code) => {
       const { login, forms } = await exchange('grant_type', answer);
       await expect(login).rejects.toThrow(failure(code));
@@ -405,7 +408,7 @@ describe('a code', () => {
     },
   );
 
-  test('must be there', async () => {
+  test('is required', async () => {
     const begun = begin({ provider: PROVIDERS.slack });
     const back = begun.back({ id_token: jwtOf(begun.claims) });
     await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toThrow(/no code/);
@@ -413,7 +416,7 @@ describe('a code', () => {
 });
 
 describe('a login that is complete', () => {
-  test('shows neither token nor key, and survives a reload', async () => {
+  test('reveals neither token nor key, and survives a reload', async () => {
     const begun = begin();
     const login = await complete(begun);
     const { secretKey, jwt, randomness } = kept(begun.storage);
@@ -427,7 +430,7 @@ describe('a login that is complete', () => {
     expect(resumeLogin({ storage: begun.storage }).token).toBe(jwt);
   });
 
-  test('is over when it is given up, and so is one that was only begun', async () => {
+  test('ends when it is cancelled, and so does one that was only begun', async () => {
     const first = begin();
     const login = await complete(first);
     cancelLogin({ storage: first.storage });
@@ -441,16 +444,16 @@ describe('a login that is complete', () => {
     expect(() => cancelLogin({ storage: begun.storage })).not.toThrow();
   });
 
-  test('is over when another is begun', async () => {
+  test('ends when another is begun', async () => {
     const begun = begin();
     const login = await complete(begun);
     const again = begin({ storage: begun.storage });
     expect(() => login.token).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     await complete({ ...again, storage: begun.storage });
-    expect(() => login.token).toThrow(/another login was begun since/);
+    expect(() => login.token).toThrow(/another login was begun in the meantime/);
   });
 
-  test('was never begun where there is no session storage and none is given', async () => {
+  test('can not exist without a session storage', async () => {
     const message = expect.stringMatching(/^no login is under way: .*give beginLogin a storage/);
     const none = { code: 'ZKLOGIN_NO_LOGIN', message };
     for (const back of [`${REDIRECT_URI}?code=c&state=s`, REDIRECT_URI, '']) {
@@ -460,7 +463,7 @@ describe('a login that is complete', () => {
     expect(() => resumeLogin()).toThrow(expect.objectContaining(none));
   });
 
-  test('is not there before, and not after what else was kept', () => {
+  test('does not exist before, nor when the storage holds something else', () => {
     const { storage } = begin();
     expect(() => resumeLogin({ storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     storage.set('sui-enclave/zklogin/login', '{hunter2');
@@ -468,7 +471,7 @@ describe('a login that is complete', () => {
     expect(() => resumeLogin({ storage })).not.toThrow(/hunter2/);
   });
 
-  test('of Microsoft names the tenant by its token', async () => {
+  test('at Microsoft has the tenant of its token as issuer', async () => {
     const tid = '9188040d-6c67-4c5b-b112-36a304b66dad';
     const iss = `https://login.microsoftonline.com/${tid}/v2.0`;
     const begun = begin({ provider: PROVIDERS.microsoft });

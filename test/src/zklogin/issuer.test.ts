@@ -5,7 +5,7 @@ const GOOGLE = 'https://accounts.google.com';
 const TID = '9188040d-6c67-4c5b-b112-36a304b66dad';
 const TENANT = `https://login.microsoftonline.com/${TID}/v2.0`;
 
-test('both of Google’s spellings are one issuer, and nothing else is changed', () => {
+test('only Google’s two spellings are normalised to one issuer', () => {
   expect(normalizeIssuer('accounts.google.com')).toBe(GOOGLE);
   for (const issuer of [GOOGLE, 'accounts.google.com/', 'Accounts.google.com', '', TENANT]) {
     expect(normalizeIssuer(issuer)).toBe(issuer);

@@ -5,7 +5,7 @@ import { checkToken } from '../../../src/zklogin/jwt.ts';
 import { base64url, issuerDetails, jwtOf, NOW, validatorsIssuer } from './support.ts';
 
 describe('the payload of a JWT', () => {
-  test('has every field optional, and aud a text or a list', () => {
+  test('has only optional fields, and aud as a string or an array', () => {
     expect(decodeJwtPayload(jwtOf({}))).toEqual({});
     const all = { iss: 'i', sub: 's', aud: 'a', exp: 1, nbf: 2, iat: 3.5, jti: 'j', more: { any: true } };
     expect(decodeJwtPayload(jwtOf(all))).toEqual(all);
@@ -46,7 +46,7 @@ describe('the payload of a JWT', () => {
   });
 });
 
-describe('a claim stands in the payload once', () => {
+describe('a claim must occur in the payload once', () => {
   const issuer = 'https://id.example';
   const expected = { issuer, clientId: 'c', nonce: 'n' };
   const good = { iss: issuer, aud: 'c', nonce: 'n', sub: 's', exp: NOW / 1000 + 60 };
@@ -54,7 +54,7 @@ describe('a claim stands in the payload once', () => {
   const check = (payload: string) => () => checkToken(jwtOf(payload), expected, NOW);
   const refusal = (claim: string) => expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim });
 
-  test('and is taken then, whatever has its name as a value', () => {
+  test('and is accepted even if values equal its name', () => {
     expect(check(text)).not.toThrow();
     expect(check(text.replace('{', '{"x":["sub","iss"],"y":"sub","z":"\\"sub\\"",'))).not.toThrow();
   });
@@ -71,7 +71,7 @@ describe('a claim stands in the payload once', () => {
     }
   });
 
-  test('and is not taken from within another where it is written with an escape itself', () => {
+  test('and is not read from within another claim when it has an escape itself', () => {
     const nested = `${text.replace('"sub":"s"', '"sub":"\\u0073"').slice(0, -1)},"in":{"sub":"s"}}`;
     expect(JSON.parse(nested).sub).toBe('s');
     expect(check(nested)).toThrow(refusal('sub'));
@@ -97,7 +97,7 @@ describe('the issuer', () => {
       'with more white space than the claims that the circuit parses may have',
       `"iss" \n :\r\n\t\t "${issuer}"  `,
     ],
-  ])('is taken %s, at any place, and validators read it', (_what, claim) => {
+  ])('is accepted %s, at any position, and validators can parse it', (_what, claim) => {
     for (const payload of [`{${claim},${rest}}`, `{${rest},${claim}}`, `{ "a":1 ,${claim},${rest}}`]) {
       expect(check(payload).issuer).toBe(issuer);
       const extended = claim + payload[payload.indexOf(claim) + claim.length];
@@ -109,7 +109,10 @@ describe('the issuer', () => {
     ['a text that quotes one', String.raw`"x":"\"iss\":\"https:\/\/evil.example\","`],
     ['a text that quotes one with codes', String.raw`"x":"{\"i\\u0073s\":\"https:\/\/evil.example\"}"`],
     ['a list that names it', String.raw`"iss":"https:\/\/id.example\/pool_1","x":["iss","i\u0073s"]`],
-    ['names that hold its own', String.raw`"issuer":"x","miss":"x","iss\u0020":"x","x:iss":"x","iss\\":"x"`],
+    [
+      'names that contain its own',
+      String.raw`"issuer":"x","miss":"x","iss\u0020":"x","x:iss":"x","iss\\":"x"`,
+    ],
   ])('is not mistaken for %s', (_what, other) => {
     const own = other.startsWith('"iss":') ? '' : `${written},`;
     expect(check(`{${other},${own}${rest}}`).issuer).toBe(issuer);
@@ -139,11 +142,11 @@ describe('the issuer', () => {
     'https://id.example/"',
     'https://id.example/\\',
     'https://id.exämple',
-  ])('is refused where it decodes to %j', (other) => {
+  ])('is refused if it decodes to %j', (other) => {
     expect(() => check(`{"iss":${JSON.stringify(other)},${rest}}`, other)).toThrow(refused);
   });
 
-  test('takes 165 characters as it is written: each escape counts', () => {
+  test('may have 165 characters as written: each escape counts', () => {
     const long = (characters: number) => `https://id.example/${'p'.repeat(characters - 19)}`;
     const claim = (value: string) => `"iss":"${value}"`;
     const slashes = (value: string) => value.replaceAll('/', String.raw`\/`);
@@ -159,7 +162,7 @@ describe('the issuer', () => {
     }
   });
 
-  test('is taken in every spelling that JSON has, up to 165 characters, as validators read it', () => {
+  test('is accepted in every spelling of JSON, up to 165 characters, as validators parse it', () => {
     const code = (character: string, upper: boolean) => {
       const hex = character.charCodeAt(0).toString(16).padStart(4, '0');
       return `\\u${upper ? hex.toUpperCase() : hex}`;
@@ -197,7 +200,7 @@ describe('the issuer', () => {
     ['sub', String.raw`"sub":"a\/b"`, 'c'],
     ['sub', String.raw`"s\u0075b":"s"`, 'c'],
     ['nonce', String.raw`"nonce":"\u006e"`, 'c'],
-  ])('alone may be written with escapes: %s may not, as %s', (claim, text, clientId) => {
+  ])('is the only claim that may have escapes: %s may not, as %s', (claim, text, clientId) => {
     const payload = `{${written},${rest.replace(new RegExp(`"${claim}":"[^"]*"`), () => text)}}`;
     expect(() => checkToken(jwtOf(payload), { ...expected, clientId }, NOW)).toThrow(
       expect.objectContaining({
@@ -209,7 +212,7 @@ describe('the issuer', () => {
   });
 });
 
-test('a subject is taken if and only if it is 1 to 113 characters of printable ASCII without " and \\', () => {
+test('a subject is accepted if and only if it is 1 to 113 characters of printable ASCII without " and \\', () => {
   const character = fc.oneof(
     { weight: 60, arbitrary: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) },
     { weight: 1, arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }) },

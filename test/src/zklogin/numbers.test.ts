@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EXTENDED_KEY_SIZES, readNumber, SALT_SIZE, writeNumber } from '../../../src/zklogin/numbers.ts';
 
-test('a number is read as it was written, in either encoding, and from its bytes', () => {
+test('a number survives a round trip in either encoding and in bytes', () => {
   for (const size of [16, 33, 34]) {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: (1n << BigInt(8 * size)) - 1n }), (number) => {
@@ -14,7 +14,7 @@ test('a number is read as it was written, in either encoding, and from its bytes
         const bytes = Buffer.from(base64, 'base64');
         expect(bytes).toHaveLength(size);
         expect(readNumber('x', writeNumber(number, 'decimal', size), size)).toBe(number);
-        // Digits alone are decimal, which base64 of 33 bytes can be by chance.
+        // Only digits means decimal, which base64 of 33 bytes can be by chance.
         if (/[^0-9]/.test(base64)) expect(readNumber('x', base64, size)).toBe(number);
         expect(readNumber('x', number, size)).toBe(number);
         expect(readNumber('x', bytes, size)).toBe(number);
@@ -27,7 +27,7 @@ test('a number is read as it was written, in either encoding, and from its bytes
 const bytesOfSizes = (...sizes: number[]) =>
   fc.oneof(...sizes.map((size) => fc.uint8Array({ minLength: size, maxLength: size })));
 
-test('base64 is read as RFC 4648 has it, and as nothing else: every text of a byte more or less is refused', () => {
+test('only base64 of RFC 4648 is accepted: any string of a byte more or less is refused', () => {
   fc.assert(
     fc.property(bytesOfSizes(0, 15, 16, 17, 24, 32, 33, 34, 35), (bytes) => {
       const text = Buffer.from(bytes).toString('base64');
@@ -44,7 +44,7 @@ test('base64 is read as RFC 4648 has it, and as nothing else: every text of a by
   );
 });
 
-test('a text of digits alone is decimal, be it base64 as well', () => {
+test('a string of digits only is decimal, even if it is also base64', () => {
   const digits = Buffer.from('1234'.repeat(11), 'base64');
   expect(digits).toHaveLength(33);
   expect(readNumber('x', digits.toString('base64'), 33)).toBe(BigInt('1234'.repeat(11)));
@@ -66,7 +66,7 @@ test.each([
   }
 });
 
-describe('what is no number of its size is refused:', () => {
+describe('an invalid number is refused:', () => {
   test.each([
     ['too large', 1n << 128n],
     ['too large in decimal', String(1n << 128n)],
@@ -79,23 +79,23 @@ describe('what is no number of its size is refused:', () => {
     ['a fraction', '1.0'],
     ['digits of another script', '١٢٣'],
     ['in hex', '0x10'],
-    ['in base64 that is short of a byte', Buffer.alloc(15, 1).toString('base64')],
+    ['in base64 with a byte too few', Buffer.alloc(15, 1).toString('base64')],
     ['in base64 with a byte too many', Buffer.alloc(17, 1).toString('base64')],
     ['in base64url', Buffer.alloc(16, 0xff).toString('base64url')],
     ['in base64url with padding', `${Buffer.alloc(16, 0xff).toString('base64url')}==`],
     ['in base64 without padding', Buffer.alloc(16, 1).toString('base64').replaceAll('=', '')],
     ['in base64 with half its padding', Buffer.alloc(16, 1).toString('base64').replace('==', '=')],
-    ['in base64 with padding in front', `==${Buffer.alloc(16, 1).toString('base64').replace('==', '')}`],
-    ['in base64 with bits that stand for nothing', 'AAAAAAAAAAAAAAAAAAAABR=='],
+    ['in base64 with leading padding', `==${Buffer.alloc(16, 1).toString('base64').replace('==', '')}`],
+    ['in base64 with unused bits set', 'AAAAAAAAAAAAAAAAAAAABR=='],
     ['in base64 with white space', `${Buffer.alloc(16, 1).toString('base64')}\n`],
     ['bytes too few', new Uint8Array(15)],
     ['bytes too many', new Uint8Array(17)],
     ['no bytes', new Uint8Array()],
     ['wider elements', new Uint16Array(16)],
     ['a buffer of no elements', new ArrayBuffer(16)],
-    ['a list', new Array(16).fill(1)],
+    ['an array', new Array(16).fill(1)],
     ['of far too many digits', '1'.repeat(1_000_000)],
-    ['a number of JavaScript', 5],
+    ['a JavaScript number', 5],
     ['nothing', undefined],
     ['null', null],
   ])('%s', (_what, value) => {

@@ -33,7 +33,7 @@ describe('the providers that Sui knows', () => {
     });
   });
 
-  test('are seven, of which two give a code that must be exchanged', () => {
+  test('are seven, two of which return a code that must be exchanged', () => {
     expect(Object.keys(PROVIDERS)).toHaveLength(7);
     const exchanging = Object.entries(PROVIDERS).flatMap(([name, { token }]) =>
       token ? [[name, token]] : [],

@@ -1,4 +1,4 @@
-/** The clients of the salt service and the proving service, against servers on loopback. */
+/** Tests the clients of the salt service and the proving service against servers on loopback. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -13,7 +13,7 @@ interface Seen {
   readonly body: Record<string, unknown>;
 }
 
-/** A service that gives these answers in turn, the last one for ever. */
+/** A service that returns these answers in turn, and then repeats the last one. */
 async function service(...answers: (unknown | ((response: ServerResponse) => unknown))[]) {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -48,7 +48,7 @@ const breakOff = (response: ServerResponse) => {
   setTimeout(() => response.destroy(), 100);
 };
 
-/** A fetch that reaches nobody, and answers. */
+/** A fetch that answers without a network. */
 function recorder(answer: unknown = {}) {
   const asked: string[] = [];
   const fetch = async (url: string | URL | Request) => {
@@ -71,7 +71,7 @@ const REQUEST: ProofRequest = {
 };
 
 describe('getSalt', () => {
-  test.each(['', '/', '/v2', '/v2/'])('asks POST /get_salt below the URL%s', async (path) => {
+  test.each(['', '/', '/v2', '/v2/'])('posts to /get_salt below the URL%s', async (path) => {
     const { url, seen } = await service({ salt: SALT });
     expect(await getSalt(url + path, TOKEN)).toBe(SALT);
     expect(seen[0]).toMatchObject({ url: `${path.replace(/\/$/, '')}/get_salt`, body: { token: TOKEN } });
@@ -79,18 +79,18 @@ describe('getSalt', () => {
   });
 
   test.each(['/get_salt', '/get_salt/', '/v2/get_salt', '/get_salt?x=1'])(
-    'does not ask with a URL that ends with %s: it is added',
+    'refuses a URL that ends with %s, which is appended',
     async (path) => {
       const { url, seen } = await service({ salt: SALT });
       await expect(getSalt(url + path, TOKEN)).rejects.toMatchObject({
         code: 'ZKLOGIN_OPTION',
-        message: 'the URL of the salt service must end before /get_salt, which is added to it',
+        message: 'the URL of the salt service must not include /get_salt, which is appended to it',
       });
       expect(seen).toEqual([]);
     },
   );
 
-  test('does not ask without a token', async () => {
+  test('refuses a missing token', async () => {
     const { url, seen } = await service({ salt: SALT });
     await expect(getSalt(url, undefined as never)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
     expect(seen).toEqual([]);
@@ -100,7 +100,7 @@ describe('getSalt', () => {
     ['0', '0'],
     [String(2n ** 128n - 1n), String(2n ** 128n - 1n)],
     ['007', '7'],
-  ])('takes the decimal salt %s', async (salt, read) => {
+  ])('accepts the decimal salt %s', async (salt, read) => {
     expect(await getSalt((await service({ salt })).url, TOKEN)).toBe(read);
   });
 
@@ -127,7 +127,7 @@ describe('getSalt', () => {
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
   });
 
-  test('sends an operator’s credentials along', async () => {
+  test('sends an operator’s credentials', async () => {
     const { url, seen } = await service({ salt: SALT });
     await getSalt(url, TOKEN, {
       headers: { authorization: 'Bearer operator', 'Content-Type': 'text/plain' },
@@ -152,13 +152,13 @@ describe('getSalt', () => {
     'http://10.0.0.7',
     'http://localhost.example',
     'http://127.0.0.1.example',
-  ])('goes to %s only where the caller allows http', async (url) => {
+  ])('sends a request to %s only if the caller allows http', async (url) => {
     const { asked, fetch } = recorder({ salt: SALT });
     for (const allowHttp of [undefined, false, 'false', 1]) {
       const options = { fetch, allowHttp: allowHttp as false };
       await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({
         code: 'ZKLOGIN_OPTION',
-        message: expect.stringMatching(/must be https: .* or say allowHttp/),
+        message: expect.stringMatching(/must be https: .* or set allowHttp/),
       });
     }
     expect(asked).toEqual([]);
@@ -167,7 +167,7 @@ describe('getSalt', () => {
   });
 
   test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
-    'takes the URL %s',
+    'accepts the URL %s',
     async (url) => {
       const { asked, fetch } = recorder({ salt: SALT });
       await getSalt(url, TOKEN, { fetch });
@@ -177,7 +177,7 @@ describe('getSalt', () => {
 });
 
 describe('getProof', () => {
-  test('posts to the URL as it is given, in decimal unless told', async () => {
+  test('posts to the given URL, in decimal by default', async () => {
     const { url, seen } = await service(PROOF);
     expect(await getProof(`${url}/v1?key=1`, REQUEST)).toEqual(PROOF);
     expect(seen[0]?.url).toBe('/v1?key=1');
@@ -191,11 +191,11 @@ describe('getProof', () => {
     });
   });
 
-  test('goes over http to other machines only where the caller allows it', async () => {
+  test('sends a request over http to another machine only if the caller allows it', async () => {
     const url = 'http://prover.internal:8080/v1';
     const { asked, fetch } = recorder(PROOF);
     for (const options of [{ fetch }, { fetch, allowHttp: false }]) {
-      await expect(getProof(url, REQUEST, options)).rejects.toThrow(/must be https: .* or say allowHttp/);
+      await expect(getProof(url, REQUEST, options)).rejects.toThrow(/must be https: .* or set allowHttp/);
     }
     expect(asked).toEqual([]);
     expect(await getProof(url, REQUEST, { fetch, allowHttp: true })).toEqual(PROOF);
@@ -203,7 +203,7 @@ describe('getProof', () => {
     await expect(getProof('ftp://x', REQUEST, { fetch, allowHttp: true })).rejects.toThrow(/must be https/);
   });
 
-  test('sends the three numbers in base64 where the caller says so, padded to their size', async () => {
+  test('sends the three numbers in base64 if the caller asks for it, padded to their size', async () => {
     const { url, seen } = await service(PROOF);
     await getProof(url, { ...REQUEST, salt: 5n }, { encoding: 'base64' });
     const { extendedEphemeralPublicKey, jwtRandomness, salt, maxEpoch } = seen[0]?.body ?? {};
@@ -213,7 +213,7 @@ describe('getProof', () => {
     expect(maxEpoch).toBe('10');
   });
 
-  test('takes the longer keys of other schemes', async () => {
+  test('accepts the longer keys of other schemes', async () => {
     const { url, seen } = await service(PROOF);
     const key = DEVNET.extendedEphemeralPublicKey;
     await getProof(url, { ...REQUEST, extendedEphemeralPublicKey: key }, { encoding: 'base64' });
@@ -222,7 +222,7 @@ describe('getProof', () => {
     expect(seen[1]?.body['extendedEphemeralPublicKey']).toBe(key);
   });
 
-  test('takes each number in either encoding, or in bytes', async () => {
+  test('accepts each number in either encoding, or in bytes', async () => {
     const { url, seen } = await service(PROOF);
     await getProof(url, REQUEST, { encoding: 'base64' });
     await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
@@ -260,7 +260,7 @@ describe('getProof', () => {
     ['jwt', undefined],
     ['maxEpoch', 1.5],
     ['maxEpoch', 'x'],
-  ])('does not ask with %s %o', async (name, value) => {
+  ])('refuses %s %o', async (name, value) => {
     const { url, seen } = await service(PROOF);
     const asked = getProof(url, { ...REQUEST, [name]: value });
     await expect(asked).rejects.toMatchObject({
@@ -274,13 +274,13 @@ describe('getProof', () => {
     ['another', { sub: SUBJECT }, 'email'],
     ['an inherited', { sub: SUBJECT }, 'constructor'],
     ['a number as', { sub: 5 }, 'sub'],
-    ['a list as', { sub: [SUBJECT] }, 'sub'],
+    ['an array as', { sub: [SUBJECT] }, 'sub'],
     ['an empty', { sub: '' }, 'sub'],
     ['too long a', { sub: 'a'.repeat(114) }, 'sub'],
     ['a foreign letter in', { sub: 'Zoë' }, 'sub'],
     ['escapes in', String.raw`{"sub":"a\/b"}`, 'sub'],
     ['two of', '{"sub":"a","in":{"sub":"a"}}', 'sub'],
-  ])('does not ask by a token with %s claim of keyClaimName', async (_what, payload, keyClaimName) => {
+  ])('refuses a token with %s claim of keyClaimName', async (_what, payload, keyClaimName) => {
     const { url, seen } = await service(PROOF);
     await expect(getProof(url, { ...REQUEST, jwt: jwtOf(payload), keyClaimName })).rejects.toMatchObject({
       code: 'ZKLOGIN_CLAIM',
@@ -289,7 +289,7 @@ describe('getProof', () => {
     expect(seen).toEqual([]);
   });
 
-  test('asks by any claim that the token has as the circuit takes it', async () => {
+  test('accepts any claim that the circuit can process', async () => {
     const { url, seen } = await service(PROOF);
     const claims = [
       ['sub', 'a'.repeat(113)],
@@ -302,7 +302,7 @@ describe('getProof', () => {
     }
   });
 
-  test('does not ask by what is no token', async () => {
+  test('refuses an invalid token', async () => {
     const { url, seen } = await service(PROOF);
     for (const jwt of ['', 'x', 'a.b.c', `${TOKEN}.`]) {
       await expect(getProof(url, { ...REQUEST, jwt })).rejects.toMatchObject({ code: 'ZKLOGIN_TOKEN' });
@@ -314,7 +314,7 @@ describe('getProof', () => {
   test.each([
     ['nothing', {}],
     ['two coordinates', { ...PROOF, proofPoints: { ...proofPoints, a: proofPoints.a.slice(1) } }],
-    ['numbers for texts', { ...PROOF, proofPoints: { ...proofPoints, a: [1, 2, 3] } }],
+    ['numbers for strings', { ...PROOF, proofPoints: { ...proofPoints, a: [1, 2, 3] } }],
     ['hex', { ...PROOF, proofPoints: { ...proofPoints, c: ['0x1', '2', '3'] } }],
     [
       'a coordinate beyond the field',
@@ -322,8 +322,8 @@ describe('getProof', () => {
     ],
     ['a flat b', { ...PROOF, proofPoints: { ...proofPoints, b: ['1', '2', '3'] } }],
     ['an index of 3', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: 3 } }],
-    ['an index as text', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: '1' } }],
-    ['an issuer that is no base64', { ...PROOF, issBase64Details: { ...issBase64Details, value: '"' } }],
+    ['an index as a string', { ...PROOF, issBase64Details: { ...issBase64Details, indexMod4: '1' } }],
+    ['an issuer that is not base64', { ...PROOF, issBase64Details: { ...issBase64Details, value: '"' } }],
     [
       'an issuer that is too long',
       { ...PROOF, issBase64Details: { ...issBase64Details, value: 'A'.repeat(225) } },
@@ -348,7 +348,7 @@ test.each([{ 'x y': 'hunter2' }, { authorization: 'hunter2\n2' }, { authorizatio
   },
 );
 
-test('headers of the caller are sent along, but for the type of the content', async () => {
+test('the headers of the caller are sent, except the content type', async () => {
   const { url, seen } = await service({ salt: SALT });
   await getSalt(url, TOKEN, { headers: { Authorization: 'Bearer operator', 'Content-Type': 'text/plain' } });
   expect(seen[0]?.headers).toMatchObject({
@@ -358,7 +358,7 @@ test('headers of the caller are sent along, but for the type of the content', as
 });
 
 describe('a service that', () => {
-  test('is too busy or breaks the connection is asked again, three times in all', async () => {
+  test('is busy or breaks the connection is called three times in all', async () => {
     const { url, seen } = await service(status(503), reset, PROOF);
     expect(await getProof(url, REQUEST)).toEqual(PROOF);
     expect(seen).toHaveLength(3);
@@ -371,27 +371,28 @@ describe('a service that', () => {
     expect(busy.seen).toHaveLength(3);
   });
 
-  test('breaks off in the middle of its answer is not asked again', async () => {
+  test('breaks off in the middle of its answer is not called again', async () => {
     const { url, seen } = await service(breakOff);
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_UNREACHABLE',
-      message: 'the connection to the proving service broke in the middle of its answer',
+      reason: 'broken',
+      message: 'no answer from the proving service: the connection broke in the middle of the answer',
     });
     expect(seen).toHaveLength(1);
   });
 
-  test.each([400, 401, 403, 422, 429, 500, 504])('answers %i is not asked again', async (code) => {
+  test.each([400, 401, 403, 422, 429, 500, 504])('answers %i is not called again', async (code) => {
     const { url, seen } = await service(status(code, { error: 'no', code: 'SALT_TOKEN_EXPIRED' }));
     const refused = { code: 'ZKLOGIN_REFUSED', status: code, serverCode: 'SALT_TOKEN_EXPIRED' };
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject(refused);
     expect(seen).toHaveLength(1);
   });
 
-  test('is too slow is not asked again: it may be at work still', async () => {
+  test('is too slow is not called again: it may still be working', async () => {
     const { url, seen } = await service(hang);
     await expect(getProof(url, REQUEST, { timeoutMs: 200 })).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
-      message: 'the proving service did not answer within 200 ms',
+      message: 'no answer from the proving service within 200 ms',
     });
     expect(seen).toHaveLength(1);
   });
@@ -402,18 +403,18 @@ describe('a service that', () => {
     [504, JSON.stringify({ error: slow })],
     [503, slow],
     [400, JSON.stringify({ error: 'Call to rapidsnark service took longer than 15s', jwt: TOKEN })],
-  ])('answers %i with %j ran out of time itself, and is not asked again', async (code, body) => {
+  ])('answers %i with %j has timed out itself, and is not called again', async (code, body) => {
     const { url, seen } = await service((response: ServerResponse) => response.writeHead(code).end(body));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
       message:
-        'the proving service gave up, since its prover took longer than 15 seconds: raise its PROVER_TIMEOUT, or give the prover more cores',
+        'the proving service gave up: its prover took longer than 15 seconds: raise its PROVER_TIMEOUT, or give the prover more cores',
     });
     expect(seen).toHaveLength(1);
   });
 
   test.each(['it took longer than usual', 'it took longer than 99999999 seconds', `no: ${TOKEN}`, ''])(
-    'refuses with the text %j keeps it to itself',
+    'refuses with the message %j is not quoted',
     async (body) => {
       const { url } = await service((response: ServerResponse) => response.writeHead(500).end(body));
       await expect(getProof(url, REQUEST)).rejects.toMatchObject({
@@ -423,7 +424,7 @@ describe('a service that', () => {
     },
   );
 
-  test('is given an impossible time is not asked', async () => {
+  test('has an invalid time-out is not called', async () => {
     const { url, seen } = await service({ salt: SALT });
     for (const timeoutMs of [0, -1, Number.NaN, 1e12, '1000', 5n]) {
       const option = { timeoutMs: timeoutMs as number };
@@ -434,7 +435,7 @@ describe('a service that', () => {
     expect(seen).toEqual([]);
   });
 
-  test('is given its usual time by an undefined one, and any fraction', async () => {
+  test('has the default time-out if it is undefined, and may have a fractional one', async () => {
     const { url } = await service({ salt: SALT });
     const given = { timeoutMs: undefined } as never;
     expect(await getSalt(url, TOKEN, given)).toBe(SALT);
@@ -442,17 +443,17 @@ describe('a service that', () => {
     expect(await getProof((await service(PROOF)).url, REQUEST, given)).toEqual(PROOF);
   });
 
-  test('begins and never ends is given up', async () => {
+  test('never completes its answer times out', async () => {
     const { url } = await service((response: ServerResponse) => response.write('{"salt":'));
     await expect(getSalt(url, TOKEN, { timeoutMs: 200 })).rejects.toMatchObject({ code: 'ZKLOGIN_TIMEOUT' });
   });
 
-  test('answers without end is cut off', async () => {
+  test('answers with too much is cut off', async () => {
     const { url } = await service((response: ServerResponse) => response.end(' '.repeat(70_000)));
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
   });
 
-  test('points elsewhere is not followed: the token goes nowhere else', async () => {
+  test('redirects is not followed: the token goes nowhere else', async () => {
     const other = await service({ salt: SALT });
     const { url } = await service((response: ServerResponse) =>
       response.writeHead(307, { location: `${other.url}/get_salt` }).end(),
@@ -461,7 +462,20 @@ describe('a service that', () => {
     expect(other.seen).toEqual([]);
   });
 
-  test('fails is told of without token, salt or credentials', async () => {
+  test.each([
+    ['ENOTFOUND', 'dns', 'its host name was not found'],
+    ['ECONNREFUSED', 'connection', 'the connection failed'],
+    ['CERT_HAS_EXPIRED', 'tls', 'no secure connection could be made (TLS)'],
+  ])('can not be reached (%s) is reported with the reason, without a cause', async (code, reason, why) => {
+    const cause = Object.assign(new Error(TOKEN), { code });
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
+    const error = await getSalt('https://salt.example', TOKEN, { fetch }).catch((error) => error);
+    const message = `no answer from the salt service: ${why}`;
+    expect(error).toMatchObject({ code: 'ZKLOGIN_UNREACHABLE', reason, message });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(TOKEN);
+  });
+
+  test('fails causes an error without token, salt or credentials', async () => {
     const failures = [
       [status(500, { error: TOKEN }), 'ZKLOGIN_REFUSED'],
       [reset, 'ZKLOGIN_UNREACHABLE'],
@@ -501,7 +515,7 @@ describe('discoverProvider', () => {
     return { provider: await discoverProvider(issuer, { name: 'Own', ...options }), issuer, seen };
   }
 
-  test('makes a provider of the document', async () => {
+  test('creates a provider from the document', async () => {
     const { provider, issuer, seen } = await discover();
     expect(seen[0]?.url).toBe('/tenant/.well-known/openid-configuration');
     expect(provider).toEqual({
@@ -518,7 +532,7 @@ describe('discoverProvider', () => {
     });
   });
 
-  test('exchanges a code where the provider gives no token at once', async () => {
+  test('exchanges a code if the provider returns no token', async () => {
     const { provider } = await discover(
       { response_types_supported: ['code'] },
       { tokenVariant: 'client_secret' },
@@ -542,11 +556,11 @@ describe('discoverProvider', () => {
     await expect(discover(change, options)).rejects.toThrow(message);
   });
 
-  test('asks nobody without its options', async () => {
+  test('refuses missing options', async () => {
     await expect(discoverProvider('https://op.example', undefined as never)).rejects.toThrow(/name must be/);
   });
 
-  test('asks nobody in clear but this machine', async () => {
+  test('refuses http to another machine', async () => {
     await expect(discoverProvider('http://op.example', { name: 'Own' })).rejects.toThrow(/https/);
   });
 });

@@ -1,4 +1,4 @@
-/** From a proof to signatures. Key, proof, salt and address are those of a real Google login (Sui's vectors). */
+/** From a proof to signatures. Key, proof, salt and address come from a real Google login (Sui's vectors). */
 import { inspect } from 'node:util';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -32,7 +32,7 @@ const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
 const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
 const legacyAddress = false;
 
-/** A login with the vector's key, complete but for salt and proof. The payload begins as Google's does. */
+/** A login with the vector's key, complete except for salt and proof. The payload begins like Google's. */
 function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }) {
   const storage = memorySession();
   const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
@@ -68,12 +68,12 @@ async function transaction(sender = address): Promise<Uint8Array> {
 }
 
 describe('a login', () => {
-  test('has its address, by the salt', () => {
+  test('has an address that depends on the salt', () => {
     expect(vectorLogin().login.address(salt, { legacyAddress })).toBe(address);
     expect(vectorLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
   });
 
-  test('asks for a proof with all that the prover needs', () => {
+  test('builds a request with everything that the prover needs', () => {
     const { login, jwt } = vectorLogin();
     expect(login.proofRequest(saltBytes)).toEqual(login.proofRequest(BigInt(salt)));
     expect(login.proofRequest(BigInt(salt))).toEqual({
@@ -86,13 +86,13 @@ describe('a login', () => {
     });
   });
 
-  test('opens the same session by the salt in bytes', () => {
+  test('opens the same session with the salt in bytes', () => {
     const { login } = vectorLogin();
     const session = login.open({ salt: saltBytes, proof, legacyAddress, currentEpoch: () => 8 });
     expect(session.address).toBe(address);
   });
 
-  test('opens a session with its proof, and token and randomness are kept no longer', () => {
+  test('opens a session with its proof, and removes token and randomness', () => {
     const { storage, session } = open();
     expect(session.address).toBe(address);
     expect(session.maxEpoch).toBe(10);
@@ -117,10 +117,10 @@ describe('a login', () => {
     expect(kept(storage, 'session')).toBeNull();
   });
 
-  test('refuses a proof that shows another claim of the token as its issuer', () => {
+  test('refuses a proof with another claim of the token as its issuer', () => {
     const { login, storage } = vectorLogin({ iss, aud, sub });
     const payload = JSON.stringify({ iss, aud, sub });
-    // From a byte that begins a group of three, so that the piece is the claim with what stands around it.
+    // Starts at a group of three bytes, so that the substring is the claim with its surroundings.
     const from = payload.indexOf('"aud"') - (payload.indexOf('"aud"') % 3);
     const value = base64url(payload.slice(from, from + 30));
     const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
@@ -129,13 +129,13 @@ describe('a login', () => {
     expect(kept(storage, 'session')).toBeNull();
   });
 
-  test('can not tell a proof of another salt, key or nonce: the network does', () => {
+  test('can not detect a proof for another salt, key or nonce: the network does', () => {
     const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
     const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
     expect(session.address).not.toBe(address);
   });
 
-  describe('whose token writes its issuer with escapes', () => {
+  describe('whose token has escapes in its issuer', () => {
     const written = String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`;
     const issuer = 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi';
     /** In AWS Cognito's order. */
@@ -147,7 +147,7 @@ describe('a login', () => {
       return { session, shown, storage };
     };
 
-    test('opens with the decoded one, in the address and in the signature', async () => {
+    test('opens with the decoded issuer, in the address and in the signature', async () => {
       const { session, shown } = openWith(payload, `${written},`);
       const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
       expect(session.address).toBe(deriveAddress(inputs));
@@ -157,7 +157,7 @@ describe('a login', () => {
       expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
     });
 
-    test('does not open with another, nor with a part of it', () => {
+    test('does not open with another issuer, nor with a part of it', () => {
       const other = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
       expect(() => openWith(other, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
       expect(() => openWith(payload, written)).toThrow(mismatch);
@@ -165,8 +165,8 @@ describe('a login', () => {
     });
   });
 
-  test('refuses a proof that shows another issuer than the token has', () => {
-    // The piece that the proof shows stands in the payload, but as what another claim holds.
+  test('refuses a proof with another issuer than the token', () => {
+    // The payload contains the issuer of the proof, but as the value of another claim.
     const [, payload = ''] = vectorLogin().jwt.split('.');
     const { login } = vectorLogin({
       other: JSON.parse(atob(payload)),
@@ -216,7 +216,7 @@ describe('a session', () => {
     }
   });
 
-  test('signs in the epoch maxEpoch, and not after it: then it says what is needed anew', async () => {
+  test('signs in the epoch maxEpoch, and not after it: then it says what is needed', async () => {
     let epoch = 10;
     const { session } = open(() => epoch);
     const bytes = await transaction();
@@ -233,23 +233,25 @@ describe('a session', () => {
   });
 
   test.each([[Number.NaN], ['x'], [undefined], [-1]])(
-    'does not sign when the epoch is said to be %o',
+    'does not sign when the current epoch is %o',
     async (epoch) => {
       const { session } = open(() => epoch as never);
       await expect(session.signTransaction(await transaction())).rejects.toThrow(/currentEpoch/);
     },
   );
 
-  test('does not sign for another sender, nor what is no transaction', async () => {
+  test('does not sign for another sender, nor bytes that are not a transaction', async () => {
     const { session } = open();
     const other = await transaction(`0x${'2'.repeat(64)}`);
     await expect(session.signTransaction(other)).rejects.toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_SENDER' }),
     );
-    await expect(session.signTransaction(Uint8Array.of(1, 2, 3))).rejects.toThrow(/no BCS of a transaction/);
+    await expect(session.signTransaction(Uint8Array.of(1, 2, 3))).rejects.toThrow(
+      /not the BCS of a transaction/,
+    );
   });
 
-  test('is there after a reload, and gone with its storage: then it says what is needed anew', async () => {
+  test('survives a reload, and ends with its storage: then it says what is needed', async () => {
     const { storage, session } = open();
     const again = resumeSession({ storage, currentEpoch: () => 8 });
     expect(await again.signTransaction(await transaction())).toBe(
@@ -265,7 +267,7 @@ describe('a session', () => {
     expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(expect.objectContaining(gone));
   });
 
-  test('ends with all that was kept, a login to renew it included', () => {
+  test('removes everything when it ends, a login to renew it included', () => {
     const { storage, session } = open();
     begin({ storage });
     expect(kept(storage, 'login')).not.toBeNull();
@@ -273,7 +275,7 @@ describe('a session', () => {
     expect([kept(storage, 'login'), kept(storage, 'session')]).toEqual([null, null]);
   });
 
-  test('goes on when the login to renew it is given up', async () => {
+  test('continues when the login to renew it is cancelled', async () => {
     const { storage, session } = open();
     begin({ storage });
     cancelLogin({ storage });
@@ -281,7 +283,7 @@ describe('a session', () => {
     await session.signTransaction(await transaction());
   });
 
-  test('does not sign with the key of a login that took its place', async () => {
+  test('does not sign with the key of a login that replaced it', async () => {
     const { storage, session } = open();
     const other = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
     storage.set('sui-enclave/zklogin/session', JSON.stringify(other));
@@ -291,7 +293,7 @@ describe('a session', () => {
     expect(JSON.stringify(session)).toContain(address);
   });
 
-  test('shows neither key nor proof', async () => {
+  test('reveals neither key nor proof', async () => {
     const { storage, session } = open();
     const { secretKey, inputs } = kept(storage, 'session');
     const shown = [
@@ -332,7 +334,7 @@ describe('a transaction', () => {
     };
   }
 
-  test('is built, signed and executed with the derived address as its sender, whatever it named', async () => {
+  test('is built, signed and executed with the derived address as its sender, whatever the sender was', async () => {
     const { node, client, session } = await setUp(10n);
     for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {
       const tx = new Transaction();
@@ -363,7 +365,7 @@ describe('a transaction', () => {
     });
   });
 
-  test('whose proof validators refuse says what may be wrong with the proof', async () => {
+  test('whose proof validators refuse fails with possible causes', async () => {
     const { node, client, session } = await setUp(8n);
     const message =
       'Invalid user signature: Signature is not valid: General cryptographic error: Groth16 proof verify failed';
@@ -376,7 +378,7 @@ describe('a transaction', () => {
   });
 
   describe('whose answer is lost', () => {
-    /** Beside what gave the address its SUI. */
+    /** Besides the one that sent SUI to the address. */
     const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
     const lost = async (setting: Awaited<ReturnType<typeof setUp>>, tx: Transaction) => {
       setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
@@ -385,7 +387,7 @@ describe('a transaction', () => {
       return error;
     };
 
-    test('is told with its digest: it is not known to have failed', async () => {
+    test('fails with its digest and an unknown outcome', async () => {
       const setting = await setUp(8n);
       const error = await lost(setting, new Transaction());
       const [digest = '?'] = executed(setting.node);
@@ -405,7 +407,7 @@ describe('a transaction', () => {
       expect(executed(node)).toEqual([digest]);
     });
 
-    test('is not called changed without a word of looking it up, when the node can not tell', async () => {
+    test('fails with advice to look it up when objects changed and the node does not know the digest', async () => {
       const setting = await setUp(8n);
       const { node, client, session } = setting;
       const tx = new Transaction();
@@ -413,12 +415,12 @@ describe('a transaction', () => {
       node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
       await expect(session.execute(tx, client)).rejects.toMatchObject({
         code: 'SUI_OBJECT_CHANGED',
-        message: expect.stringMatching(/an earlier sending of it that was not answered: look that one up/),
+        message: expect.stringMatching(/already sent and not answered: then look that transaction up/),
       });
       expect(executed(node)).toHaveLength(1);
     });
 
-    test('and that never arrived is executed when it is tried again', async () => {
+    test('and that never arrived is executed when it is sent again', async () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       node.faults.set('ExecuteTransaction', 'reset');

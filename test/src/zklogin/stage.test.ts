@@ -1,4 +1,4 @@
-/** What a page is told at each load. */
+/** The stage that a page sees at each load. */
 import { describe, expect, test } from 'vitest';
 import { cancelLogin, completeLogin, loginStage, memorySession } from '../../../src/zklogin/index.ts';
 import { type Begun, begin, jwtOf, kept, NOW, REDIRECT_URI } from './support.ts';
@@ -23,7 +23,7 @@ describe('the stage of a login is', () => {
     }
   });
 
-  test('answered, however the answer comes, a refusal and one at another place included', () => {
+  test('answered, for every form of answer, a refusal and one at another URL included', () => {
     const begun = begin();
     const { hash } = new URL(answer(begun));
     for (const back of [
@@ -40,14 +40,14 @@ describe('the stage of a login is', () => {
     }
   });
 
-  test("not answered by what the redirectUri brings along itself, even if it is called 'code'", () => {
+  test("not answered by a query parameter of the redirectUri itself, even if its name is 'code'", () => {
     const redirectUri = `${REDIRECT_URI}?code=of-the-wallet`;
     const { storage, state } = begin({ redirectUri });
     expect(stageAt(redirectUri, storage)).toBe('none');
     expect(stageAt(`${redirectUri}#state=${state}`, storage)).toBe('answered');
   });
 
-  test('complete once the token is there, also where the answer is still in the URL', async () => {
+  test('complete once the token is stored, even if the answer is still in the URL', async () => {
     const begun = begin();
     await complete(begun);
     for (const url of [HOME, answer(begun)]) expect(stageAt(url, begun.storage)).toBe('complete');
@@ -67,7 +67,7 @@ describe('the stage of a login is', () => {
   });
 });
 
-test('a link with an answer that nobody waits for gets nothing done', () => {
+test('a link with an unexpected answer has no effect', () => {
   const storage = memorySession();
   const forged = `${REDIRECT_URI}#state=x&id_token=${jwtOf({})}`;
   expect(stageAt(forged, storage)).toBe('none');
@@ -76,7 +76,7 @@ test('a link with an answer that nobody waits for gets nothing done', () => {
   expect(kept(storage, 'session')).toEqual({ stage: 'open' });
 });
 
-test('what another wrote into the storage is refused by its name', () => {
+test('a foreign value in the storage is refused by name', () => {
   const storage = memorySession();
   storage.set(SESSION, '{}');
   expect(() => stageAt(HOME, storage)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));

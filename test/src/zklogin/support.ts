@@ -1,4 +1,4 @@
-/** Tokens and logins for tests: tokens with a signature of nobody, since wallets leave that check to the salt service and the proof. */
+/** Tokens and logins for tests. The tokens' signatures are invalid: the salt service and the proof check those, not wallets. */
 import { readFileSync } from 'node:fs';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -21,7 +21,7 @@ export const NOW = 1_700_000_000_000;
 export const base64url = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
-/** A JWT of these claims, in this order; a header or payload as text is taken as it is. */
+/** A JWT of these claims, in this order; a header or payload that is a string is used unchanged. */
 export function jwtOf(payload: unknown, header: unknown = { alg: 'RS256', kid: 'k', typ: 'JWT' }): string {
   return `${base64url(header)}.${base64url(payload)}.c2lnbmF0dXJl`;
 }
@@ -38,7 +38,7 @@ export function issuerDetails(jwt: string, claim: string): { value: string; inde
   return { value: payload.slice(index, end + 1), indexMod4: index % 4 };
 }
 
-/** What validators make of it (fastcrypto-zkp): the bytes between its outer bits, without their last, as JSON. */
+/** Parses it like validators (fastcrypto-zkp): the bytes between its outer bits, without the last one, as JSON. */
 export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod4: number }): unknown {
   const bits = [...Buffer.from(value)].map((character) => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -59,9 +59,9 @@ export interface Begun {
   readonly url: URL;
   readonly state: string;
   readonly nonce: string;
-  /** The claims of a good token. */
+  /** The claims of a valid token. */
   readonly claims: Record<string, unknown>;
-  /** The URL that the user comes back to. */
+  /** The URL to which the user comes back. */
   back(parameters: Record<string, string>, separator?: '#' | '?'): string;
 }
 
@@ -72,7 +72,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
     clientId: CLIENT_ID,
     redirectUri: REDIRECT_URI,
     currentEpoch: 100,
-    // The one network that takes every provider.
+    // The only network that accepts every provider.
     network: 'devnet' as const,
   };
   const url = new URL(beginLogin({ ...all, storage, ...options }));
@@ -92,7 +92,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
   return { storage, url, state, nonce, claims, back };
 }
 
-/** What is kept for the login or the session. */
+/** The stored login or session. */
 export function kept(storage: SessionStore, what: 'login' | 'session' = 'login') {
   return JSON.parse(storage.get(`sui-enclave/zklogin/${what}`) ?? 'null');
 }

@@ -1,4 +1,4 @@
-/** Sui's published vectors, through this library and through the primitives that it builds on. */
+/** Sui's published vectors, with this library and with the primitives on which it is built. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { fromBase64, fromHex } from '@mysten/sui/utils';
 import {
@@ -28,7 +28,7 @@ const [production, devnet] = vector('proofs');
 const composite = vector('signature');
 const commonKey = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
 
-test('the hash of a text', () => {
+test('the hash of a string', () => {
   const hashes = formulae.filter(({ fn }) => fn === 'hashAscii');
   expect(hashes).toHaveLength(2);
   for (const { input, max, out } of hashes)
@@ -55,14 +55,14 @@ describe('the address', () => {
     expect(deriveAddress({ ...inputs, issuer: `${iss}/` })).not.toBe(address);
   });
 
-  test('by the salt in base64 and in bytes as in decimal', () => {
+  test('is the same for the salt in decimal, in base64 and in bytes', () => {
     const bytes = Buffer.from(BigInt(salt).toString(16).padStart(32, '0'), 'hex');
     expect(deriveAddress({ ...inputs, issuer: iss, salt: bytes.toString('base64') })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: iss, salt: BigInt(salt) })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: iss, salt: Uint8Array.from(bytes) })).toBe(address);
   });
 
-  test('in its legacy form differs where the seed begins with a zero byte, and only there', () => {
+  test('differs in its legacy form only if the seed begins with a zero byte', () => {
     const differs: boolean[] = [];
     for (let salt = 0n; salt < 1500n; salt++) {
       const seed = genAddressSeed(salt, 'sub', keyClaimValue, aud);
@@ -76,7 +76,7 @@ describe('the address', () => {
     expect(differs).toContain(true);
   }, 60_000);
 
-  test('has no default for the legacy form, and takes no salt of 2^128', () => {
+  test('has no default for the legacy form, and refuses a salt of 2^128', () => {
     expect(() => deriveAddress({ ...inputs, issuer: iss, legacyAddress: undefined as never })).toThrow(
       /legacyAddress/,
     );
@@ -84,15 +84,15 @@ describe('the address', () => {
       /salt must be an integer/,
     );
     expect(() => deriveAddress({ ...inputs, issuer: iss, salt: '-1' })).toThrow(/salt must be an integer/);
-    // The names that the claims have in a token.
+    // The names of the claims in a token.
     const { subject: sub, audience, ...rest } = inputs;
     for (const wrong of [undefined, {}, { ...rest, iss, sub, aud }, { ...inputs, issuer: 5 }]) {
       expect(() => deriveAddress(wrong as never)).toThrow(
-        expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: 'issuer must be a text' }),
+        expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: 'issuer must be a string' }),
       );
     }
     expect(() => deriveAddress({ ...inputs, issuer: iss, subject: ['a'] as never })).toThrow(
-      /subject must be a text/,
+      /subject must be a string/,
     );
   });
 });
@@ -100,12 +100,12 @@ describe('the address', () => {
 describe('the composite signature', () => {
   const { inputs, maxEpoch, userSignatureBase64, compositeSignatureBase64 } = composite;
 
-  test('is made of its parts', () => {
+  test('consists of its parts', () => {
     const made = getZkLoginSignature({ inputs, maxEpoch, userSignature: userSignatureBase64 });
     expect(made).toBe(compositeSignatureBase64);
   });
 
-  test('gives its parts back', () => {
+  test('can be parsed into its parts', () => {
     const bytes = fromBase64(compositeSignatureBase64);
     expect(bytes[0]).toBe(5);
     const parsed = parseZkLoginSignature(bytes.slice(1));
@@ -123,7 +123,7 @@ test('the proofs of real logins are proofs', () => {
   );
 });
 
-test.each(jwts)('a real token of $provider is taken', ({ jwt }) => {
+test.each(jwts)('a real token of $provider is accepted', ({ jwt }) => {
   const { iss, aud, sub, exp } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
   const expected = { issuer: iss, clientId: aud, nonce: common.nonce };
   expect(checkToken(jwt, expected, exp * 1000)).toEqual({ issuer: iss, audience: aud, subject: sub });

@@ -1,6 +1,6 @@
 /**
- * A document with the verdicts that it must get. Plain JSON, so that the same cases run in Node and, served
- * as data, in a browser, which has no certificate authority to make them.
+ * A document and its expected verdicts. Plain JSON, so that the same cases run in Node and, served as data, in a
+ * browser, which has no certificate authority to make them.
  */
 import type { AttestationPolicy, Image } from '../../../../src/attestation/index.ts';
 
@@ -8,7 +8,7 @@ export interface Case {
   name: string;
   /** Hexadecimal, like all bytes here. */
   document: string;
-  /** Pinned roots; none for AWS's. */
+  /** Pinned roots. Default: AWS's. */
   roots?: string[];
   /** Milliseconds since 1970. */
   at: number;
@@ -20,9 +20,9 @@ export interface Case {
     userData?: string;
     maxAgeMs?: number;
   };
-  /** The code with which verifyAttestation refuses it, or null when it is trusted. */
+  /** The code with which verifyAttestation refuses the document, or null. */
   code: string | null;
-  /** The code with which Sui's verifier aborts, or null when it accepts. */
+  /** The code with which Sui's verifier aborts, or null. */
   abort: number | null;
 }
 

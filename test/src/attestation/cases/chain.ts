@@ -21,7 +21,7 @@ const SECOND = 1000;
 const START = AT - 60 * SECOND;
 const LEAF_END = AT + 3 * 3_600_000;
 
-/** A document under a chain in which `overrides` makes one level wrong. */
+/** A document under a chain in which `overrides` breaks one level. */
 function under(overrides: Partial<Record<IssuedLevel, Partial<CertificateOptions>>>): Uint8Array {
   return documentWith({}, issueChain(ROOT, new Date(AT), overrides));
 }
@@ -33,7 +33,7 @@ function bundled(...identities: (Identity | Uint8Array)[]): Uint8Array {
   });
 }
 
-/** A certificate with CA rights that hangs below `issuer`. */
+/** A CA certificate that `issuer` signed. */
 function authorityBelow(issuer: Identity, options: Partial<CertificateOptions> = {}): Identity {
   return createCertificate({
     name: 'sub.development-only.sui-enclave',
@@ -55,7 +55,7 @@ function leafBelow(issuer: Identity, options: Partial<CertificateOptions> = {}):
   });
 }
 
-/** A document whose leaf hangs below an authority that is appended to the bundle of `CHAIN`. */
+/** A document whose leaf is signed by an authority that is appended to the bundle of `CHAIN`. */
 function lengthened(authority: Identity): Uint8Array {
   const leaf = leafBelow(authority);
   return documentWith({ cabundle: [...caBundle(CHAIN), authority.certificate] }, { ...CHAIN, leaf });
@@ -69,7 +69,7 @@ function trailing(der: Uint8Array): Uint8Array {
   return new Uint8Array([...der, 0]);
 }
 
-/** The document of a P-256 leaf: its signature, 64 bytes, stretched to the 96 of an ES384 one. */
+/** The document of a P-256 leaf: its signature, 64 bytes, padded to the 96 of an ES384 one. */
 function p256Leaf(): Uint8Array {
   const chain: Chain = { ...CHAIN, leaf: leafBelow(instance, { curve: 'P-256' }) };
   const payload = encodePayload(fields(chain));
@@ -255,13 +255,13 @@ export const chainCases: Case[] = [
     2,
   ),
   refused(
-    'a leaf that is no certificate',
+    'a leaf that is not a certificate',
     documentWith({ certificate: PUBLIC_KEY }),
     'CERTIFICATE_MALFORMED',
     2,
   ),
   refused(
-    'an authority that is no certificate',
+    'an authority that is not a certificate',
     bundled(root, regional, PUBLIC_KEY, instance),
     'CERTIFICATE_MALFORMED',
     2,
@@ -290,7 +290,7 @@ function reissuedRoot(): Identity {
   return createRoot(new Date(AT - SECOND), { keyOf: ROOT });
 }
 
-/** A serial number changed by a bit: read well, but not what was signed. */
+/** One bit of the serial number is changed: it parses, but the signature doesn't match. */
 function changed(der: Uint8Array): Uint8Array {
   const copy = der.slice();
   // The serial number ends before the OID of the signature's algorithm, which comes first at this place.

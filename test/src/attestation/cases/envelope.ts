@@ -26,7 +26,7 @@ function bytes(...parts: (Uint8Array | number[])[]): Uint8Array {
   return new Uint8Array(Buffer.concat(parts.map((part) => Uint8Array.from(part))));
 }
 
-/** The right signature with one half replaced. */
+/** The valid signature with one half replaced. */
 function signatureWith(part: 'r' | 's', value: Uint8Array): Uint8Array {
   const signature = SIGNATURE.slice();
   signature.set(value, part === 'r' ? 0 : 48);
@@ -38,7 +38,7 @@ function signedUnder(protectedHeader: Uint8Array): Uint8Array {
   return encodeCose({ protectedHeader, payload: PAYLOAD, signature });
 }
 
-/** A payload of exactly `size` bytes: a field that nobody knows fills it up. */
+/** A payload of exactly `size` bytes: an unknown field fills it. */
 function payloadOf(size: number): Uint8Array {
   const empty = encodePayload({ ...fields(), filler: new Uint8Array(256) } as never);
   return encodePayload({ ...fields(), filler: new Uint8Array(256 + size - empty.length) } as never);
@@ -52,12 +52,7 @@ export const envelopeCases: Case[] = [
   refused('tag 18 in two bytes', bytes([0xd8, 18], DOCUMENT), 'CBOR_MALFORMED', null),
   refused('no bytes', bytes(), 'DOCUMENT_SIZE', 1),
   refused('a document of over 32 KiB', bytes(DOCUMENT, new Uint8Array(32_768)), 'DOCUMENT_SIZE', null),
-  refused(
-    'the hexadecimal text of a document',
-    Buffer.from(Buffer.from(DOCUMENT).toString('hex')),
-    'COSE_SHAPE',
-    1,
-  ),
+  refused('a document in hexadecimal', Buffer.from(Buffer.from(DOCUMENT).toString('hex')), 'COSE_SHAPE', 1),
   refused('a document cut short by a byte', DOCUMENT.slice(0, -1), 'CBOR_MALFORMED', 1),
   refused('a map', encode({ a: 1 }), 'COSE_SHAPE', 1),
   refused(
@@ -67,7 +62,7 @@ export const envelopeCases: Case[] = [
     1,
   ),
   refused('an array of five', bytes(head(4, 5), DOCUMENT.slice(1), encode(0)), 'COSE_SHAPE', null),
-  refused('a protected header that is text', encode(['a', {}, PAYLOAD, SIGNATURE]), 'COSE_SHAPE', 1),
+  refused('a protected header that is a string', encode(['a', {}, PAYLOAD, SIGNATURE]), 'COSE_SHAPE', 1),
   refused(
     'an unprotected header that is bytes',
     encode([Uint8Array.of(0xa1, 1, 0x38, 0x22), new Uint8Array(), PAYLOAD, SIGNATURE]),
@@ -81,7 +76,7 @@ export const envelopeCases: Case[] = [
     1,
   ),
   refused(
-    'a signature that is text',
+    'a signature that is a string',
     encode([Uint8Array.of(0xa1, 1, 0x38, 0x22), {}, PAYLOAD, 'a'.repeat(96)]),
     'COSE_SHAPE',
     1,
@@ -145,7 +140,7 @@ export const envelopeCases: Case[] = [
       payload: PAYLOAD,
       signature: SIGNATURE,
     }),
-    // The second key is also longer than it needs to be.
+    // The second key is also encoded in more bytes than necessary.
     'CBOR_MALFORMED',
     1,
   ),
@@ -204,7 +199,7 @@ export const envelopeCases: Case[] = [
   made('a document with another timestamp', documentWith({ timestamp: 0 })),
 ];
 
-/** ECDSA accepts both s and n - s; whoever wants one document to have one form must hash its payload. */
+/** ECDSA accepts both s and n - s. To identify a document, hash its payload. */
 function mirrored(): Uint8Array {
   const order = BigInt(`0x${ORDER.toString('hex')}`);
   const s = order - BigInt(`0x${Buffer.from(SIGNATURE.slice(48)).toString('hex')}`);

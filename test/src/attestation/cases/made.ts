@@ -1,4 +1,4 @@
-/** What cases are made of: documents under a development authority that can be wrong in any one way. */
+/** Makes documents under a development authority, each with one chosen fault. */
 import { encode } from 'cborg';
 import {
   type Chain,
@@ -50,7 +50,7 @@ export function fields(chain: Chain = CHAIN): DocumentFields {
   };
 }
 
-/** A document that is right but for what `change` makes of its fields. */
+/** A valid document, except for the fields that `change` modifies. */
 export function documentWith(
   change: Partial<Record<keyof DocumentFields, unknown>> & Record<string, unknown>,
   chain: Chain = CHAIN,
@@ -59,12 +59,12 @@ export function documentWith(
   return signDocument(encodePayload({ ...fields(chain), ...change } as DocumentFields, length), chain.leaf);
 }
 
-/** The fields of a document as map entries, to be written twice, left out or reordered. */
+/** The fields of a document as map entries, to duplicate, leave out or reorder. */
 export function entries(chain: Chain = CHAIN): (readonly [string, Uint8Array])[] {
   return Object.entries(fields(chain)).map(([key, value]) => [key, encode(value)] as const);
 }
 
-/** A case about a made document; trusted by both unless told. */
+/** A case about a made document. Default: both trust it. */
 export function made(
   name: string,
   document: Uint8Array,

@@ -1,4 +1,4 @@
-/** The payload: rules 11 to 20, and what real firmware varies. */
+/** The payload: rules 11 to 20, and variations in real firmware. */
 import { encode } from 'cborg';
 import { encodeMap, type MapEntry, measure, signDocument } from '../../../../scripts/dev/attestation_ca.ts';
 import type { Case } from './case.ts';
@@ -8,7 +8,7 @@ function signed(payload: Uint8Array): Uint8Array {
   return signDocument(payload, CHAIN.leaf);
 }
 
-/** The right payload with the encoded value of one field replaced. */
+/** The valid payload with the encoded value of one field replaced. */
 function withEncoded(field: string, value: Uint8Array): Uint8Array {
   return signed(encodeMap(entries().map(([key, old]): MapEntry => [key, key === field ? value : old])));
 }
@@ -96,7 +96,7 @@ export const payloadCases: Case[] = [
   refused('257 nested arrays', documentWith({ deep: nested(257) }), 'CBOR_MALFORMED', 1),
   made('254 nested arrays in a field that nobody knows', documentWith({ deep: nested(254) })),
   refused(
-    'a text that is not UTF-8',
+    'a string that is not UTF-8',
     withEncoded('module_id', Uint8Array.of(0x61, 0xff)),
     'CBOR_MALFORMED',
     1,
@@ -118,7 +118,7 @@ export const payloadCases: Case[] = [
   refused('a digest of SHA256', documentWith({ digest: 'SHA256' }), 'DOCUMENT_DIGEST', 1),
   refused('an empty module_id', documentWith({ module_id: '' }), 'DOCUMENT_FIELD', 1),
   refused('a module_id that is bytes', documentWith({ module_id: PUBLIC_KEY }), 'DOCUMENT_FIELD', 1),
-  refused('a timestamp that is text', documentWith({ timestamp: '1' }), 'DOCUMENT_FIELD', 1),
+  refused('a timestamp that is a string', documentWith({ timestamp: '1' }), 'DOCUMENT_FIELD', 1),
   refused('a timestamp that is negative', documentWith({ timestamp: -1 }), 'DOCUMENT_FIELD', 1),
   refused(
     'a timestamp that is a float',
@@ -141,7 +141,7 @@ export const payloadCases: Case[] = [
   refused('a register of index 256', withRegisters([[256, measure('x')]]), 'REGISTER_INDEX', 1),
   refused('a register of index -1', withRegisters([[-1, measure('x')]]), 'REGISTER_INDEX', 1),
   refused(
-    'a register whose index is text',
+    'a register whose index is a string',
     withEncoded('pcrs', encodeMap([...registerEntries(), ['16', encode(measure('x'))]])),
     'REGISTER_INDEX',
     1,
@@ -162,7 +162,7 @@ export const payloadCases: Case[] = [
     refused(`a register of ${size} bytes`, withRegisters([[4, new Uint8Array(size)]]), 'REGISTER_SIZE', 1),
   ),
   refused(
-    'a register that is text',
+    'a register that is a string',
     documentWith({ pcrs: new Map<number, unknown>([...registers(), [4, 'a'.repeat(48)]]) }),
     'REGISTER_SIZE',
     1,
@@ -179,7 +179,7 @@ export const payloadCases: Case[] = [
     'DOCUMENT_FIELD_SIZE',
     1,
   ),
-  refused('a certificate that is text', documentWith({ certificate: 'a' }), 'DOCUMENT_FIELD', 1),
+  refused('a certificate that is a string', documentWith({ certificate: 'a' }), 'DOCUMENT_FIELD', 1),
   refused('a bundle of none', documentWith({ cabundle: [] }), 'DOCUMENT_FIELD_SIZE', 1),
   refused(
     'a bundle of 11',
@@ -213,7 +213,7 @@ export const payloadCases: Case[] = [
     1,
   ),
   refused('a nonce of 513 bytes', documentWith({ nonce: new Uint8Array(513) }), 'DOCUMENT_FIELD_SIZE', 1),
-  refused('a public key that is text', documentWith({ public_key: 'a' }), 'DOCUMENT_FIELD', null),
+  refused('a public key that is a string', documentWith({ public_key: 'a' }), 'DOCUMENT_FIELD', null),
   refused('a nonce that is a number', documentWith({ nonce: 1 }), 'DOCUMENT_FIELD', null),
   made(
     'no register 8: Sui hands it out in any case',

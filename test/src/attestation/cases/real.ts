@@ -76,7 +76,7 @@ export const realCases: Case[] = [
     abort: 2,
   },
   {
-    name: 'the weather enclave, held against the image of another',
+    name: 'the weather enclave, checked against the image of another',
     document: WEATHER,
     at: WEATHER_AT,
     policy: { images: [TWITTER_IMAGE] },
@@ -140,7 +140,7 @@ export const realCases: Case[] = [
     abort: null,
   },
   {
-    name: 'a debug enclave, asked for with a nonce that is only the head of its own',
+    name: 'a debug enclave, asked for with a nonce that is only a prefix of its own',
     document: DEBUG,
     at: DEBUG_AT,
     policy: { images: [WEATHER_IMAGE], allowDebug: true, nonce: DEBUG_NONCE_HEAD },
