@@ -145,7 +145,7 @@ const targets = new Map(
 const tests = globSync('test/**/*.ts', { cwd: root, exclude: ['test/readme.test.ts'] })
   .map((path) => read(path))
   .join('\n');
-const notRun = commandsOf(
+const contributing = commandsOf(
   names('CONTRIBUTING.md', 'Commands')
     .map((span) => `\`${span}\``)
     .join('\n'),
@@ -197,5 +197,5 @@ test('CONTRIBUTING lists every npm script and make target that is not listed els
   // make has the same under its own name.
   const isTarget = (name: string) => targets.has(name.replace(':', '-'));
   expect(unlisted.filter((name) => !isTarget(name))).toEqual([]);
-  expect(notRun.make).toContain('test-e2e');
+  expect(contributing.make).toContain('test-e2e');
 });

@@ -2,7 +2,7 @@
  * `npm run new_app -- <name>`: writes the price feed of src/apps/README.md under another name. Its files are those
  * of the page, so that the page's tests are theirs.
  */
-import { execFileSync } from 'node:child_process';
+import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -75,7 +75,7 @@ function write(name: string): string[] {
   // Names of another length break lines elsewhere.
   const paths = files.map(([path]) => path);
   const code = paths.filter((path) => path.endsWith('.ts'));
-  const options = { cwd: ROOT, stdio: 'inherit' } as const;
+  const options: ExecFileSyncOptions = { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] };
   execFileSync(
     join(ROOT, 'node_modules/.bin/biome'),
     ['check', '--write', '--log-level=error', ...code],
