@@ -50,7 +50,7 @@ function start(env: Record<string, string>): Run {
 describe('npm start', () => {
   test.each([
     [{}, 'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather'],
-    [{ APP: 'wether' }, 'APP=wether: there is no such application (no wether/app.yaml beside the others)'],
+    [{ APP: 'wether' }, 'APP=wether: there is no such application; the applications are: salt, weather'],
     [
       { APP: 'weather' },
       "API_KEY must be set in the environment, or API_KEY_FILE name a file with it: the application can't answer without it",
@@ -237,7 +237,7 @@ describe('the production entry', () => {
       expect(files.filter((file) => !file.startsWith('src/'))).toEqual([]);
     }
     // The same search finds them where they are.
-    expect(relative(reach(`${root}scripts/dev/main.ts`))).toContain('scripts/dev/software_nsm.ts');
+    expect(relative(reach(`${root}scripts/dev/serve.ts`))).toContain('scripts/dev/software_nsm.ts');
   });
 
   test('takes no notice of the switch of make dev', async () => {
