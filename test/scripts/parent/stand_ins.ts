@@ -28,7 +28,9 @@ const SCRIPTS = fileURLToPath(new URL('../../../scripts/parent', import.meta.url
 
 /** What every stand-in can do. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
 const COMMON = String.raw`
-{ printf '%s\0' "$(basename "$0")" "$@"; echo; } >>"$STAND_INS/calls"
+# In one write, since several stand-ins may start at the same time.
+call=$(printf '%s\001' "$(basename "$0")" "$@")
+printf '%s\n' "$call" >>"$STAND_INS/calls"
 text() { cat "$STAND_INS/$1" 2>/dev/null || :; }
 fail() { printf %s "$1" >&2; exit 1; }
 # The argument after an option.
@@ -186,9 +188,9 @@ export class Parent {
   calls(name?: string): string[] {
     const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
     return lines
-      .split('\0\n')
+      .split('\x01\n')
       .filter((line) => line !== '')
-      .map((line) => line.split('\0').join(' '))
+      .map((line) => line.split('\x01').join(' '))
       .filter((line) => name === undefined || line.startsWith(`${name} `));
   }
 
