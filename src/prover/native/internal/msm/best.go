@@ -1,0 +1,6 @@
+package msm
+
+var (
+	bestG1 = newPortableG1
+	bestG2 = newPortableG2
+)
