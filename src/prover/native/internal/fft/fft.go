@@ -13,6 +13,10 @@ import (
 type Domain interface {
 	// ToCoset replaces values on the domain by values on the coset. len(values) is the domain's size.
 	ToCoset(values []fr.Element)
+	// Wipe clears what a transform left in memory.
+	Wipe()
+	// Free wipes and returns the memory.
+	Free()
 }
 
 // Library is the transform of gnark-crypto.
@@ -33,5 +37,8 @@ func (l *Library) ToCoset(values []fr.Element) {
 	l.domain.FFT(values, fft.DIT, fft.OnCoset())
 }
 
-// New prepares the fastest transform that this processor has.
-func New(n int) (Domain, error) { return NewLibrary(n) }
+// Wipe implements Domain: the library keeps nothing.
+func (l *Library) Wipe() {}
+
+// Free implements Domain.
+func (l *Library) Free() {}

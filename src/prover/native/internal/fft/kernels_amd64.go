@@ -3,3 +3,44 @@
 package fft
 
 import "unsafe"
+
+// loadColumns: Loads eight neighbours from each of n rows, stride bytes apart.
+//
+//go:noescape
+func loadColumns(dst *group, src unsafe.Pointer, stride, n uint64)
+
+// storeColumns: Stores what loadColumns loads, reduced. src < 60p, loose.
+//
+//go:noescape
+func storeColumns(dst unsafe.Pointer, stride uint64, src *group, n uint64)
+
+// mulStoreColumns: Stores what loadColumns loads, times factors with the same layout, below 1.7p. src < 60p, loose.
+//
+//go:noescape
+func mulStoreColumns(dst, factors unsafe.Pointer, stride uint64, src *group, n uint64)
+
+// loadRows: Loads n pairs of neighbours from each of eight rows, stride bytes apart: lane i is of row i.
+//
+//go:noescape
+func loadRows(dst *group, src unsafe.Pointer, stride, n uint64)
+
+// mulStoreRows: Stores what loadRows loads, times factors with the same layout, below 1.7p. src < 60p, loose; it is clobbered.
+//
+//go:noescape
+func mulStoreRows(dst, factors unsafe.Pointer, stride uint64, src *group, n uint64)
+
+// difLevel: In each block of 2·half groups sets a, b = a+b, (a-b)·twiddles[i] for each a in the first half and b in the second.
+//
+//go:noescape
+func difLevel(values *group, twiddles *twiddle, half, blocks uint64)
+
+// difLevelShrinking: In each block of 2·half groups sets a, b = a+b, (a-b)·twiddles[i] for each a in the first half and b in the second. Sums are shrunk.
+//
+//go:noescape
+func difLevelShrinking(values *group, twiddles *twiddle, half, blocks uint64)
+
+// ditLevel: In each block of 2·half groups sets a, b = a + b·twiddles[i], a - b·twiddles[i] for each a in the first half and b in
+// the second.
+//
+//go:noescape
+func ditLevel(values *group, twiddles *twiddle, half, blocks uint64)

@@ -51,12 +51,14 @@ func (o *own) domain() fft.Domain { return o.coset }
 func (o *own) wipe() {
 	o.g1.Wipe()
 	o.g2.Wipe()
+	o.coset.Wipe()
 	o.arena.Wipe()
 }
 
 func (o *own) free() {
 	o.g1.Free()
 	o.g2.Free()
+	o.coset.Free()
 	o.arena.Free()
 }
 
