@@ -24,7 +24,7 @@ func setup(args []string) error {
 		return err
 	}
 	var circuit *iden3.Circuit
-	if err := withFile(r1cs, failure.BadCircuit, func(f io.ReaderAt, size int64) (err error) {
+	if err := iden3.WithFile(r1cs, failure.BadCircuit, func(f io.ReaderAt, size int64) (err error) {
 		circuit, err = iden3.ReadCircuit(f, size)
 		return err
 	}); err != nil {
@@ -45,7 +45,7 @@ func setup(args []string) error {
 
 // load opens a key and prepares an engine.
 func load(zkey, engine string) (p *groth16.Prover, err error) {
-	err = withFile(zkey, failure.BadKey, func(f io.ReaderAt, size int64) error {
+	err = iden3.WithFile(zkey, failure.BadKey, func(f io.ReaderAt, size int64) error {
 		key, err := iden3.ReadKey(f, size)
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func load(zkey, engine string) (p *groth16.Prover, err error) {
 }
 
 func readWitness(p *groth16.Prover, wtns string) error {
-	return withFile(wtns, failure.BadWitness, func(f io.ReaderAt, size int64) error {
+	return iden3.WithFile(wtns, failure.BadWitness, func(f io.ReaderAt, size int64) error {
 		return iden3.ReadWitness(f, size, p.Witness)
 	})
 }
@@ -73,6 +73,7 @@ func prove(args []string) error {
 	}); err != nil {
 		return err
 	}
+	hideMemory()
 	p, err := load(zkey, engine)
 	if err != nil {
 		return err

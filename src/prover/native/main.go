@@ -55,23 +55,6 @@ func options(name string, args []string, required []string, declare func(*flag.F
 	return nil
 }
 
-// withFile opens a file for reading and passes it with its size.
-func withFile(path string, code failure.Code, use func(f io.ReaderAt, size int64) error) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return failure.New(code, "%v", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return failure.New(code, "%v", err)
-	}
-	if !info.Mode().IsRegular() {
-		return failure.New(code, "%s is not a regular file", path)
-	}
-	return use(f, info.Size())
-}
-
 // writeFile writes a file whole or not at all.
 func writeFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	temporary := path + ".part"

@@ -24,10 +24,14 @@ const lanes = 8
 
 // New prepares the fastest transform that this processor has.
 func New(n int) (Domain, error) {
-	if cpu.Vectors && n >= lanes*lanes {
-		return newVector(n)
+	if !cpu.Vectors || n < lanes*lanes {
+		return NewLibrary(n)
 	}
-	return NewLibrary(n)
+	v, err := newVector(n)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // vector transforms a matrix of values, row by row in memory, in three passes over the memory: values at w^i with
@@ -62,6 +66,7 @@ func newVector(n int) (*vector, error) {
 		return nil, failure.New(failure.Internal, "a domain of %d elements: %v", n, err)
 	}
 	if err := v.allocate(); err != nil {
+		v.Free()
 		return nil, err
 	}
 	var w, inverse, onRows fr.Element

@@ -19,14 +19,12 @@ type library struct {
 	arena   mem.Arena
 }
 
-func newLibrary(k *iden3.Key) (*library, error) {
-	coset, err := fft.NewLibrary(k.Domain)
-	if err != nil {
-		return nil, err
+func (l *library) prepare(k *iden3.Key) (err error) {
+	if l.coset, err = fft.NewLibrary(k.Domain); err != nil {
+		return err
 	}
-	l := &library{coset: coset}
 	l.witness, err = mem.Slice[fr.Element](&l.arena, k.Wires)
-	return l, err
+	return err
 }
 
 func (l *library) domain() fft.Domain { return l.coset }

@@ -26,24 +26,23 @@ type own struct {
 	arena   mem.Arena
 }
 
-func newOwn(k *iden3.Key) (*own, error) {
-	coset, err := fft.New(k.Domain)
-	if err != nil {
-		return nil, err
+func (o *own) prepare(k *iden3.Key) (err error) {
+	o.g1, o.g2 = msm.NewG1(), msm.NewG2()
+	if o.coset, err = fft.New(k.Domain); err != nil {
+		return err
 	}
-	o := &own{g1: msm.NewG1(), g2: msm.NewG2(), coset: coset}
 	words := (k.Wires + 63) / 64
 	if o.ones, err = mem.Slice[uint64](&o.arena, words); err != nil {
-		return nil, err
+		return err
 	}
 	if o.others, err = mem.Slice[uint64](&o.arena, words); err != nil {
-		return nil, err
+		return err
 	}
 	if o.index, err = mem.Slice[uint32](&o.arena, k.Wires); err != nil {
-		return nil, err
+		return err
 	}
 	o.scalars, err = mem.Slice[iden3.Scalar](&o.arena, k.Wires)
-	return o, err
+	return err
 }
 
 func (o *own) domain() fft.Domain { return o.coset }
@@ -58,7 +57,9 @@ func (o *own) wipe() {
 func (o *own) free() {
 	o.g1.Free()
 	o.g2.Free()
-	o.coset.Free()
+	if o.coset != nil {
+		o.coset.Free()
+	}
 	o.arena.Free()
 }
 

@@ -47,6 +47,8 @@ type Prover struct {
 
 // engine does the heavy parts. There are two: this project's and the library's.
 type engine interface {
+	// prepare takes working memory for a key. free is called even after it failed.
+	prepare(k *iden3.Key) error
 	domain() fft.Domain
 	// sums returns the witness' products with A, B1, B2 and C.
 	sums(k *iden3.Key, w []iden3.Scalar, lap func(string)) (sums, error)
@@ -72,33 +74,36 @@ const (
 )
 
 // NewProver prepares proofs under key, which it owns from now on.
-func NewProver(key *iden3.Key, name Engine) (p *Prover, err error) {
-	p = &Prover{Key: key}
-	defer func() {
-		if err != nil {
-			p.Free()
-		}
-	}()
-	switch name {
-	case Own:
-		p.engine, err = newOwn(key)
-	case Library:
-		p.engine, err = newLibrary(key)
-	default:
-		err = failure.New(failure.BadRequest, "engine %q doesn't exist: use %q or %q", name, Own, Library)
-	}
-	if err != nil {
+func NewProver(key *iden3.Key, name Engine) (*Prover, error) {
+	p := &Prover{Key: key}
+	if err := p.prepare(name); err != nil {
+		p.Free()
 		return nil, err
-	}
-	if p.Witness, err = mem.Slice[iden3.Scalar](&p.arena, key.Wires); err != nil {
-		return nil, err
-	}
-	for _, values := range []*[]fr.Element{&p.a, &p.b, &p.c} {
-		if *values, err = mem.Slice[fr.Element](&p.arena, key.Domain); err != nil {
-			return nil, err
-		}
 	}
 	return p, nil
+}
+
+func (p *Prover) prepare(name Engine) (err error) {
+	switch name {
+	case Own:
+		p.engine = &own{}
+	case Library:
+		p.engine = &library{}
+	default:
+		return failure.New(failure.BadRequest, "engine %q doesn't exist: use %q or %q", name, Own, Library)
+	}
+	if err := p.engine.prepare(p.Key); err != nil {
+		return err
+	}
+	if p.Witness, err = mem.Slice[iden3.Scalar](&p.arena, p.Key.Wires); err != nil {
+		return err
+	}
+	for _, values := range []*[]fr.Element{&p.a, &p.b, &p.c} {
+		if *values, err = mem.Slice[fr.Element](&p.arena, p.Key.Domain); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Free wipes the working memory and returns it, and the key's.

@@ -86,11 +86,11 @@ func (v *VerifyingKey) MarshalJSON() ([]byte, error) {
 		Protocol: "groth16", Curve: "bn128", Public: len(v.IC) - 1, Alpha: decimal1(&v.Alpha),
 		Beta: decimal2(&v.Beta), Gamma: decimal2(&v.Gamma), Delta: decimal2(&v.Delta), IC: []decimals1{},
 	}
-	alphaBeta, err := pairing(&v.Alpha, &v.Beta)
+	alphaBeta, err := bn254.Pair([]bn254.G1Affine{v.Alpha}, []bn254.G2Affine{v.Beta})
 	if err != nil {
 		return nil, failure.New(failure.BadProof, "verification key: %v", err)
 	}
-	j.AlphaBeta = decimal12(alphaBeta)
+	j.AlphaBeta = decimal12(&alphaBeta)
 	for i := range v.IC {
 		j.IC = append(j.IC, decimal1(&v.IC[i]))
 	}
@@ -121,17 +121,6 @@ func (v *VerifyingKey) UnmarshalJSON(b []byte) error {
 		}
 	}
 	return nil
-}
-
-// pairing is e(a, b) with the full final exponentiation, as snarkjs has it; the library's own is a power of it.
-func pairing(a *bn254.G1Affine, b *bn254.G2Affine) (*bn254.GT, error) {
-	f, err := bn254.MillerLoop([]bn254.G1Affine{*a}, []bn254.G2Affine{*b})
-	if err != nil {
-		return nil, err
-	}
-	e := new(big.Int).Exp(fp.Modulus(), big.NewInt(12), nil)
-	e.Sub(e, big.NewInt(1)).Div(e, fr.Modulus())
-	return f.Exp(f, e), nil
 }
 
 func decimal12(x *bn254.GT) (d [2][3][2]string) {

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"sui-enclave/prover/internal/failure"
+	"sui-enclave/prover/internal/par"
 )
 
 // Plain is a type without Go pointers, which the garbage collector needn't see.
@@ -37,14 +38,14 @@ func Slice[T Plain](a *Arena, n int) ([]T, error) {
 // Wipe overwrites every array with zeros.
 func (a *Arena) Wipe() {
 	for _, r := range a.regions {
-		clear(r)
+		par.Ranges(len(r), huge, func(from, to, _ int) { clear(r[from:to]) })
 	}
 }
 
 // Free wipes every array and returns the memory. The arrays must not be used afterwards.
 func (a *Arena) Free() {
+	a.Wipe()
 	for _, r := range a.regions {
-		clear(r)
 		if len(r) >= huge {
 			release(r)
 		}

@@ -105,3 +105,17 @@ func (b *builder) multiply(x, y int) int {
 	b.rows = append(b.rows, [3][]iden3.Term{{term(x, 1)}, {term(y, 1)}, {term(w, 1)}})
 	return w
 }
+
+// Uses tells whether any constraint holds a wire.
+func (s *Statement) Uses(wire int) bool {
+	for _, row := range s.Rows {
+		for _, combination := range row {
+			for _, t := range combination {
+				if t.Wire == wire {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
