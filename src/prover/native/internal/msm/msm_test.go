@@ -266,7 +266,7 @@ func TestMixedTakesOnesApartFromScalarsWithTheirIndices(t *testing.T) {
 func TestProductsOfManyPointsEqualTheLibrarys(t *testing.T) { // several tasks a window, and odd sizes
 	m := NewG1()
 	defer m.Free()
-	for _, n := range []int{1023, 4097, 10001} {
+	for _, n := range []int{1023, 4097, 10001, 70003} {
 		p, s := testG1.points(randomScalars(n)), randomScalars(n)
 		want := testG1.reference(p, elements(s))
 		if got, err := m.Product(p, nil, s); err != nil || !got.Equal(&want) {
@@ -313,6 +313,12 @@ func TestWindowsCoverEveryScalar(t *testing.T) {
 		top := 254 - w.bits*(w.count-1)
 		if w.bits*w.count < 255 || top < 0 || 1<<top*76/100+1 > w.buckets {
 			t.Fatalf("%d scalars: %d windows of %d bits", n, w.count, w.bits)
+		}
+		if n >= 1<<18 && (w.together*w.shares < tasks || w.together*w.segments < tasks || w.together*n/entries < tasks) {
+			t.Fatalf("%d scalars: too few tasks: %+v", n, w)
+		}
+		if w.buckets/w.segments > entries {
+			t.Fatalf("%d scalars: %+v needs more scratch than a worker has", n, w)
 		}
 	}
 }

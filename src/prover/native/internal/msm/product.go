@@ -10,7 +10,7 @@ import (
 //
 // It is Pippenger's method with signed digits. Each window of c bits sorts the points by their digits into buckets;
 // a task sums an equal share of the sorted list whatever the buckets' sizes; another sums a segment of the buckets,
-// each weighted by its digit.
+// each weighted by its digit. A few windows go together, from the highest down: as many as make tasks for every core.
 func (m *Multiplier[P, J, PJ]) Product(points []P, index []uint32, scalars []Scalar) (product J, err error) {
 	if len(scalars) == 0 {
 		return product, nil
@@ -19,25 +19,38 @@ func (m *Multiplier[P, J, PJ]) Product(points []P, index []uint32, scalars []Sca
 	if err := m.reserve(w); err != nil {
 		return product, err
 	}
-	m.sorted.sort(w, scalars, index)
-	m.fillBuckets(w, points)
-	sums := m.reduceBuckets(w)
-	for i := w.count - 1; i >= 0; i-- {
-		for range w.bits {
-			PJ(&product).DoubleAssign()
+	w.offsetAll(scalars)
+	for last := w.count; last > 0; last -= w.together {
+		w.first = max(0, last-w.together)
+		w.here = last - w.first
+		m.sorted.sort(w, scalars, index)
+		m.fillBuckets(w, points)
+		sums := m.reduceBuckets(w)
+		for i := w.here - 1; i >= 0; i-- {
+			for range w.bits {
+				PJ(&product).DoubleAssign()
+			}
+			PJ(&product).AddAssign(&sums[i])
 		}
-		PJ(&product).AddAssign(&sums[i])
 	}
 	return product, nil
 }
 
-// windows says how scalars are cut into digits.
+// windows says how scalars are cut into digits, and which windows are at work.
 type windows struct {
-	scalars int
-	bits    int // of a digit
-	count   int
-	buckets int // of a window: digits run from -buckets to buckets
+	scalars  int
+	bits     int // of a digit
+	count    int
+	buckets  int // of a window: digits run from -buckets to buckets
+	together int // windows at work at a time, at most
+	shares   int // tasks that sort a window
+	segments int // tasks that reduce a window
+
+	first, here int // the windows at work: first to first+here-1
 }
+
+// tasks is how many there should be at least: four a core with sixteen cores.
+const tasks = 64
 
 // newWindows takes the width with the fewest additions: one for each digit and two for each bucket.
 func newWindows(scalars int) windows {
@@ -48,14 +61,22 @@ func newWindows(scalars int) windows {
 			best, least = w, cost
 		}
 	}
+	const listed = 1 << 22 // digits at a time
+	best.together = min(best.count, max(4, listed/scalars))
+	of := 1
+	for of*best.together < tasks {
+		of *= 2
+	}
+	best.shares = max(1, min(of, scalars>>12))
+	best.segments = max(1, min(of, best.buckets>>6))
 	return best
 }
 
 // reserve makes room for w.
 func (m *Multiplier[P, J, PJ]) reserve(w windows) (err error) {
 	s := &m.sorted
-	n, b, h := w.scalars*w.count, w.buckets*w.count, w.count*s.shares(w)*w.buckets
-	if cap(s.digits) >= n && cap(m.buckets) >= b && cap(s.counts) >= h {
+	n, b := w.scalars*w.together, w.buckets*w.together
+	if cap(s.digits) >= n && cap(m.buckets) >= b && cap(s.counts) >= b*w.shares {
 		return nil
 	}
 	m.arena.Free()
@@ -65,21 +86,21 @@ func (m *Multiplier[P, J, PJ]) reserve(w windows) (err error) {
 	if s.list, err = mem.Slice[uint32](&m.arena, n); err != nil {
 		return err
 	}
-	if s.counts, err = mem.Slice[uint32](&m.arena, h); err != nil {
+	if s.counts, err = mem.Slice[uint32](&m.arena, b*w.shares); err != nil {
 		return err
 	}
 	m.buckets, err = mem.Slice[P](&m.arena, b)
 	return err
 }
 
-// share is one task: the entries from..to of a window's sorted list.
+// share is one task: the entries from..to of the sorted list of window first+window.
 type share struct{ window, from, to int }
 
 func (m *Multiplier[P, J, PJ]) fillBuckets(w windows, points []P) {
-	clear(m.buckets[:w.count*w.buckets])
-	size := taskSize(w.scalars * w.count)
+	clear(m.buckets[:w.here*w.buckets])
+	size := taskSize(w.scalars * w.here)
 	var shares []share
-	for i := range w.count {
+	for i := range w.here {
 		n := m.sorted.length(w, i)
 		for from := 0; from < n; from += size {
 			shares = append(shares, share{i, from, min(from+size, n)})

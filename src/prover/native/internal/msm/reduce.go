@@ -6,18 +6,16 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// segments cuts each window's buckets into tasks.
-const segments = 4
-
-// reduceBuckets returns each window's sum of (i+1)·bucket[i].
+// reduceBuckets returns the sum of (i+1)·bucket[i] of each window at work.
 func (m *Multiplier[P, J, PJ]) reduceBuckets(w windows) []J {
+	segments := w.segments
 	size := w.buckets / segments
-	weighted, plain := make([]J, w.count*segments), make([]J, w.count*segments)
-	par.Do(w.count*segments, func(i, worker int) {
+	weighted, plain := make([]J, w.here*segments), make([]J, w.here*segments)
+	par.Do(w.here*segments, func(i, worker int) {
 		weighted[i], plain[i] = m.reduceSegment(m.buckets[i*size:(i+1)*size], worker)
 	})
-	sums := make([]J, w.count)
-	par.Do(w.count, func(i, _ int) {
+	sums := make([]J, w.here)
+	par.Do(w.here, func(i, _ int) {
 		sums[i] = joinSegments[P, J, PJ](weighted[i*segments:][:segments], plain[i*segments:][:segments], size)
 	})
 	return sums

@@ -7,24 +7,21 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// sorted holds, for each window, the points sorted by the size of their digit; digits that are 0 are left out.
+// sorted holds, for each window at work, the points sorted by the size of their digit; digits that are 0 are left out.
 type sorted struct {
-	digits []uint16 // of window i from i·scalars on; each as its value plus offset
-	list   []uint32 // of window i from i·scalars on: index·2, plus 1 for a negative digit
+	digits []uint16 // of window first+i from i·scalars on; each as its value plus offset
+	list   []uint32 // of window first+i from i·scalars on: index·2, plus 1 for a negative digit
 	counts []uint32 // for each window, share and bucket: first its entries, then where they begin or end
 }
 
-// shares is into how many parts a window's scalars are cut to sort them: 64 tasks at least.
-func (s *sorted) shares(w windows) int { return max(1, min(8, w.scalars>>12)) }
-
 // counters is the part of counts for one window and share.
 func (s *sorted) counters(w windows, window, share int) []uint32 {
-	return s.counts[(window*s.shares(w)+share)*w.buckets:][:w.buckets]
+	return s.counts[(window*w.shares+share)*w.buckets:][:w.buckets]
 }
 
-// window returns the sorted entries of a window and where each bucket's end. Bucket i is of digit i+1.
+// window returns the sorted entries of window first+i and where each bucket's end. Bucket b is of digit b+1.
 func (s *sorted) window(w windows, i int) (list, ends []uint32) {
-	return s.list[i*w.scalars:][:w.scalars], s.counters(w, i, s.shares(w)-1)
+	return s.list[i*w.scalars:][:w.scalars], s.counters(w, i, w.shares-1)
 }
 
 func (s *sorted) length(w windows, i int) int {
@@ -46,52 +43,65 @@ func bucketOf(ends []uint32, at int) int {
 
 func (s *sorted) sort(w windows, scalars []Scalar, index []uint32) {
 	s.cut(w, scalars)
-	shares := s.shares(w)
-	size := (w.scalars + shares - 1) / shares
+	size := (w.scalars + w.shares - 1) / w.shares
 	digits := func(window, share int) (part []uint16, from int) {
 		from = min(share*size, w.scalars)
 		return s.digits[window*w.scalars:][from:min(from+size, w.scalars)], from
 	}
-	par.Do(w.count*shares, func(i, _ int) {
-		part, _ := digits(i/shares, i%shares)
-		count(s.counters(w, i/shares, i%shares), part, w.offset(i/shares))
+	par.Do(w.here*w.shares, func(i, _ int) {
+		window, share := i/w.shares, i%w.shares
+		part, _ := digits(window, share)
+		count(s.counters(w, window, share), part, w.offset(window))
 	})
-	par.Do(w.count, func(i, _ int) { s.begin(w, i) })
-	par.Do(w.count*shares, func(i, _ int) {
-		part, from := digits(i/shares, i%shares)
-		list := s.list[i/shares*w.scalars:][:w.scalars]
-		place(list, s.counters(w, i/shares, i%shares), part, w.offset(i/shares), from, index)
+	par.Do(w.here, func(i, _ int) { s.begin(w, i) })
+	par.Do(w.here*w.shares, func(i, _ int) {
+		window, share := i/w.shares, i%w.shares
+		part, from := digits(window, share)
+		place(s.list[window*w.scalars:][:w.scalars], s.counters(w, window, share), part, w.offset(window), from, index)
 	})
 }
 
-// offset is what cut adds to a window's digits: none to the last, which are never negative.
-func (w windows) offset(window int) int {
-	if window == w.count-1 {
-		return 0
-	}
-	return w.buckets
-}
-
-// cut turns scalars into digits. With 2^(c-1) added in each window but the last (sum of these: K), the windows of
-// s+K are the signed digits plus 2^(c-1), without a carry from digit to digit. s+K is below 2^254 + 2^(c·(count-1)),
-// which fits 256 bits, and its last window is at most 2^(c-1), since c·count is 255 or more and s below 0.76·2^254.
-func (s *sorted) cut(w windows, scalars []Scalar) {
+// offsetAll makes the windows of each scalar its signed digits plus 2^(c-1), without a carry from digit to digit: it
+// adds 2^(c-1) in each window but the last (the sum of these: K). s+K is below 2^254 + 2^(c·(count-1)), which fits
+// 256 bits, and its last window is at most 2^(c-1), since c·count is 255 or more and s below 0.76·2^254.
+func (w windows) offsetAll(scalars []Scalar) {
 	var k Scalar
 	for i := range w.count - 1 {
 		bit := i*w.bits + w.bits - 1
 		k[bit/64] |= 1 << (bit % 64)
 	}
-	par.Ranges(w.scalars, 1<<12, func(from, to, _ int) {
+	par.Ranges(w.scalars, 1<<13, func(from, to, _ int) {
 		for i := from; i < to; i++ {
 			addInto(&scalars[i], &k)
 		}
-		for window := range w.count {
+	})
+}
+
+// offset is what offsetAll has added to the digits of window first+i: nothing to the last window's.
+func (w windows) offset(i int) int {
+	if w.first+i == w.count-1 {
+		return 0
+	}
+	return w.buckets
+}
+
+// cut takes the digits of the windows at work.
+func (s *sorted) cut(w windows, scalars []Scalar) {
+	par.Ranges(w.scalars, 1<<12, func(from, to, _ int) {
+		for window := range w.here {
 			out := s.digits[window*w.scalars:][from:to]
 			for i := range out {
-				out[i] = window16(&scalars[from+i], window*w.bits, w.bits)
+				out[i] = window16(&scalars[from+i], (w.first+window)*w.bits, w.bits)
 			}
 		}
 	})
+}
+
+func addInto(s, k *Scalar) {
+	var carry uint64
+	for i := range s {
+		s[i], carry = bits.Add64(s[i], k[i], carry)
+	}
 }
 
 func window16(s *Scalar, bit, bits int) uint16 {
@@ -101,13 +111,6 @@ func window16(s *Scalar, bit, bits int) uint16 {
 		v |= s[word+1] << (64 - shift)
 	}
 	return uint16(v & (1<<bits - 1))
-}
-
-func addInto(s, k *Scalar) {
-	var carry uint64
-	for i := range s {
-		s[i], carry = bits.Add64(s[i], k[i], carry)
-	}
 }
 
 // bucket returns a digit's bucket and sign; a digit of 0 has none.
@@ -130,8 +133,8 @@ func count(counters []uint32, digits []uint16, offset int) {
 func (s *sorted) begin(w windows, window int) {
 	at := uint32(0)
 	for b := range w.buckets {
-		for share := range s.shares(w) {
-			c := &s.counts[(window*s.shares(w)+share)*w.buckets+b]
+		for share := range w.shares {
+			c := &s.counts[(window*w.shares+share)*w.buckets+b]
 			*c, at = at, at+*c
 		}
 	}
