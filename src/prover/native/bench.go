@@ -4,34 +4,29 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"runtime"
-	"syscall"
-	"time"
 
 	"sui-enclave/prover/internal/failure"
 	"sui-enclave/prover/internal/groth16"
+	"sui-enclave/prover/internal/par"
+	"sui-enclave/prover/internal/usage"
 )
 
-// measurement is what bench prints, in seconds and MB.
+// measurement is what bench prints.
 type measurement struct {
-	Engine     string  `json:"engine"`
-	Cores      int     `json:"cores"`
-	Wires      int     `json:"wires"`
-	Domain     int     `json:"domain"`
-	KeyLoad    timing  `json:"keyLoad"`
-	Proofs     []run   `json:"proofs"`
-	PeakMemory float64 `json:"peakMB"`
+	Engine  string     `json:"engine"`
+	Cores   int        `json:"cores"`
+	Wires   int        `json:"wires"`
+	Domain  int        `json:"domain"`
+	KeyLoad usage.Time `json:"keyLoad"`
+	Proofs  []proving  `json:"proofs"`
+	Cold    usage.Time `json:"cold"` // from the command's start to the first proof
+	PeakMB  float64    `json:"peakMB"`
 }
 
-type timing struct {
-	Wall float64 `json:"wall"`
-	CPU  float64 `json:"cpu"`
-}
-
-type run struct {
-	timing
-	WitnessRead float64            `json:"witnessRead"`
-	Phases      map[string]float64 `json:"phases"`
+// proving is one proof: the whole, with reading the witness and verifying the proof, and its phases.
+type proving struct {
+	usage.Time
+	Phases map[string]usage.Time `json:"phases"`
 }
 
 func bench(args []string) error {
@@ -48,58 +43,38 @@ func bench(args []string) error {
 	if repeat < 1 {
 		return failure.New(failure.BadRequest, "prover bench: --repeat must be 1 or more")
 	}
-	from := begin()
+	begin := usage.Now()
 	p, err := load(zkey, engine)
 	if err != nil {
 		return err
 	}
-	m := measurement{Engine: engine, Cores: runtime.GOMAXPROCS(0), Wires: p.Key.Wires, Domain: p.Key.Domain, KeyLoad: from.end()}
-	for range repeat {
-		r, err := measure(p, wtns)
+	m := measurement{Engine: engine, Cores: par.Workers(), Wires: p.Key.Wires, Domain: p.Key.Domain, KeyLoad: begin.Since()}
+	for i := range repeat {
+		once, err := measure(p, wtns)
 		if err != nil {
 			return err
 		}
-		m.Proofs = append(m.Proofs, r)
+		if i == 0 {
+			m.Cold = begin.Since()
+		}
+		m.Proofs = append(m.Proofs, once)
 	}
-	_, m.PeakMemory = usage()
+	m.PeakMB = usage.PeakMB()
 	return json.NewEncoder(os.Stdout).Encode(m)
 }
 
-func measure(p *groth16.Prover, wtns string) (r run, err error) {
-	from := begin()
+func measure(p *groth16.Prover, wtns string) (m proving, err error) {
+	begin := usage.Now()
 	if err := readWitness(p, wtns); err != nil {
-		return r, err
+		return m, err
 	}
-	r.WitnessRead = from.end().Wall
+	m.Phases = map[string]usage.Time{"witness": begin.Since()}
 	if _, _, err := p.Prove(); err != nil {
-		return r, err
+		return m, err
 	}
-	r.timing = from.end()
-	r.Phases = map[string]float64{}
+	m.Time = begin.Since()
 	for _, phase := range p.Phases() {
-		r.Phases[phase.Name] = phase.Took.Seconds()
+		m.Phases[phase.Name] = phase.Time
 	}
-	return r, nil
-}
-
-type moment struct {
-	at  time.Time
-	cpu float64
-}
-
-func begin() moment {
-	cpu, _ := usage()
-	return moment{time.Now(), cpu}
-}
-
-func (m moment) end() timing {
-	cpu, _ := usage()
-	return timing{time.Since(m.at).Seconds(), cpu - m.cpu}
-}
-
-// usage returns this process' CPU time in seconds and its peak memory in MB.
-func usage() (cpu, peak float64) {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, float64(u.Maxrss) / 1024
+	return m, nil
 }

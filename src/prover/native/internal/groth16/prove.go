@@ -2,7 +2,6 @@ package groth16
 
 import (
 	"math/big"
-	"time"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
@@ -12,6 +11,7 @@ import (
 	"sui-enclave/prover/internal/iden3"
 	"sui-enclave/prover/internal/mem"
 	"sui-enclave/prover/internal/par"
+	"sui-enclave/prover/internal/usage"
 )
 
 // Blinding makes a proof say nothing about the witness: r and s must be fresh and uniform for each proof.
@@ -30,7 +30,7 @@ func RandomBlinding() (b Blinding, err error) {
 // Phase is a part of a proof and how long it took.
 type Phase struct {
 	Name string
-	Took time.Duration
+	usage.Time
 }
 
 // Prover makes proofs under one key, one at a time, on every core. It keeps its working memory between proofs.
@@ -42,7 +42,7 @@ type Prover struct {
 	a, b, c []fr.Element // values of the three polynomials, on the domain and then on its coset
 	arena   mem.Arena
 	phases  []Phase
-	lap     time.Time
+	lap     usage.Moment
 }
 
 // engine does the heavy parts. There are two: this project's and the library's.
@@ -126,9 +126,8 @@ func (p *Prover) Wipe() {
 func (p *Prover) Phases() []Phase { return p.phases }
 
 func (p *Prover) done(name string) {
-	now := time.Now()
-	p.phases = append(p.phases, Phase{name, now.Sub(p.lap)})
-	p.lap = now
+	p.phases = append(p.phases, Phase{name, p.lap.Since()})
+	p.lap = usage.Now()
 }
 
 // Prove makes a proof for p.Witness and checks it under the key, so that it never returns one that doesn't verify.
@@ -151,7 +150,7 @@ func (p *Prover) Prove() (*iden3.Proof, iden3.Public, error) {
 
 // ProveWith makes a proof with the given blinding and doesn't check it: for tests.
 func (p *Prover) ProveWith(blinding Blinding) (*iden3.Proof, error) {
-	p.phases, p.lap = nil, time.Now()
+	p.phases, p.lap = nil, usage.Now()
 	p.evaluate()
 	p.done("rows")
 	for _, values := range [][]fr.Element{p.a, p.b, p.c} {

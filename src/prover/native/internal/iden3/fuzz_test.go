@@ -13,9 +13,9 @@ import (
 
 func fuzzFile(f *testing.F, kind string, more ...[]byte) {
 	for _, b := range append(more, tinyFiles[kind]) {
-		f.Add(b)
-		f.Add(b[:len(b)/2])
-		f.Add(b[:100])
+		for _, seed := range damaged(b) {
+			f.Add(seed)
+		}
 	}
 	r := readers[kind]
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -31,6 +31,26 @@ func fuzzFile(f *testing.F, kind string, more ...[]byte) {
 			t.Fatalf("%d bytes of memory for a file of %d", n, len(b))
 		}
 	})
+}
+
+// damaged returns a file whole, cut off, and with each of its sections left out, cut short, lengthened, claiming the
+// largest numbers, and in the place of the first.
+func damaged(b []byte) [][]byte {
+	all := [][]byte{b, b[:len(b)/2], b[:100]}
+	for i := range parse(b).sections {
+		for _, damage := range []func(f *file){
+			func(f *file) { f.without(f.sections[i].id) },
+			func(f *file) { f.sections[i].body = f.sections[i].body[:len(f.sections[i].body)/2] },
+			func(f *file) { f.sections[i].body = append(f.sections[i].body, f.sections[i].body...) },
+			func(f *file) { copy(f.sections[i].body, "\xff\xff\xff\xff\xff\xff\xff\xff") },
+			func(f *file) { f.sections[i].id, f.sections[0].id = f.sections[0].id, f.sections[i].id },
+		} {
+			f := parse(b)
+			damage(&f)
+			all = append(all, f.bytes())
+		}
+	}
+	return all
 }
 
 func FuzzKey(f *testing.F)     { fuzzFile(f, "zkey", testFile("snarkjs.zkey")) }
