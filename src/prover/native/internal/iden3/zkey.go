@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unsafe"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
@@ -197,22 +198,24 @@ func (k *Key) readPoints(c *container) (err error) {
 	if k.H, err = readSlice[bn254.G1Affine](k, c, zkeyH, k.Domain, "H", validG1); err != nil {
 		return err
 	}
-	for i := range k.B1 {
-		if k.B1[i].IsInfinity() != k.B2[i].IsInfinity() {
-			return fmt.Errorf("sections 6 and 7 (B1, B2) disagree about wire %d", i)
-		}
-	}
 	k.InA, k.InB, k.InC = finite(k.A, 0), finite(k.B1, 0), finite(k.C, k.Public+1)
+	if !slices.Equal(k.InB, finite(k.B2, 0)) {
+		return errors.New("sections 6 and 7 (B1, B2) disagree about which wires are in B")
+	}
 	return nil
 }
 
 // finite has bit from+i set where points[i] is not infinity.
-func finite(points []bn254.G1Affine, from int) []uint64 {
+func finite[P any, Q interface {
+	*P
+	IsInfinity() bool
+}](points []P, from int) []uint64 {
 	set := make([]uint64, (from+len(points)+63)/64)
-	par.Do(len(set), func(word, _ int) {
-		for i := max(64*word, from); i < min(64*word+64, from+len(points)); i++ {
-			if !points[i-from].IsInfinity() {
-				set[word] |= 1 << (i % 64)
+	const words = 1 << 7
+	par.Ranges(len(set), words, func(first, last, _ int) {
+		for i := max(64*first, from); i < min(64*last, from+len(points)); i++ {
+			if !Q(&points[i-from]).IsInfinity() {
+				set[i/64] |= 1 << (i % 64)
 			}
 		}
 	})

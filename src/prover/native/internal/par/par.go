@@ -7,14 +7,17 @@ import (
 	"sync/atomic"
 )
 
+// workers stays what it is at the start, since scratch memory is taken for so many.
+var workers = runtime.GOMAXPROCS(0)
+
 // Workers is the number of tasks that run at the same time.
-func Workers() int { return runtime.GOMAXPROCS(0) }
+func Workers() int { return workers }
 
 // Do runs task(i, worker) for each i below n and returns when all have ended. Tasks with the same worker number
 // (below Workers()) never overlap, so that a worker's scratch memory needs no lock.
 func Do(n int, task func(i, worker int)) {
-	workers := min(n, Workers())
-	if workers <= 1 {
+	needed := min(n, workers)
+	if needed <= 1 {
 		for i := range n {
 			task(i, 0)
 		}
@@ -27,7 +30,7 @@ func Do(n int, task func(i, worker int)) {
 		}
 	}
 	var others sync.WaitGroup
-	for worker := 1; worker < workers; worker++ {
+	for worker := 1; worker < needed; worker++ {
 		others.Add(1)
 		go func() {
 			defer others.Done()
