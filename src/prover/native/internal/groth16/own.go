@@ -115,23 +115,38 @@ type multiplier[P, J any] interface {
 func sumOf[P, J any](o *own, m multiplier[P, J], points []P, set []uint64, w []iden3.Scalar, from int) (J, error) {
 	n := expand(o.index, o.others, set, from)
 	index, ones := o.index[:n], o.index[n:]
-	for i, at := range index {
-		o.scalars[i] = w[from+int(at)]
-	}
+	par.Ranges(n, part, func(first, last, _ int) {
+		for i := first; i < last; i++ {
+			o.scalars[i] = w[from+int(index[i])]
+		}
+	})
 	ones = ones[:expand(ones, o.ones, set, from)]
 	return m.Mixed(points, ones, index, o.scalars[:n])
 }
 
 // expand writes the places of the bits that both sets have, less from, and returns how many there are.
 func expand(index []uint32, a, b []uint64, from int) int {
-	n := 0
-	for word := range min(len(a), len(b)) {
-		for both := a[word] & b[word]; both != 0; both &= both - 1 {
-			index[n] = uint32(64*word + bits.TrailingZeros64(both) - from)
-			n++
+	const words = 1 << 8
+	n := min(len(a), len(b))
+	starts := make([]int, (n+words-1)/words+1) // first counts, one place later
+	par.Ranges(n, words, func(first, last, _ int) {
+		for word := first; word < last; word++ {
+			starts[first/words+1] += bits.OnesCount64(a[word] & b[word])
 		}
+	})
+	for i := 1; i < len(starts); i++ {
+		starts[i] += starts[i-1]
 	}
-	return n
+	par.Ranges(n, words, func(first, last, _ int) {
+		at := starts[first/words]
+		for word := first; word < last; word++ {
+			for both := a[word] & b[word]; both != 0; both &= both - 1 {
+				index[at] = uint32(64*word + bits.TrailingZeros64(both) - from)
+				at++
+			}
+		}
+	})
+	return starts[len(starts)-1]
 }
 
 // productH leaves full-size scalars to the library where there is no AVX-512: it is the faster there, by a third.

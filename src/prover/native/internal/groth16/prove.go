@@ -186,7 +186,7 @@ func (p *Prover) evaluate() {
 }
 
 // rows sets dst[i] to row from+i of the matrix times the witness.
-func rows(dst []fr.Element, m *iden3.Matrix32, from int, w []iden3.Scalar) {
+func rows(dst []fr.Element, m *iden3.SparseMatrix, from int, w []iden3.Scalar) {
 	zero, one := iden3.Scalar{}, iden3.Scalar{1}
 	for i := range dst {
 		var sum, product fr.Element

@@ -61,12 +61,12 @@ type Key struct {
 	B2          []bn254.G2Affine
 	// Wires whose point in A, B1 or C is not infinity, 64 a word. B2 is infinity where B1 is.
 	InA, InB, InC []uint64
-	Rows          [2]Matrix32 // A and B
+	Rows          [2]SparseMatrix // A and B
 	arena         mem.Arena
 }
 
-// Matrix32 is a sparse matrix with one row for each element of the domain.
-type Matrix32 struct {
+// SparseMatrix is a sparse matrix with one row for each element of the domain.
+type SparseMatrix struct {
 	Start []uint32 // row i has the terms Start[i] to Start[i+1]
 	Terms []Coefficient
 	*Values

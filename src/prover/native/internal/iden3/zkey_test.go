@@ -198,7 +198,7 @@ func TestRowsHoldEveryCoefficientInAnyOrder(t *testing.T) {
 }
 
 // terms are a row's terms with their values.
-func terms(m *Matrix32, row int) map[[2]string]bool {
+func terms(m *SparseMatrix, row int) map[[2]string]bool {
 	set := map[[2]string]bool{}
 	for _, t := range m.Terms[m.Start[row]:m.Start[row+1]] {
 		set[[2]string{string(rune(t.Wire)), m.Montgomery[t.Value].String()}] = true
