@@ -310,7 +310,7 @@ function nonceOf(members: Members, numbers: Numbers, profile: CircuitProfile): P
 function emailVerifiedOf(members: Members, profile: CircuitProfile): PayloadMember {
   const claim = memberOf(members, 'email_verified');
   if (!['true', '"true"'].includes(rawValue(claim))) {
-    throw new ProofClaimError('email_verified', 'is not true, so that its email can\'t stand for the user');
+    throw new ProofClaimError('email_verified', "is not true, so that its email can't stand for the user");
   }
   return fitting(claim, profile.extendedEmailVerified, profile);
 }
