@@ -1,0 +1,121 @@
+/**
+ * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key. Each is
+ * built once for its sources and kept.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ConfigError } from '../../src/errors.ts';
+import { mainComponent, PROFILES } from '../../src/prover/profile.ts';
+import { readArguments, runMain, Usage } from '../command.ts';
+import {
+  type Artifacts,
+  artifactsOf,
+  CIRCUIT_SOURCES,
+  DEVELOPMENT_SEED,
+  defaultCache,
+  ENGINE,
+  generatorOf,
+  isSize,
+} from './artifacts.ts';
+
+const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
+
+--circuit-only  makes no key, and needs no engine
+--no-native     builds no witness generator in C++, which takes as long as the rest`;
+
+const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for this key, and the seed is public.
+No validator takes its proofs. seed: ${DEVELOPMENT_SEED}
+`;
+
+async function main(): Promise<void> {
+  const { values } = readArguments(USAGE, {
+    size: { type: 'string', default: 'full' },
+    cache: { type: 'string', default: defaultCache() },
+    'circuit-only': { type: 'boolean', default: false },
+    'no-native': { type: 'boolean', default: false },
+  });
+  if (!isSize(values.size)) throw new Usage(`--size must be small or full\n\n${USAGE}`);
+  const artifacts = artifactsOf(values.size, values.cache);
+  buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
+  if (!values['no-native']) buildNativeGenerator(artifacts);
+  console.log(`circuit: ${artifacts.circuit}`);
+  console.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
+  if (values['circuit-only']) return;
+  buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
+  console.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
+}
+
+/** Either all of a folder is there or nothing, whatever stops the build. */
+function buildWhole(folder: string, build: (partial: string) => void): void {
+  if (existsSync(folder)) return;
+  mkdirSync(dirname(folder), { recursive: true });
+  const partial = `${folder}.${process.pid}.partial`;
+  mkdirSync(partial);
+  try {
+    build(partial);
+    // Another build may have been faster; both have the same bytes.
+    if (!existsSync(folder)) renameSync(partial, folder);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+function compile(folder: string, { size }: Artifacts): void {
+  const compiler = join(CIRCUIT_SOURCES, 'node_modules/circom2/cli.js');
+  if (!existsSync(compiler)) {
+    throw new ConfigError(`circom is not installed: run npm ci --ignore-scripts in ${CIRCUIT_SOURCES}`);
+  }
+  const source = join(folder, 'circuit.circom');
+  writeFileSync(source, mainComponent(PROFILES[size]));
+  // The generated JavaScript is CommonJS, whatever the cache's folder is in.
+  writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
+  const outputs = ['--r1cs', '--sym', '--wasm', '--c', '--O2'];
+  const args = [compiler, source, ...outputs, '-l', '.', '-l', 'node_modules', '-o', folder];
+  // The compiler's own heap is outside V8's: 1.2 GB for the small size, 3.3 GB for the full one.
+  run(process.execPath, args, CIRCUIT_SOURCES);
+}
+
+/** circom's generator in C++, named as the production one is: six times as fast, and not needed. */
+function buildNativeGenerator({ circuit, size }: Artifacts): void {
+  if (existsSync(join(circuit, 'zkLogin'))) return;
+  const folder = join(circuit, 'circuit_cpp');
+  const missing = ['nasm', 'g++'].filter((program) => spawnSync(program, ['--version']).error);
+  if (missing.length > 0) {
+    console.log(`no generator in C++ without ${missing.join(' and ')}: see the README`);
+    return;
+  }
+  try {
+    run('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
+    const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
+    // The full size is worth twice the time to compile.
+    const level = size === 'full' ? '-O1' : '-O0';
+    run('g++', ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp'], folder);
+  } catch {
+    console.log('no generator in C++: it needs libgmp-dev and nlohmann-json3-dev, see the README');
+    return;
+  }
+  renameSync(join(folder, 'circuit.dat'), join(circuit, 'zkLogin.dat'));
+  renameSync(join(folder, 'zkLogin'), join(circuit, 'zkLogin'));
+}
+
+function makeKey(folder: string, { r1cs }: Artifacts): void {
+  if (!existsSync(ENGINE)) {
+    throw new ConfigError(`the engine ${ENGINE} is not there: build it, or name it in PROVER_ENGINE`);
+  }
+  const out = join(folder, 'development-only.zkey');
+  run(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
+  writeFileSync(join(folder, 'NOTICE'), NOTICE);
+}
+
+function run(program: string, args: readonly string[], cwd: string): void {
+  console.log(`${program.split('/').at(-1)} …`);
+  try {
+    execFileSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
+  } catch (error) {
+    const { status, signal } = error as { status?: number | null; signal?: string | null };
+    throw new ConfigError(`${program} failed: ${signal ?? `exit code ${status}`}`);
+  }
+}
+
+await runMain(main);
