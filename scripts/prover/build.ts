@@ -90,7 +90,11 @@ function buildNativeGenerator({ circuit, size }: Artifacts): void {
     const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
     // The full size is worth twice the time to compile.
     const level = size === 'full' ? '-O1' : '-O0';
-    run('g++', ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp'], folder);
+    run(
+      'g++',
+      ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp', '-Wl,-z,noexecstack'],
+      folder,
+    );
   } catch {
     console.log('no generator in C++: it needs libgmp-dev and nlohmann-json3-dev, see the README');
     return;

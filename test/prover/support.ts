@@ -1,5 +1,5 @@
 /** Requests for proofs: of the given real tokens, and of tokens signed here by a key of RSA-2048 of our own. */
-import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import type { ProofRequest, SigningKey } from '../../src/prover/input.ts';
@@ -20,6 +20,8 @@ const { common, jwts } = vector('zklogin-jwts') as {
 };
 
 export const NONCE = common.nonce;
+export const RANDOMNESS = common.jwtRandomness;
+export const MAX_EPOCH = common.maxEpoch;
 export const SALT = '248191903847969014646285995941615069143';
 
 const ephemeral = Ed25519Keypair.fromSecretKey(Buffer.from(common.ephemeralSecretHex, 'hex'));
@@ -47,9 +49,9 @@ export const GIVEN = jwts.map(({ provider, jwt, kid, n }) => ({
 }));
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-export const OUR_KEY = { ...publicKey.export({ format: 'jwk' }), kid: 'ours' } as SigningKey & {
-  kid: string;
-};
+export const OUR_PRIVATE_KEY = privateKey;
+export const OUR_KEY = { ...publicKey.export({ format: 'jwk' }), kid: 'ours' };
+export const OUR_MODULUS = Buffer.from(OUR_KEY.n as string, 'base64url');
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');
 
@@ -59,8 +61,7 @@ export function signToken(
   header: object = { alg: 'RS256', kid: 'ours', typ: 'JWT' },
 ): string {
   const unsigned = `${base64url(JSON.stringify(header))}.${base64url(payload)}`;
-  const key = createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  return `${unsigned}.${sign('sha256', Buffer.from(unsigned), key).toString('base64url')}`;
+  return `${unsigned}.${sign('sha256', Buffer.from(unsigned), privateKey).toString('base64url')}`;
 }
 
 export const CLAIMS = {
