@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
-import { type CircuitSize, mainComponent, PROFILES } from '../../src/prover/profile.ts';
+import { type CircuitProfile, type CircuitSize, mainComponent, PROFILES } from '../../src/prover/profile.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const CIRCUIT_SOURCES = join(ROOT, 'src/prover/circuit');
@@ -38,8 +38,7 @@ export function defaultCache(): string {
 }
 
 export function artifactsOf(size: CircuitSize, cache = defaultCache()): Artifacts {
-  const main = mainComponent(PROFILES[size]);
-  const circuitHash = hashOf(CIRCUIT_SOURCES, ['*.circom', 'package-lock.json'], main);
+  const circuitHash = circuitHashOf(PROFILES[size]);
   const keyHash = hashOf(ENGINE_SOURCES, ['**/*.go', 'go.{mod,sum}'], circuitHash + DEVELOPMENT_SEED);
   const circuit = join(cache, 'prover', `circuit-${size}-${circuitHash}`);
   const key = join(cache, 'prover', `development-key-${size}-${keyHash}`);
@@ -74,6 +73,11 @@ export function generatorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
 export function wasmGeneratorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const folder = join(circuit, 'circuit_js');
   return [process.execPath, join(folder, 'generate_witness.js'), join(folder, 'circuit.wasm')];
+}
+
+/** Names what a profile's circuit compiles to. */
+export function circuitHashOf(profile: CircuitProfile): string {
+  return hashOf(CIRCUIT_SOURCES, ['*.circom', 'package-lock.json'], mainComponent(profile));
 }
 
 function hashOf(folder: string, patterns: readonly string[], more: string): string {

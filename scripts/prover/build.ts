@@ -2,22 +2,22 @@
  * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key. Each is
  * built once for its sources and kept.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { mainComponent, PROFILES } from '../../src/prover/profile.ts';
+import { PROFILES } from '../../src/prover/profile.ts';
 import { readArguments, runMain, Usage } from '../command.ts';
 import {
   type Artifacts,
   artifactsOf,
-  CIRCUIT_SOURCES,
   DEVELOPMENT_SEED,
   defaultCache,
   ENGINE,
   generatorOf,
   isSize,
 } from './artifacts.ts';
+import { buildWhole, compileCircuit, run } from './compile.ts';
 
 const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
 
@@ -46,34 +46,10 @@ async function main(): Promise<void> {
   console.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
 }
 
-/** Either all of a folder is there or nothing, whatever stops the build. */
-function buildWhole(folder: string, build: (partial: string) => void): void {
-  if (existsSync(folder)) return;
-  mkdirSync(dirname(folder), { recursive: true });
-  const partial = `${folder}.${process.pid}.partial`;
-  mkdirSync(partial);
-  try {
-    build(partial);
-    // Another build may have been faster; both have the same bytes.
-    if (!existsSync(folder)) renameSync(partial, folder);
-  } finally {
-    rmSync(partial, { recursive: true, force: true });
-  }
-}
-
 function compile(folder: string, { size }: Artifacts): void {
-  const compiler = join(CIRCUIT_SOURCES, 'node_modules/circom2/cli.js');
-  if (!existsSync(compiler)) {
-    throw new ConfigError(`circom is not installed: run npm ci --ignore-scripts in ${CIRCUIT_SOURCES}`);
-  }
-  const source = join(folder, 'circuit.circom');
-  writeFileSync(source, mainComponent(PROFILES[size]));
   // The generated JavaScript is CommonJS, whatever the cache's folder is in.
   writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
-  const outputs = ['--r1cs', '--sym', '--wasm', '--c', '--O2'];
-  const args = [compiler, source, ...outputs, '-l', '.', '-l', 'node_modules', '-o', folder];
-  // The compiler's own heap is outside V8's: 1.2 GB for the small size, 3.3 GB for the full one.
-  run(process.execPath, args, CIRCUIT_SOURCES);
+  compileCircuit(folder, PROFILES[size], ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
 }
 
 /** circom's generator in C++, named as the production one is: six times as fast, and not needed. */
@@ -110,16 +86,6 @@ function makeKey(folder: string, { r1cs }: Artifacts): void {
   const out = join(folder, 'development-only.zkey');
   run(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
   writeFileSync(join(folder, 'NOTICE'), NOTICE);
-}
-
-function run(program: string, args: readonly string[], cwd: string): void {
-  console.log(`${program.split('/').at(-1)} …`);
-  try {
-    execFileSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
-  } catch (error) {
-    const { status, signal } = error as { status?: number | null; signal?: string | null };
-    throw new ConfigError(`${program} failed: ${signal ?? `exit code ${status}`}`);
-  }
 }
 
 await runMain(main);

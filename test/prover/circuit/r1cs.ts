@@ -145,3 +145,37 @@ export function eachSymbol(path: string, callback: (name: string, wire: number) 
     callback(line.slice(line.lastIndexOf(',') + 1), Number(line.slice(wireAt, line.indexOf(',', wireAt))));
   }
 }
+
+/**
+ * The wires that can be changed alone without breaking a constraint.
+ *
+ * @param change what is added to a wire's value
+ */
+export function freeWires(
+  r1cs: R1cs,
+  uses: Uses,
+  witness: readonly bigint[],
+  change: (value: bigint) => bigint,
+): number[] {
+  const parts = evaluate(r1cs, witness);
+  const free: number[] = [];
+  for (let wire = 1; wire < r1cs.wires; wire++) {
+    if (!isPinned(r1cs, uses, parts, wire, change(witness[wire] as bigint))) free.push(wire);
+  }
+  return free;
+}
+
+function isPinned(r1cs: R1cs, uses: Uses, parts: readonly bigint[], wire: number, by: bigint): boolean {
+  const end = uses.starts[wire + 1] as number;
+  for (let use = uses.starts[wire] as number; use < end; ) {
+    const constraint = Math.floor((uses.parts[use] as number) / 3);
+    const [a = 0n, b = 0n, c = 0n] = [0, 1, 2].map((part) => {
+      const at = 3 * constraint + part;
+      if (use === end || uses.parts[use] !== at) return parts[at];
+      const coefficient = r1cs.coefficients[r1cs.termCoefficients[uses.terms[use++] as number] as number];
+      return (parts[at] as bigint) + (coefficient as bigint) * by;
+    });
+    if ((a * b - c) % P !== 0n) return true;
+  }
+  return false;
+}
