@@ -9,7 +9,10 @@ const BigNumberText = v.string('must be a text: an integer in decimal, or all it
 const Request = v.strictObject({
   jwt: v.string('must be a text'),
   extendedEphemeralPublicKey: BigNumberText,
-  maxEpoch: v.union([v.string(), v.pipe(v.number(), v.safeInteger())], 'must be a whole number'),
+  maxEpoch: v.union(
+    [v.string(), v.pipe(v.number(), v.safeInteger('must be a whole number'))],
+    'must be a whole number',
+  ),
   jwtRandomness: BigNumberText,
   salt: BigNumberText,
   keyClaimName: v.string('must be a text, for example "sub"'),
