@@ -115,5 +115,24 @@ run-debug: install
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
 
+# --- zkLogin's prover ---
+.PHONY: prover-dev test-prover
+SIZE ?= full
+CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
+
+# The circuit, its witness generators, and a development key that anyone can forge with.
+prover-dev: install $(CIRCUIT_TOOLS)
+	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
+
+# Its compiler and snarkjs have a lock of their own: nothing else needs them.
+$(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
+	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Attacks the small circuit rule by rule, and checks its proofs against snarkjs.
+test-prover: install
+	@$(MAKE) --no-print-directory prover-dev SIZE=small
+	CACHE=$(CACHE) npm run --silent test:prover
+
 clean:
-	rm -rf build out node_modules
+	rm -rf build out node_modules src/prover/circuit/node_modules

@@ -33,8 +33,18 @@ test('prints the input of the production circuit, and says that it is private', 
 });
 
 test.each<[string, string[], string, number]>([
-  ['a token of another time', [GOOD, '--jwks', KEYS, '--at', '2026-01-01T00:00:00Z'], 'PROVER_TOKEN_REFUSED', 1],
-  ['a token over the small size', [GOOD, '--jwks', KEYS, '--at', ISSUED, '--size', 'small'], 'PROVER_PROFILE', 1],
+  [
+    'a token of another time',
+    [GOOD, '--jwks', KEYS, '--at', '2026-01-01T00:00:00Z'],
+    'PROVER_TOKEN_REFUSED',
+    1,
+  ],
+  [
+    'a token over the small size',
+    [GOOD, '--jwks', KEYS, '--at', ISSUED, '--size', 'small'],
+    'PROVER_PROFILE',
+    1,
+  ],
   ['a request that is none', [KEYS, '--jwks', KEYS, '--at', ISSUED], 'PROVER_REQUEST', 1],
   ['a file that is not there', ['/nonexistent', '--jwks', KEYS], 'CONFIG', 1],
   ['no keys', [GOOD], 'USAGE', 2],

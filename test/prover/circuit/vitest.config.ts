@@ -5,9 +5,9 @@ export default defineConfig({
   test: {
     root: new URL('../../..', import.meta.url).pathname,
     include: ['test/prover/circuit/*.prover.ts'],
-    // One after the other: each takes a gigabyte, or every core.
-    fileParallelism: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // Each takes up to two gigabytes.
+    maxWorkers: 2,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });
