@@ -12,7 +12,7 @@ import { type BuiltInput, buildInput } from '../src/prover/input.ts';
 import { PROFILES } from '../src/prover/profile.ts';
 import { readProofRequest } from '../src/prover/request.ts';
 import { verifyToken } from '../src/prover/token.ts';
-import { type Groth16Proof, VerifyingKey } from '../src/prover/verify.ts';
+import { type Groth16Proof, readVerifyingKey, verifyProof } from '../src/prover/verify.ts';
 import { generateWitness } from '../src/prover/witness.ts';
 import { readArguments, runMain, Usage } from './command.ts';
 import { type Artifacts, builtArtifacts, ENGINE, generatorOf, isSize } from './prover/artifacts.ts';
@@ -67,8 +67,9 @@ async function prove(input: BuiltInput, artifacts: Artifacts): Promise<object> {
   const computed = performance.now();
   const proof = await runEngine(artifacts, witness).finally(() => witness.fill(0));
   const proved = performance.now();
-  const verifyingKey = new VerifyingKey(readJson(artifacts.verifyingKey));
-  if (!verifyingKey.verify(proof, [input.publicInput])) throw new ProvingError('the proof does not verify');
+  const verifyingKey = readVerifyingKey(readJson(artifacts.verifyingKey));
+  if (!verifyProof(verifyingKey, proof, [input.publicInput]))
+    throw new ProvingError('the proof does not verify');
   const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(2);
   console.error(`witness ${seconds(start, computed)} s, proof ${seconds(computed, proved)} s, verified`);
   const { issBase64Details, headerBase64, addressSeed } = input;

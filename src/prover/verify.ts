@@ -16,63 +16,70 @@ type Gt = ReturnType<typeof bn254.pairing>;
 const { Fp, Fp2, Fp12 } = bn254.fields;
 
 /** A verifying key, with what is the same for each proof computed once. */
-export class VerifyingKey {
-  readonly #alphaBeta: Gt;
-  readonly #gamma: G2;
-  readonly #delta: G2;
-  readonly #inputs: readonly G1[];
+export interface VerifyingKey {
+  readonly alphaBeta: Gt;
+  readonly gamma: G2;
+  readonly delta: G2;
+  /** One more than there are public inputs. */
+  readonly inputs: readonly G1[];
+}
 
-  /**
-   * @param json a `vkey.json` of snarkjs
-   * @throws MalformedProofError
-   */
-  constructor(json: unknown) {
-    const key = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
-    const { protocol, curve, nPublic, vk_alpha_1, vk_beta_2, vk_gamma_2, vk_delta_2, IC } = key;
-    if (
-      protocol !== 'groth16' ||
-      curve !== 'bn128' ||
-      !Array.isArray(IC) ||
-      IC.length !== Number(nPublic) + 1
-    ) {
-      throw new MalformedProofError("the verifying key is not one of snarkjs' form for groth16 on bn128");
-    }
-    this.#alphaBeta = bn254.pairing(readG1('vk_alpha_1', vk_alpha_1), readG2('vk_beta_2', vk_beta_2));
-    this.#gamma = readG2('vk_gamma_2', vk_gamma_2);
-    this.#delta = readG2('vk_delta_2', vk_delta_2);
-    this.#inputs = IC.map((point) => readG1('IC', point));
+/**
+ * @param json a `vkey.json` of snarkjs
+ * @throws MalformedProofError
+ */
+export function readVerifyingKey(json: unknown): VerifyingKey {
+  const key = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
+  const { protocol, curve, nPublic, vk_alpha_1, vk_beta_2, vk_gamma_2, vk_delta_2, IC } = key;
+  if (
+    protocol !== 'groth16' ||
+    curve !== 'bn128' ||
+    !Array.isArray(IC) ||
+    IC.length !== Number(nPublic) + 1
+  ) {
+    throw new MalformedProofError("the verifying key is not one of snarkjs' form for groth16 on bn128");
   }
+  return {
+    alphaBeta: bn254.pairing(readG1('vk_alpha_1', vk_alpha_1), readG2('vk_beta_2', vk_beta_2)),
+    gamma: readG2('vk_gamma_2', vk_gamma_2),
+    delta: readG2('vk_delta_2', vk_delta_2),
+    inputs: IC.map((point) => readG1('IC', point)),
+  };
+}
 
-  /**
-   * Whether the proof is one of these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
-   *
-   * @throws MalformedProofError when the proof has no points of the groups, or an input is not below their order
-   */
-  verify(proof: Groth16Proof, publicInputs: readonly bigint[]): boolean {
-    if (publicInputs.length !== this.#inputs.length - 1) {
-      throw new MalformedProofError(`the verifying key is for ${this.#inputs.length - 1} public inputs`);
-    }
-    // Above the order an input would stand for a second one, with the same proof.
-    if (!publicInputs.every((input) => input >= 0n && input < bn254_Fr.ORDER)) {
-      throw new MalformedProofError('a public input must be below the order of BN254');
-    }
-    const a = readG1('a', proof?.a);
-    const b = readG2('b', proof?.b);
-    const c = readG1('c', proof?.c);
-    const [first, ...others] = this.#inputs as [G1, ...G1[]];
-    const inputs = others.reduce(
-      (sum, point, index) => sum.add(point.multiplyUnsafe(publicInputs[index] as bigint)),
-      first,
-    );
-    // No honest key comes here: the library takes no point at infinity.
-    if (inputs.is0()) return false;
-    const product = bn254.pairingBatch([
-      { g1: a, g2: b },
-      { g1: inputs.negate(), g2: this.#gamma },
-      { g1: c.negate(), g2: this.#delta },
-    ]);
-    return Fp12.eql(product, this.#alphaBeta);
+/**
+ * Whether the proof is one of these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
+ *
+ * @throws MalformedProofError when the proof has no points of the groups, or an input is not below their order
+ */
+export function verifyProof(
+  key: VerifyingKey,
+  proof: Groth16Proof,
+  publicInputs: readonly bigint[],
+): boolean {
+  const [first, ...others] = key.inputs as [G1, ...G1[]];
+  if (publicInputs.length !== others.length) {
+    throw new MalformedProofError(`the verifying key is for ${others.length} public inputs`);
   }
+  // Above the order an input would stand for a second one, with the same proof.
+  if (!publicInputs.every((input) => input >= 0n && input < bn254_Fr.ORDER)) {
+    throw new MalformedProofError('a public input must be below the order of BN254');
+  }
+  const a = readG1('a', proof?.a);
+  const b = readG2('b', proof?.b);
+  const c = readG1('c', proof?.c);
+  const inputs = others.reduce(
+    (sum, point, index) => sum.add(point.multiplyUnsafe(publicInputs[index] as bigint)),
+    first,
+  );
+  // No honest key comes here: the library takes no point at infinity.
+  if (inputs.is0()) return false;
+  const product = bn254.pairingBatch([
+    { g1: a, g2: b },
+    { g1: inputs.negate(), g2: key.gamma },
+    { g1: c.negate(), g2: key.delta },
+  ]);
+  return Fp12.eql(product, key.alphaBeta);
 }
 
 /** On the curve, which has no smaller subgroups. The point at infinity is in no honest key or proof. */

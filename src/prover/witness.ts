@@ -14,9 +14,10 @@ const MAX_WITNESS = 256 * 1024 * 1024;
 
 /**
  * The generator takes names of files. Node's own pipes are sockets, which can't be opened by name, so a shell
- * makes real ones. The generator's exit code comes on descriptor 3.
+ * makes real ones. The generator's exit code comes on descriptor 3. It aborts where it refuses, and no core of it
+ * may reach a disk.
  */
-const PIPELINE = 'cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
+const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
 
 /**
  * The witness for an input, as a `.wtns` file has it. Whoever has it can prove the login, and knows its token:

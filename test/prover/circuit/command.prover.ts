@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { ROOT } from '../../../scripts/prover/artifacts.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
-import { VerifyingKey } from '../../../src/prover/verify.ts';
+import { readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
 import { CLAIMS, EPHEMERAL_KEY, OUR_KEY, requestFor, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
 
@@ -31,7 +31,7 @@ test('a request is proved, and nothing private is left behind', () => {
     headerBase64: built.headerBase64,
     addressSeed: String(built.addressSeed),
   });
-  const key = new VerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
-  expect(key.verify(proofPoints, [built.publicInput])).toBe(true);
+  const key = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
+  expect(verifyProof(key, proofPoints, [built.publicInput])).toBe(true);
   expect(readdirSync('/dev/shm').filter((name) => name.startsWith('sui-enclave-prove-'))).toEqual([]);
 });

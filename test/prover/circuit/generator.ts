@@ -3,11 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { builtArtifacts, generatorOf } from '../../../scripts/prover/artifacts.ts';
+import { type Artifacts, builtArtifacts, generatorOf } from '../../../scripts/prover/artifacts.ts';
 import type { CircuitInput } from '../../../src/prover/input.ts';
 
 export const artifacts = builtArtifacts('small');
-const [program = '', ...args] = generatorOf(artifacts);
 
 export interface Outcome {
   readonly witness: Buffer | null;
@@ -15,7 +14,8 @@ export interface Outcome {
   readonly refusedBy: string | null;
 }
 
-export function run(input: CircuitInput): Outcome {
+export function run(input: CircuitInput, of: Artifacts = artifacts): Outcome {
+  const [program = '', ...args] = generatorOf(of);
   const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
   try {
     const [file, out] = [join(folder, 'input.json'), join(folder, 'out.wtns')];
