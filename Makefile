@@ -119,10 +119,14 @@ update-lock: install
 .PHONY: prover-dev test-prover
 SIZE ?= full
 CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
+export PROVER_ENGINE ?= build/prover/prover
 
 # The circuit, its witness generators, and a development key that anyone can forge with.
-prover-dev: install $(CIRCUIT_TOOLS)
+prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
 	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
+
+build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name 'go.*' 2>/dev/null)
+	@node scripts/prover/engine.ts --out $@
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
 $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json

@@ -3,16 +3,14 @@
  *
  * Exit codes: 0 done; 1 refused or failed; 2 the command line can't be used.
  */
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { ConfigError, EnclaveError } from '../src/errors.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { ConfigError } from '../src/errors.ts';
+import { ProvingError, proveOnce } from '../src/prover/engine.ts';
 import { type BuiltInput, buildInput } from '../src/prover/input.ts';
 import { PROFILES } from '../src/prover/profile.ts';
 import { readProofRequest } from '../src/prover/request.ts';
 import { verifyToken } from '../src/prover/token.ts';
-import { type Groth16Proof, readVerifyingKey, verifyProof } from '../src/prover/verify.ts';
+import { readVerifyingKey, verifyProof } from '../src/prover/verify.ts';
 import { generateWitness } from '../src/prover/witness.ts';
 import { readArguments, runMain, Usage } from './command.ts';
 import { type Artifacts, builtArtifacts, ENGINE, generatorOf, isSize } from './prover/artifacts.ts';
@@ -30,11 +28,6 @@ The output is private: with it and the ephemeral key anyone can sign for the use
 development key, which no validator takes.
 
 exit codes: 0 done; 1 refused or failed; 2 the command line can't be used`;
-
-/** The engine made no proof, or a wrong one. */
-class ProvingError extends EnclaveError {
-  readonly code = 'PROVER_ENGINE';
-}
 
 async function main(): Promise<void> {
   const { values, positionals } = readArguments(
@@ -62,10 +55,12 @@ async function main(): Promise<void> {
 
 /** As a proving service answers, besides the address seed, which makes a signature of it. */
 async function prove(input: BuiltInput, artifacts: Artifacts): Promise<object> {
+  if (!existsSync(ENGINE))
+    throw new ConfigError(`the engine ${ENGINE} is not there: make prover-dev builds it`);
   const start = performance.now();
   const witness = await generateWitness(generatorOf(artifacts), input.circuit);
   const computed = performance.now();
-  const proof = await runEngine(artifacts, witness).finally(() => witness.fill(0));
+  const proof = await proveOnce(ENGINE, artifacts.zkey, witness).finally(() => witness.fill(0));
   const proved = performance.now();
   const verifyingKey = readVerifyingKey(readJson(artifacts.verifyingKey));
   if (!verifyProof(verifyingKey, proof, [input.publicInput]))
@@ -74,27 +69,6 @@ async function prove(input: BuiltInput, artifacts: Artifacts): Promise<object> {
   console.error(`witness ${seconds(start, computed)} s, proof ${seconds(computed, proved)} s, verified`);
   const { issBase64Details, headerBase64, addressSeed } = input;
   return { proofPoints: proof, issBase64Details, headerBase64, addressSeed: String(addressSeed) };
-}
-
-/** The engine reads files: these are in memory, and gone at the end. */
-async function runEngine({ zkey }: Artifacts, witness: Buffer): Promise<Groth16Proof> {
-  if (!existsSync(ENGINE)) throw new ConfigError(`the engine ${ENGINE} is not there: see the README`);
-  if (!existsSync('/dev/shm')) throw new ConfigError('there is no /dev/shm to keep the witness in memory');
-  const folder = mkdtempSync('/dev/shm/sui-enclave-prove-');
-  const at = (name: string) => join(folder, name);
-  try {
-    writeFileSync(at('wtns'), witness, { mode: 0o600 });
-    const files = ['--wtns', at('wtns'), '--proof', at('proof'), '--public', at('public')];
-    await promisify(execFile)(ENGINE, ['prove', '--zkey', zkey, ...files]).catch(
-      ({ stderr }: { stderr: string }) => {
-        throw new ProvingError(`the engine failed: ${stderr.trim()}`);
-      },
-    );
-    const { pi_a: a, pi_b: b, pi_c: c } = readJson(at('proof')) as Record<string, unknown>;
-    return { a, b, c } as Groth16Proof;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }
 
 function readJson(file: string): unknown {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
 import { type CircuitProfile, type CircuitSize, mainComponent, PROFILES } from '../../src/prover/profile.ts';
@@ -11,8 +11,8 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const CIRCUIT_SOURCES = join(ROOT, 'src/prover/circuit');
 const ENGINE_SOURCES = join(ROOT, 'src/prover/native');
 
-/** The program that `make prover-engine` builds, or the one that PROVER_ENGINE names. */
-export const ENGINE = process.env['PROVER_ENGINE'] ?? join(ROOT, 'build/prover');
+/** What scripts/prover/engine.ts builds, or another one that PROVER_ENGINE names. */
+export const ENGINE = resolve(process.env['PROVER_ENGINE'] || join(ROOT, 'build/prover/prover'));
 
 /** Anyone can make the same key again from this, and forge proofs with what they learn on the way. */
 export const DEVELOPMENT_SEED = 'sui-enclave development key: whoever knows this seed can forge';

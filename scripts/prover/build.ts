@@ -81,7 +81,9 @@ function buildNativeGenerator({ circuit, size }: Artifacts): void {
 
 function makeKey(folder: string, { r1cs }: Artifacts): void {
   if (!existsSync(ENGINE)) {
-    throw new ConfigError(`the engine ${ENGINE} is not there: build it, or name it in PROVER_ENGINE`);
+    throw new ConfigError(
+      `the engine ${ENGINE} is not there: make prover-dev builds it; PROVER_ENGINE names another`,
+    );
   }
   const out = join(folder, 'development-only.zkey');
   run(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
