@@ -17,7 +17,7 @@ import {
   generatorOf,
   isSize,
 } from './artifacts.ts';
-import { buildWhole, compileCircuit, run } from './compile.ts';
+import { buildWhole, compileCircuit, removeOlder, run } from './compile.ts';
 
 const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
 
@@ -41,8 +41,10 @@ async function main(): Promise<void> {
   if (!values['no-native']) buildNativeGenerator(artifacts);
   console.log(`circuit: ${artifacts.circuit}`);
   console.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
+  removeOlder(artifacts.circuit);
   if (values['circuit-only']) return;
   buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
+  removeOlder(artifacts.key);
   console.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
 }
 

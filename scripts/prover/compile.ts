@@ -1,7 +1,7 @@
 /** Runs circom, and whatever else builds a folder of the cache. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
 import { type CircuitProfile, mainComponent } from '../../src/prover/profile.ts';
 import { CIRCUIT_SOURCES } from './artifacts.ts';
@@ -36,6 +36,21 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }
+}
+
+/** How many states of a folder are kept: those of two checkouts, say. One of the full size has 900 MB. */
+const KEPT = 2;
+
+/** Removes the older folders that are named as this one but for the hash at its end. */
+export function removeOlder(folder: string): void {
+  const cache = dirname(folder);
+  const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');
+  const others = readdirSync(cache)
+    .filter((name) => name.startsWith(kind) && /^[0-9a-f]{16}$/.test(name.slice(kind.length)))
+    .map((name) => join(cache, name))
+    .filter((path) => path !== folder)
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  for (const path of others.slice(KEPT - 1)) rmSync(path, { recursive: true });
 }
 
 /** @throws ConfigError with the exit code; what the program says on its error output is shown */

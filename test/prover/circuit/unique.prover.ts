@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { circuitHashOf, defaultCache } from '../../../scripts/prover/artifacts.ts';
-import { buildWhole, compileCircuit } from '../../../scripts/prover/compile.ts';
+import { buildWhole, compileCircuit, removeOlder } from '../../../scripts/prover/compile.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { lemmasOf } from './lemmas.ts';
 import { eachSymbol, readR1cs } from './r1cs.ts';
@@ -16,6 +16,7 @@ test('the inputs determine every wire, but for inverses that nothing else depend
   const profile = { ...PROFILES.small, blocks: 4 };
   const folder = join(defaultCache(), 'prover', `plain-circuit-${circuitHashOf(profile)}`);
   buildWhole(folder, (partial) => compileCircuit(partial, profile, ['--r1cs', '--sym', '--O0']));
+  removeOlder(folder);
   const lemmas = lemmasOf(join(folder, 'circuit.sym'));
   expect(lemmas.length).toBeGreaterThan(300);
   const r1cs = readR1cs(join(folder, 'circuit.r1cs'));
