@@ -5,9 +5,9 @@ export default defineConfig({
   test: {
     root: new URL('../../..', import.meta.url).pathname,
     include: ['test/prover/circuit/*.prover.ts'],
-    // Each takes up to two gigabytes.
+    // Each takes up to two gigabytes. A minute on an idle machine is ten on a busy one.
     maxWorkers: 2,
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
   },
 });
