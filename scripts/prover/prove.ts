@@ -1,0 +1,97 @@
+/**
+ * `npm run prove -- request.json --jwks keys.json --at TIME`: one request for a proof, without servers.
+ *
+ * Exit codes: 0 done; 1 refused or failed; 2 the command line can't be used.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { ConfigError } from '../../src/errors.ts';
+import { ProvingError, proveOnce } from '../../src/prover/engine.ts';
+import { type BuiltInput, buildInput } from '../../src/prover/input.ts';
+import { PROFILES } from '../../src/prover/profile.ts';
+import { readProofRequest } from '../../src/prover/request.ts';
+import { verifyToken } from '../../src/prover/token.ts';
+import { readVerifyingKey, verifyProof } from '../../src/prover/verify.ts';
+import { generateWitness } from '../../src/prover/witness.ts';
+import { readArguments, runMain, Usage } from '../command.ts';
+import { type Artifacts, builtArtifacts, ENGINE, generatorOf, isSize } from './artifacts.ts';
+
+const USAGE = `usage: npm run --silent prove -- <request.json> --jwks <keys.json> [options]
+
+  <request.json>  {"jwt", "extendedEphemeralPublicKey", "maxEpoch", "jwtRandomness", "salt", "keyClaimName"}
+  --jwks <file>   the issuer's keys, as it publishes them
+  --at <time>     judge the token by this time in place of now: ISO 8601 or milliseconds since 1970
+  --size <size>   full (the default) or small: what make prover-dev has built
+  --input-only    print the input of the witness generator, and prove nothing: needs no circuit
+  --help          print this
+
+The output is private: with it and the ephemeral key anyone can sign for the user. The proof is made with the
+development key, which no validator takes.
+
+exit codes: 0 done; 1 refused or failed; 2 the command line can't be used`;
+
+async function main(): Promise<void> {
+  const { values, positionals } = readArguments(
+    USAGE,
+    {
+      jwks: { type: 'string' },
+      at: { type: 'string' },
+      size: { type: 'string', default: 'full' },
+      'input-only': { type: 'boolean', default: false },
+    },
+    true,
+  );
+  const [file, ...more] = positionals;
+  const { jwks, size } = values;
+  if (file === undefined || more.length > 0) throw new Usage(`name one file with the request\n\n${USAGE}`);
+  if (jwks === undefined) throw new Usage(`--jwks is missing\n\n${USAGE}`);
+  if (!isSize(size)) throw new Usage(`--size must be small or full\n\n${USAGE}`);
+  const request = readProofRequest(readJson(file));
+  const key = await verifyToken(request.jwt, readJson(jwks), timeOf(values.at));
+  const input = buildInput(request, key, PROFILES[size]);
+  console.error('What is printed here is PRIVATE: keep it out of logs and tickets.');
+  const output = values['input-only'] ? input.circuit : await prove(input, builtArtifacts(size));
+  console.log(JSON.stringify(output, null, 2));
+}
+
+/** As a proving service answers, besides the address seed, which makes a signature of it. */
+async function prove(input: BuiltInput, artifacts: Artifacts): Promise<object> {
+  if (!existsSync(ENGINE))
+    throw new ConfigError(`the engine ${ENGINE} is not there: make prover-dev builds it`);
+  const start = performance.now();
+  const witness = await generateWitness(generatorOf(artifacts), input.circuit);
+  const computed = performance.now();
+  const proof = await proveOnce(ENGINE, artifacts.zkey, witness).finally(() => witness.fill(0));
+  const proved = performance.now();
+  const verifyingKey = readVerifyingKey(readJson(artifacts.verifyingKey));
+  if (!verifyProof(verifyingKey, proof, [input.publicInput]))
+    throw new ProvingError('the proof does not verify');
+  const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(2);
+  console.error(`witness ${seconds(start, computed)} s, proof ${seconds(computed, proved)} s, verified`);
+  const { issBase64Details, headerBase64, addressSeed } = input;
+  return { proofPoints: proof, issBase64Details, headerBase64, addressSeed: String(addressSeed) };
+}
+
+function readJson(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text.
+    throw new ConfigError(`${file} is no JSON`);
+  }
+}
+
+function timeOf(text: string | undefined): Date {
+  const at = text === undefined ? new Date() : new Date(/^\d+$/.test(text) ? Number(text) : text);
+  if (Number.isNaN(at.getTime())) {
+    throw new Usage(`--at must be a time: ISO 8601 or milliseconds since 1970\n\n${USAGE}`);
+  }
+  return at;
+}
+
+await runMain(main);
