@@ -1,13 +1,8 @@
 /** Has the proving engine make a proof, over its pipes alone: a witness never becomes a file. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { EnclaveError } from '../errors.ts';
+import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';
-
-/** The engine made no proof, or a wrong one. */
-export class ProvingError extends EnclaveError {
-  readonly code = 'PROVER_ENGINE';
-}
 
 /** Requests of the engine's worker; an answer's type is the request's and this, or 255 for an error. */
 const LOAD = 1;
@@ -28,7 +23,7 @@ type Worker = ChildProcessByStdio<Writable, Readable, null>;
  * @param engine the program that scripts/prover/engine.ts builds
  * @param zkey path of the proving key
  * @param witness as a `.wtns` file has it
- * @throws ProvingError
+ * @throws ProverError
  */
 export async function proveOnce(
   engine: string,
@@ -38,8 +33,10 @@ export async function proveOnce(
 ): Promise<Groth16Proof> {
   const worker: Worker = spawn(engine, ['worker'], { stdio: ['pipe', 'pipe', 'ignore'] });
   const failed = new Promise<never>((_, reject) => {
-    worker.once('error', () => reject(new ProvingError('the engine could not be run')));
-    worker.once('close', () => reject(new ProvingError('the engine ended before it answered')));
+    worker.once('error', () => reject(new ProverError('PROVER_ENGINE', 'the engine could not be run')));
+    worker.once('close', () =>
+      reject(new ProverError('PROVER_ENGINE', 'the engine ended before it answered')),
+    );
   });
   failed.catch(() => {});
   const timer = setTimeout(() => worker.kill('SIGKILL'), timeoutMs);
@@ -75,10 +72,10 @@ async function answerTo(
   answers: AsyncIterator<{ type: number; body: Buffer }>,
 ): Promise<object> {
   const { value, done } = await answers.next();
-  if (done || !value) throw new ProvingError('the engine ended before it answered');
+  if (done || !value) throw new ProverError('PROVER_ENGINE', 'the engine ended before it answered');
   const body = parse(value.body);
   if (value.type !== type + ANSWER) {
-    throw new ProvingError(`the engine refused (${body.code}): ${body.message}`);
+    throw new ProverError('PROVER_ENGINE', `the engine refused (${body.code}): ${body.message}`);
   }
   return body;
 }
@@ -87,7 +84,7 @@ function parse(body: Buffer): { code?: string; message?: string } {
   try {
     return JSON.parse(body.toString());
   } catch {
-    throw new ProvingError('the engine answered with no JSON');
+    throw new ProverError('PROVER_ENGINE', 'the engine answered with no JSON');
   }
 }
 
@@ -97,7 +94,8 @@ async function* framesOf(stdout: Readable): AsyncGenerator<{ type: number; body:
     pending = Buffer.concat([pending, chunk]);
     while (pending.length >= LENGTH_SIZE) {
       const end = LENGTH_SIZE + pending.readUInt32LE(0);
-      if (end > MAX_ANSWER) throw new ProvingError('the engine answered with more than an answer has');
+      if (end > MAX_ANSWER)
+        throw new ProverError('PROVER_ENGINE', 'the engine answered with more than an answer has');
       if (pending.length < end) break;
       yield { type: pending.readUInt8(LENGTH_SIZE), body: pending.subarray(LENGTH_SIZE + HEAD_SIZE, end) };
       pending = pending.subarray(end);

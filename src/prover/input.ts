@@ -2,14 +2,7 @@
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from '../zklogin/claims.ts';
 import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
-import {
-  ProofClaimError,
-  ProofKeyError,
-  ProofNonceError,
-  ProofProfileError,
-  ProofRequestError,
-  ProofTokenError,
-} from './errors.ts';
+import { ClaimError, ProverError } from './errors.ts';
 import { membersOf, type PayloadMember } from './payload.ts';
 import type { CircuitProfile } from './profile.ts';
 import { publicInputOf, splitKey } from './public_input.ts';
@@ -76,13 +69,14 @@ const MAX_EPOCH = 2n ** 64n - 1n;
  * Builds the input for a token whose signature, algorithm and time have been checked: the circuit proves the
  * first of these, and none of the others.
  *
- * @throws ProofRequestError, ProofTokenError, ProofKeyError, ProofClaimError, ProofProfileError, ProofNonceError
+ * @throws ProverError
  */
 export function buildInput(request: ProofRequest, key: SigningKey, profile: CircuitProfile): BuiltInput {
   const numbers = readNumbers(request);
   const token = readToken(request.jwt, profile);
   const modulus = readModulus(key);
-  if (token.signature >= modulus) throw new ProofTokenError("the token's signature is not one of this key");
+  if (token.signature >= modulus)
+    throw new ProverError('PROVER_TOKEN', "the token's signature is not one of this key");
 
   const keyClaim = keyClaimOf(token.members, request.keyClaimName, profile);
   const audience = textClaim(token.members, 'aud', profile.audience, profile.extendedAudience, profile);
@@ -139,13 +133,13 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 // --- The request ---
 
 function readNumbers(request: ProofRequest): Numbers {
-  if (typeof request.jwt !== 'string') throw new ProofRequestError('jwt must be a text');
+  if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a text');
   if (typeof request.keyClaimName !== 'string') {
-    throw new ProofRequestError('keyClaimName must be a text, for example "sub"');
+    throw new ProverError('PROVER_REQUEST', 'keyClaimName must be a text, for example "sub"');
   }
   const epoch = String(request.maxEpoch);
   if (!/^(0|[1-9][0-9]{0,19})$/.test(epoch) || BigInt(epoch) > MAX_EPOCH) {
-    throw new ProofRequestError('maxEpoch must be an epoch: a whole number below 2^64');
+    throw new ProverError('PROVER_REQUEST', 'maxEpoch must be an epoch: a whole number below 2^64');
   }
   return {
     key: readKey(request.extendedEphemeralPublicKey),
@@ -161,7 +155,8 @@ function readKey(value: BigNumber): bigint {
   const key = number('extendedEphemeralPublicKey', value, size);
   const scheme = key >> BigInt(8 * (size - 1));
   if (size === 33 ? scheme !== 0n : scheme !== 1n && scheme !== 2n) {
-    throw new ProofRequestError(
+    throw new ProverError(
+      'PROVER_REQUEST',
       'extendedEphemeralPublicKey must be the scheme flag (0, 1 or 2) and the public key of 32 or 33 bytes',
     );
   }
@@ -170,7 +165,8 @@ function readKey(value: BigNumber): bigint {
 
 function number(name: string, value: BigNumber, size: number): bigint {
   if (!isNumber(value, size)) {
-    throw new ProofRequestError(
+    throw new ProverError(
+      'PROVER_REQUEST',
       `${name} must be an integer of at most ${size} bytes in decimal, or of ${size} bytes in base64`,
     );
   }
@@ -182,23 +178,31 @@ function number(name: string, value: BigNumber, size: number): bigint {
 function readToken(jwt: string, profile: CircuitProfile): Token {
   const [, headerBase64, payloadBase64, signatureBase64] = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(jwt) ?? [];
   if (headerBase64 === undefined || payloadBase64 === undefined || signatureBase64 === undefined) {
-    throw new ProofTokenError('the token is no JWT: three parts of base64url with dots between them');
+    throw new ProverError(
+      'PROVER_TOKEN',
+      'the token is no JWT: three parts of base64url with dots between them',
+    );
   }
   if (headerBase64.length > profile.header) {
-    throw new ProofProfileError(
+    throw new ProverError(
+      'PROVER_PROFILE',
       `the token's header has ${headerBase64.length} characters; ${profile.name} takes ${profile.header}`,
     );
   }
   const unsigned = `${headerBase64}.${payloadBase64}`;
   const blocks = blocksOf(unsigned);
   if (blocks > profile.blocks) {
-    throw new ProofProfileError(
+    throw new ProverError(
+      'PROVER_PROFILE',
       `the token has ${BLOCK * blocks} bytes to hash; ${profile.name} takes ${BLOCK * profile.blocks}`,
     );
   }
   const signature = decode(signatureBase64, 'signature');
   if (signature.length !== RSA_BITS / 8) {
-    throw new ProofTokenError(`the token's signature must have ${RSA_BITS / 8} bytes (RS256, RSA-2048)`);
+    throw new ProverError(
+      'PROVER_TOKEN',
+      `the token's signature must have ${RSA_BITS / 8} bytes (RS256, RSA-2048)`,
+    );
   }
   return {
     unsigned,
@@ -216,7 +220,7 @@ const blocksOf = (unsigned: string) => Math.ceil((unsigned.length + MIN_PADDING)
 function decode(base64url: string, what: string): Buffer {
   const bytes = Buffer.from(base64url, 'base64url');
   if (bytes.toString('base64url') !== base64url) {
-    throw new ProofTokenError(`the token's ${what} is not canonical base64url`);
+    throw new ProverError('PROVER_TOKEN', `the token's ${what} is not canonical base64url`);
   }
   return bytes;
 }
@@ -225,11 +229,14 @@ const integer = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('
 
 function readModulus({ kty, n, e }: SigningKey): bigint {
   if (kty !== 'RSA' || typeof n !== 'string' || !/^[\w-]+$/.test(n)) {
-    throw new ProofKeyError('the key that signed the token is no RSA key');
+    throw new ProverError('PROVER_KEY', 'the key that signed the token is no RSA key');
   }
   const modulus = integer(Buffer.from(n, 'base64url'));
   if (e !== EXPONENT || modulus.toString(2).length !== RSA_BITS) {
-    throw new ProofKeyError(`the key that signed the token must be one of RSA-${RSA_BITS} with e = 65537`);
+    throw new ProverError(
+      'PROVER_KEY',
+      `the key that signed the token must be one of RSA-${RSA_BITS} with e = 65537`,
+    );
   }
   return modulus;
 }
@@ -240,9 +247,9 @@ type Members = Token['members'];
 
 function memberOf(members: Members, claim: string): PayloadMember {
   const member = members.get(claim);
-  if (!member) throw new ProofClaimError(claim, 'is missing');
+  if (!member) throw new ClaimError(claim, 'is missing');
   if (member.text.slice(0, member.nameLength) !== `"${claim}"`) {
-    throw new ProofClaimError(claim, 'has a name that is written with escapes: no proof can be made for it');
+    throw new ClaimError(claim, 'has a name that is written with escapes: no proof can be made for it');
   }
   return member;
 }
@@ -258,12 +265,12 @@ function textClaim(
   const member = memberOf(members, claim);
   if (typeof member.value !== 'string') {
     const what = Array.isArray(member.value) ? 'is a list' : 'is no text';
-    throw new ProofClaimError(claim, `${what}: the circuit takes a single text`);
+    throw new ClaimError(claim, `${what}: the circuit takes a single text`);
   }
   const fault = valueFault(member.value, maxQuoted);
-  if (fault !== null) throw new ProofClaimError(claim, `${fault}: no proof can be made for it`);
+  if (fault !== null) throw new ClaimError(claim, `${fault}: no proof can be made for it`);
   if (rawValue(member) !== `"${member.value}"`) {
-    throw new ProofClaimError(claim, 'is written with escapes: no proof can be made for it');
+    throw new ClaimError(claim, 'is written with escapes: no proof can be made for it');
   }
   return fitting(member, maxExtended, profile);
 }
@@ -271,14 +278,16 @@ function textClaim(
 function fitting(member: PayloadMember, maxExtended: number, profile: CircuitProfile): PayloadMember {
   const { name, text, nameLength, valueLength } = member;
   if (text.length > maxExtended) {
-    throw new ProofProfileError(
+    throw new ProverError(
+      'PROVER_PROFILE',
       `the token's "${name}" takes ${text.length} characters with its name; ${profile.name} takes ${maxExtended}`,
     );
   }
   // Colon and terminator are the two others.
   const spaces = text.length - nameLength - valueLength - 2;
   if (spaces > profile.whiteSpace) {
-    throw new ProofProfileError(
+    throw new ProverError(
+      'PROVER_PROFILE',
       `the token's "${name}" has ${spaces} characters of white space; ${profile.name} takes ${profile.whiteSpace}`,
     );
   }
@@ -290,7 +299,7 @@ const rawValue = ({ text, valueIndex, valueLength }: PayloadMember) =>
 
 function keyClaimOf(members: Members, name: string, profile: CircuitProfile): PayloadMember {
   const fault = valueFault(name, profile.keyClaimName);
-  if (fault !== null) throw new ProofRequestError(`keyClaimName ${fault}`);
+  if (fault !== null) throw new ProverError('PROVER_REQUEST', `keyClaimName ${fault}`);
   return textClaim(members, name, profile.subject, profile.extendedSubject, profile);
 }
 
@@ -300,7 +309,8 @@ function nonceOf(members: Members, numbers: Numbers, profile: CircuitProfile): P
   const expected = Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
   const claim = memberOf(members, 'nonce');
   if (claim.value !== expected) {
-    throw new ProofNonceError(
+    throw new ProverError(
+      'PROVER_NONCE',
       "the token's nonce is not that of extendedEphemeralPublicKey, maxEpoch and jwtRandomness: log in again",
     );
   }
@@ -310,7 +320,7 @@ function nonceOf(members: Members, numbers: Numbers, profile: CircuitProfile): P
 function emailVerifiedOf(members: Members, profile: CircuitProfile): PayloadMember {
   const claim = memberOf(members, 'email_verified');
   if (!['true', '"true"'].includes(rawValue(claim))) {
-    throw new ProofClaimError('email_verified', "is not true, so that its email can't stand for the user");
+    throw new ClaimError('email_verified', "is not true, so that its email can't stand for the user");
   }
   return fitting(claim, profile.extendedEmailVerified, profile);
 }
@@ -318,7 +328,7 @@ function emailVerifiedOf(members: Members, profile: CircuitProfile): PayloadMemb
 /** Validators decode it, so that it may have escapes, as `https:\/\/` has. */
 function issuerOf(token: Token, profile: CircuitProfile): PayloadMember {
   const member = memberOf(token.members, 'iss');
-  if (typeof member.value !== 'string') throw new ProofClaimError('iss', 'is no text');
+  if (typeof member.value !== 'string') throw new ClaimError('iss', 'is no text');
   return fitting(member, profile.extendedIssuer, profile);
 }
 

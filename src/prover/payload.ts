@@ -1,5 +1,5 @@
 /** Where the members of a JWT's payload stand, byte by byte: JSON.parse does not say it. */
-import { ProofClaimError, ProofTokenError } from './errors.ts';
+import { ClaimError, ProverError } from './errors.ts';
 
 /** A member of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
 export interface PayloadMember {
@@ -25,7 +25,7 @@ const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
  * The members of a JSON object's top level, in their order.
  *
  * @param payload the object in UTF-8
- * @throws ProofTokenError when it is no JSON object; ProofClaimError when a name is there twice, since JSON
+ * @throws ProverError when it is no JSON object; ClaimError when a name is there twice, since JSON
  *   doesn't say which one counts
  */
 export function membersOf(payload: Uint8Array): Map<string, PayloadMember> {
@@ -44,7 +44,7 @@ export function membersOf(payload: Uint8Array): Map<string, PayloadMember> {
     const valueEnd = endOfValue(text, value);
     const terminator = skip(SPACE, text, valueEnd);
     const name = JSON.parse(Buffer.from(text.slice(start, nameEnd), 'latin1').toString()) as string;
-    if (members.has(name)) throw new ProofClaimError(name, 'is there twice');
+    if (members.has(name)) throw new ClaimError(name, 'is there twice');
     members.set(name, {
       name,
       value: parsed[name],
@@ -71,7 +71,7 @@ function parseObject(payload: Uint8Array): Record<string, unknown> {
   } catch {
     // The parser's message quotes its input.
   }
-  throw new ProofTokenError("the token's payload is no JSON object");
+  throw new ProverError('PROVER_TOKEN', "the token's payload is no JSON object");
 }
 
 /** Where what the pattern matches at `at` ends; `text` is known to be well-formed. */

@@ -1,6 +1,6 @@
 /** The JSON that asks for a proof, as wallets send it to a proving service. */
 import * as v from 'valibot';
-import { ProofRequestError } from './errors.ts';
+import { ProverError } from './errors.ts';
 import type { ProofRequest } from './input.ts';
 
 /** Text only: as a JSON number it would have lost its low digits already. */
@@ -18,17 +18,18 @@ const Request = v.strictObject({
   keyClaimName: v.string('must be a text, for example "sub"'),
 });
 
-/** @throws ProofRequestError that names the member; what it holds is for buildInput to judge */
+/** @throws ProverError that names the member; what it holds is for buildInput to judge */
 export function readProofRequest(value: unknown): ProofRequest {
   const result = v.safeParse(Request, value);
   if (result.success) return result.output;
   const [issue] = result.issues;
   const member = v.getDotPath(issue);
-  if (member === null) throw new ProofRequestError('the request must be a JSON object');
+  if (member === null) throw new ProverError('PROVER_REQUEST', 'the request must be a JSON object');
   if (issue.type === 'strict_object') {
-    throw new ProofRequestError(
+    throw new ProverError(
+      'PROVER_REQUEST',
       issue.expected === 'never' ? `there is no member ${member}` : `${member} is missing`,
     );
   }
-  throw new ProofRequestError(`${member} ${issue.message}`);
+  throw new ProverError('PROVER_REQUEST', `${member} ${issue.message}`);
 }

@@ -1,6 +1,6 @@
 /** Verifies Groth16 proofs on BN254, in the form that snarkjs and circom's tools use. */
 import { bn254, bn254_Fr } from '@noble/curves/bn254.js';
-import { MalformedProofError } from './errors.ts';
+import { ProverError } from './errors.ts';
 
 /** A proof: affine coordinates in decimal with a last coordinate of 1. Those of G2 have the real part first. */
 export interface Groth16Proof {
@@ -26,7 +26,7 @@ export interface VerifyingKey {
 
 /**
  * @param json a `vkey.json` of snarkjs
- * @throws MalformedProofError
+ * @throws ProverError
  */
 export function readVerifyingKey(json: unknown): VerifyingKey {
   const key = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
@@ -37,7 +37,10 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
     !Array.isArray(IC) ||
     IC.length !== Number(nPublic) + 1
   ) {
-    throw new MalformedProofError("the verifying key is not one of snarkjs' form for groth16 on bn128");
+    throw new ProverError(
+      'PROVER_MALFORMED_PROOF',
+      "the verifying key is not one of snarkjs' form for groth16 on bn128",
+    );
   }
   return {
     alphaBeta: bn254.pairing(readG1('vk_alpha_1', vk_alpha_1), readG2('vk_beta_2', vk_beta_2)),
@@ -50,7 +53,7 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
 /**
  * Whether the proof is one of these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
  *
- * @throws MalformedProofError when the proof has no points of the groups, or an input is not below their order
+ * @throws ProverError when the proof has no points of the groups, or an input is not below their order
  */
 export function verifyProof(
   key: VerifyingKey,
@@ -59,11 +62,14 @@ export function verifyProof(
 ): boolean {
   const [first, ...others] = key.inputs as [G1, ...G1[]];
   if (publicInputs.length !== others.length) {
-    throw new MalformedProofError(`the verifying key is for ${others.length} public inputs`);
+    throw new ProverError(
+      'PROVER_MALFORMED_PROOF',
+      `the verifying key is for ${others.length} public inputs`,
+    );
   }
   // Above the order an input would stand for a second one, with the same proof.
   if (!publicInputs.every((input) => input >= 0n && input < bn254_Fr.ORDER)) {
-    throw new MalformedProofError('a public input must be below the order of BN254');
+    throw new ProverError('PROVER_MALFORMED_PROOF', 'a public input must be below the order of BN254');
   }
   const a = readG1('a', proof?.a);
   const b = readG2('b', proof?.b);
@@ -126,6 +132,6 @@ function coordinate(name: string, value: unknown): bigint {
   return number;
 }
 
-function malformed(name: string): MalformedProofError {
-  return new MalformedProofError(`${name} is no point of its group in affine coordinates`);
+function malformed(name: string): ProverError {
+  return new ProverError('PROVER_MALFORMED_PROOF', `${name} is no point of its group in affine coordinates`);
 }

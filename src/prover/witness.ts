@@ -1,13 +1,8 @@
 /** Runs circom's witness generator, in C++ or in Node, without a file: what it reads and writes is private. */
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { EnclaveError } from '../errors.ts';
+import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
-
-/** The generator refused the input, or could not be run. Its own words may hold private values: none is repeated. */
-export class WitnessError extends EnclaveError {
-  readonly code = 'PROVER_WITNESS';
-}
 
 /** 33 MB are those of the full size. */
 const MAX_WITNESS = 256 * 1024 * 1024;
@@ -24,7 +19,7 @@ const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; 
  * overwrite it after use.
  *
  * @param generator a program and its arguments; the names of input and output follow them
- * @throws WitnessError
+ * @throws ProverError
  */
 export async function generateWitness(
   generator: readonly string[],
@@ -54,16 +49,20 @@ export async function generateWitness(
     ]);
     if (exit.toString() === '0\n' && witness.toString('latin1', 0, 4) === 'wtns') return witness;
     witness.fill(0);
-    throw new WitnessError(faultOf(exit.toString().trim(), timeoutMs));
+    throw new ProverError('PROVER_WITNESS', faultOf(exit.toString().trim(), timeoutMs));
   } catch (error) {
-    if (error instanceof EnclaveError) throw error;
-    throw new WitnessError('the witness generator could not be run');
+    if (error instanceof ProverError) throw error;
+    throw new ProverError('PROVER_WITNESS', 'the witness generator could not be run');
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** @param exit the generator's exit code; empty when the pipeline was ended before it could be told */
+/**
+ * The generator's own words may hold private values: none is repeated.
+ *
+ * @param exit the generator's exit code; empty when the pipeline was ended before it could be told
+ */
 function faultOf(exit: string, timeoutMs: number): string {
   if (exit === '') return `the witness generator did not end within ${timeoutMs} ms, or was ended`;
   // The shell's codes for a program that is missing or can't be executed.
@@ -78,7 +77,7 @@ async function read(stream: Readable, limit: number, end: () => void): Promise<B
     size += chunk.length;
     if (size > limit) {
       end();
-      throw new WitnessError(`the witness generator wrote more than ${limit} bytes`);
+      throw new ProverError('PROVER_WITNESS', `the witness generator wrote more than ${limit} bytes`);
     }
     chunks.push(chunk);
   }
