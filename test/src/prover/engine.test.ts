@@ -1,4 +1,4 @@
-/** The engine's client against workers that misbehave; the real one is in test/prover/circuit. */
+/** The engine's client against workers that misbehave; the real one is in test/src/prover/circuit. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** How a witness generator is run; the real ones are in test/prover/circuit. */
+/** How a witness generator is run; the real ones are in test/src/prover/circuit. */
 import { expect, test } from 'vitest';
 import { generateWitness } from '../../../src/prover/witness.ts';
 
