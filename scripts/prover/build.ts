@@ -7,7 +7,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
-import { readArguments, runMain, Usage } from '../command.ts';
+import { command, EXIT, type Io, runAsProcess, UsageError } from '../command.ts';
 import {
   type Artifacts,
   artifactsOf,
@@ -28,25 +28,29 @@ const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for th
 No validator takes its proofs. seed: ${DEVELOPMENT_SEED}
 `;
 
-async function main(): Promise<void> {
-  const { values } = readArguments(USAGE, {
+export const main = command({
+  usage: USAGE,
+  options: {
     size: { type: 'string', default: 'full' },
     cache: { type: 'string', default: defaultCache() },
     'circuit-only': { type: 'boolean', default: false },
     'no-native': { type: 'boolean', default: false },
-  });
-  if (!isSize(values.size)) throw new Usage(`--size must be small or full\n\n${USAGE}`);
-  const artifacts = artifactsOf(values.size, values.cache);
-  buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
-  if (!values['no-native']) buildNativeGenerator(artifacts);
-  console.log(`circuit: ${artifacts.circuit}`);
-  console.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
-  removeOlder(artifacts.circuit);
-  if (values['circuit-only']) return;
-  buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
-  removeOlder(artifacts.key);
-  console.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
-}
+  },
+  run({ values }, { io }) {
+    if (!isSize(values.size)) throw new UsageError('--size must be small or full', USAGE);
+    const artifacts = artifactsOf(values.size, values.cache);
+    buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
+    if (!values['no-native']) buildNativeGenerator(artifacts, io);
+    io.log(`circuit: ${artifacts.circuit}`);
+    io.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
+    removeOlder(artifacts.circuit);
+    if (values['circuit-only']) return EXIT.done;
+    buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
+    removeOlder(artifacts.key);
+    io.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
+    return EXIT.done;
+  },
+});
 
 function compile(folder: string, { size }: Artifacts): void {
   // The generated JavaScript is CommonJS, whatever the cache's folder is in.
@@ -55,12 +59,12 @@ function compile(folder: string, { size }: Artifacts): void {
 }
 
 /** circom's generator in C++, named as the production one is: six times as fast, and not needed. */
-function buildNativeGenerator({ circuit, size }: Artifacts): void {
+function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
   if (existsSync(join(circuit, 'zkLogin'))) return;
   const folder = join(circuit, 'circuit_cpp');
   const missing = ['nasm', 'g++'].filter((program) => spawnSync(program, ['--version']).error);
   if (missing.length > 0) {
-    console.log(`no generator in C++ without ${missing.join(' and ')}: see the README`);
+    io.log(`no generator in C++ without ${missing.join(' and ')}: see src/prover/circuit/README.md`);
     return;
   }
   try {
@@ -74,7 +78,9 @@ function buildNativeGenerator({ circuit, size }: Artifacts): void {
       folder,
     );
   } catch {
-    console.log('no generator in C++: it needs libgmp-dev and nlohmann-json3-dev, see the README');
+    io.log(
+      'no generator in C++: it needs libgmp-dev and nlohmann-json3-dev, see src/prover/circuit/README.md',
+    );
     return;
   }
   renameSync(join(folder, 'circuit.dat'), join(circuit, 'zkLogin.dat'));
@@ -92,4 +98,4 @@ function makeKey(folder: string, { r1cs }: Artifacts): void {
   writeFileSync(join(folder, 'NOTICE'), NOTICE);
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,35 +1,45 @@
-/**
- * Builds the proving engine, src/prover/native, into one static program: build/prover/prover.
- *
- *   node scripts/prover/engine.ts [--out build/prover/prover] [--install]
- *
- * It takes the Go on the PATH where that is as new as go.mod asks for, otherwise (or with --install) the one of
- * go.lock, which it installs into build/go with pip.
- */
+/** Builds the proving engine, src/prover/native, into one static program, or runs its tests. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
-import { readArguments, runMain } from '../command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = join(ROOT, 'src/prover/native');
 const TOOLCHAIN = join(ROOT, 'build/go');
-const USAGE = 'usage: node scripts/prover/engine.ts [--out build/prover/prover] [--install]';
+const USAGE = `usage: node scripts/prover/engine.ts [--out build/prover/prover] [--install] [--test]
 
-function main(): void {
-  const { values } = readArguments(USAGE, {
+Builds the proving engine. It takes the Go on the PATH where that is as new as src/prover/native/go.mod asks for.
+
+  --install  use the Go of src/prover/native/go.lock in any case, installed into build/go with pip
+  --test     build nothing: go vet and go test
+
+exit codes: 0 done; 1 failed; 2 the command line can't be used`;
+
+export const main = command({
+  usage: USAGE,
+  options: {
     out: { type: 'string', default: join(ROOT, 'build/prover/prover') },
     install: { type: 'boolean', default: false },
-  });
-  const out = resolve(values.out);
-  mkdirSync(dirname(out), { recursive: true });
-  const go = !values.install && isNewEnough('go') ? 'go' : installedGo();
-  run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', `${out}.part`, '.']);
-  renameSync(`${out}.part`, out);
-  console.log(out);
-}
+    test: { type: 'boolean', default: false },
+  },
+  run({ values }, { io }) {
+    const go = !values.install && isNewEnough('go') ? 'go' : installedGo();
+    if (values.test) {
+      run(go, ['vet', './...']);
+      run(go, ['test', './...']);
+      return EXIT.done;
+    }
+    const out = resolve(values.out);
+    mkdirSync(dirname(out), { recursive: true });
+    run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', `${out}.part`, '.']);
+    renameSync(`${out}.part`, out);
+    io.log(out);
+    return EXIT.done;
+  },
+});
 
 /** Whether a Go command is at least the version that go.mod asks for. */
 function isNewEnough(go: string): boolean {
@@ -57,22 +67,13 @@ function installedGo(): string {
   const part = `${TOOLCHAIN}.part`;
   rmSync(part, { recursive: true, force: true });
   const lock = join(SOURCES, 'go.lock');
-  run('python3', [
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--no-deps',
-    '--require-hashes',
-    '--target',
-    part,
-    '-r',
-    lock,
-  ]);
+  const pip = 'install --quiet --no-deps --require-hashes'.split(' ');
+  run('python3', ['-m', 'pip', ...pip, '--target', part, '-r', lock]);
   rmSync(TOOLCHAIN, { recursive: true, force: true });
   renameSync(part, TOOLCHAIN);
-  if (!isNewEnough(go))
+  if (!isNewEnough(go)) {
     throw new ConfigError('the Go of src/prover/native/go.lock is older than go.mod asks for');
+  }
   return go;
 }
 
@@ -85,16 +86,17 @@ const env = {
   GOWORK: 'off',
 };
 
-function run(command: string, args: string[]): void {
+function run(program: string, args: readonly string[]): void {
   try {
-    execFileSync(command, args, { cwd: SOURCES, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 'inherit', 'inherit'] });
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
+    const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];
     throw new ConfigError(
-      `${command} ${reason}. The engine needs Go ${/^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8'))?.[1]} or ` +
-        'newer, or Python 3 with pip to install it from src/prover/native/go.lock.',
+      `${program} ${reason}. The engine needs Go ${wanted} or newer, or Python 3 with pip to install it from ` +
+        'src/prover/native/go.lock.',
     );
   }
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

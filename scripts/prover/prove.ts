@@ -5,14 +5,9 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { ConfigError } from '../../src/errors.ts';
-import { ProvingError, proveOnce } from '../../src/prover/engine.ts';
-import { type BuiltInput, buildInput } from '../../src/prover/input.ts';
+import type { BuiltInput } from '../../src/prover/input.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
-import { readProofRequest } from '../../src/prover/request.ts';
-import { verifyToken } from '../../src/prover/token.ts';
-import { readVerifyingKey, verifyProof } from '../../src/prover/verify.ts';
-import { generateWitness } from '../../src/prover/witness.ts';
-import { readArguments, runMain, Usage } from '../command.ts';
+import { command, EXIT, type Failure, failureOf, type Io, runAsProcess, UsageError } from '../command.ts';
 import { type Artifacts, builtArtifacts, ENGINE, generatorOf, isSize } from './artifacts.ts';
 
 const USAGE = `usage: npm run --silent prove -- <request.json> --jwks <keys.json> [options]
@@ -29,44 +24,59 @@ development key, which no validator takes.
 
 exit codes: 0 done; 1 refused or failed; 2 the command line can't be used`;
 
-async function main(): Promise<void> {
-  const { values, positionals } = readArguments(
-    USAGE,
-    {
-      jwks: { type: 'string' },
-      at: { type: 'string' },
-      size: { type: 'string', default: 'full' },
-      'input-only': { type: 'boolean', default: false },
-    },
-    true,
-  );
-  const [file, ...more] = positionals;
-  const { jwks, size } = values;
-  if (file === undefined || more.length > 0) throw new Usage(`name one file with the request\n\n${USAGE}`);
-  if (jwks === undefined) throw new Usage(`--jwks is missing\n\n${USAGE}`);
-  if (!isSize(size)) throw new Usage(`--size must be small or full\n\n${USAGE}`);
-  const request = readProofRequest(readJson(file));
-  const key = await verifyToken(request.jwt, readJson(jwks), timeOf(values.at));
-  const input = buildInput(request, key, PROFILES[size]);
-  console.error('What is printed here is PRIVATE: keep it out of logs and tickets.');
-  const output = values['input-only'] ? input.circuit : await prove(input, builtArtifacts(size));
-  console.log(JSON.stringify(output, null, 2));
+export const main = command({
+  usage: USAGE,
+  options: {
+    jwks: { type: 'string' },
+    at: { type: 'string' },
+    size: { type: 'string', default: 'full' },
+    'input-only': { type: 'boolean', default: false },
+  },
+  positionals: ['request.json'],
+  async run({ values, positionals: [file = ''] }, { io }) {
+    const { jwks, size } = values;
+    if (jwks === undefined) throw new UsageError('--jwks is missing', USAGE);
+    if (!isSize(size)) throw new UsageError('--size must be small or full', USAGE);
+    const at = timeOf(values.at);
+    const { buildInput } = await import('../../src/prover/input.ts');
+    const { readProofRequest } = await import('../../src/prover/request.ts');
+    const { verifyToken } = await import('../../src/prover/token.ts');
+    const request = readProofRequest(readJson(file));
+    const key = await verifyToken(request.jwt, readJson(jwks), at);
+    const input = buildInput(request, key, PROFILES[size]);
+    io.error('What is printed here is PRIVATE: keep it out of logs and tickets.');
+    const output = values['input-only'] ? input.circuit : await prove(input, builtArtifacts(size), io);
+    io.log(JSON.stringify(output, null, 2));
+    return EXIT.done;
+  },
+  report,
+});
+
+/** The message of any other error may hold a part of the token. */
+function report(error: unknown): Failure {
+  return failureOf(error) ?? { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
 }
 
 /** As a proving service answers, besides the address seed, which makes a signature of it. */
-async function prove(input: BuiltInput, artifacts: Artifacts): Promise<object> {
-  if (!existsSync(ENGINE))
+async function prove(input: BuiltInput, artifacts: Artifacts, io: Io): Promise<object> {
+  if (!existsSync(ENGINE)) {
     throw new ConfigError(`the engine ${ENGINE} is not there: make prover-dev builds it`);
+  }
+  const { proveOnce } = await import('../../src/prover/engine.ts');
+  const { ProverError } = await import('../../src/prover/errors.ts');
+  const { readVerifyingKey, verifyProof } = await import('../../src/prover/verify.ts');
+  const { generateWitness } = await import('../../src/prover/witness.ts');
   const start = performance.now();
   const witness = await generateWitness(generatorOf(artifacts), input.circuit);
   const computed = performance.now();
   const proof = await proveOnce(ENGINE, artifacts.zkey, witness).finally(() => witness.fill(0));
   const proved = performance.now();
   const verifyingKey = readVerifyingKey(readJson(artifacts.verifyingKey));
-  if (!verifyProof(verifyingKey, proof, [input.publicInput]))
-    throw new ProvingError('the proof does not verify');
+  if (!verifyProof(verifyingKey, proof, [input.publicInput])) {
+    throw new ProverError('PROVER_ENGINE', 'the proof does not verify');
+  }
   const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(2);
-  console.error(`witness ${seconds(start, computed)} s, proof ${seconds(computed, proved)} s, verified`);
+  io.error(`witness ${seconds(start, computed)} s, proof ${seconds(computed, proved)} s, verified`);
   const { issBase64Details, headerBase64, addressSeed } = input;
   return { proofPoints: proof, issBase64Details, headerBase64, addressSeed: String(addressSeed) };
 }
@@ -89,9 +99,9 @@ function readJson(file: string): unknown {
 function timeOf(text: string | undefined): Date {
   const at = text === undefined ? new Date() : new Date(/^\d+$/.test(text) ? Number(text) : text);
   if (Number.isNaN(at.getTime())) {
-    throw new Usage(`--at must be a time: ISO 8601 or milliseconds since 1970\n\n${USAGE}`);
+    throw new UsageError('--at must be a time: ISO 8601 or milliseconds since 1970', USAGE);
   }
   return at;
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,15 +1,14 @@
 /** `npm run prove` as far as it goes without a circuit: `--input-only`, and what it refuses. */
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { buildInput } from '../../src/prover/input.ts';
-import { PROFILES } from '../../src/prover/profile.ts';
-import { GIVEN } from '../src/prover/support.ts';
+import { main } from '../../../scripts/prover/prove.ts';
+import { buildInput } from '../../../src/prover/input.ts';
+import { PROFILES } from '../../../src/prover/profile.ts';
+import { GIVEN } from '../../src/prover/support.ts';
+import { call } from '../run.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../scripts/prover/prove.ts', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'prove-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -23,10 +22,10 @@ const GOOD = file('request.json', json);
 const KEYS = file('keys.json', { keys: [key] });
 const ISSUED = String(1_715_786_862_000);
 
-const prove = (...args: string[]) => spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' });
+const prove = (...args: string[]) => call(main, args);
 
-test('prints the input of the production circuit, and says that it is private', () => {
-  const { status, stdout, stderr } = prove(GOOD, '--jwks', KEYS, '--at', ISSUED, '--input-only');
+test('prints the input of the production circuit, and says that it is private', async () => {
+  const { status, stdout, stderr } = await prove(GOOD, '--jwks', KEYS, '--at', ISSUED, '--input-only');
   expect(stderr).toBe('What is printed here is PRIVATE: keep it out of logs and tickets.\n');
   expect(JSON.parse(stdout)).toEqual(buildInput(request, key, PROFILES.full).circuit);
   expect(status).toBe(0);
@@ -48,10 +47,12 @@ test.each<[string, string[], string, number]>([
   ['a request that is none', [KEYS, '--jwks', KEYS, '--at', ISSUED], 'PROVER_REQUEST', 1],
   ['a file that is not there', ['/nonexistent', '--jwks', KEYS], 'CONFIG', 1],
   ['no keys', [GOOD], 'USAGE', 2],
+  ['no request', ['--jwks', KEYS], 'USAGE', 2],
+  ['two requests', [GOOD, GOOD, '--jwks', KEYS], 'USAGE', 2],
   ['a time that is none', [GOOD, '--jwks', KEYS, '--at', 'yesterday'], 'USAGE', 2],
   ['another size', [GOOD, '--jwks', KEYS, '--size', 'huge'], 'USAGE', 2],
-])('refuses %s, and prints nothing private', (_, args, code, exit) => {
-  const { status, stdout, stderr } = prove(...args);
+])('refuses %s, and prints nothing private', async (_, args, code, exit) => {
+  const { status, stdout, stderr } = await prove(...args);
   expect(stderr).toMatch(new RegExp(`^${code}: `));
   expect(stderr).not.toContain(request.jwt.slice(0, 20));
   expect(stdout).toBe('');
