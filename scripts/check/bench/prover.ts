@@ -133,6 +133,22 @@ async function turns(commands: Record<string, Command>): Promise<Record<string, 
   );
 }
 
+/** In seconds, as `prover bench` prints it. */
+interface EngineTime {
+  readonly wall: number;
+  readonly cpu: number;
+}
+
+interface EngineProof extends EngineTime {
+  readonly phases: Readonly<Record<string, EngineTime>>;
+}
+
+interface EngineBench {
+  readonly keyLoad: EngineTime;
+  readonly proofs: readonly EngineProof[];
+  readonly peakMB: number;
+}
+
 /** Both engines with the key loaded already, as a service has it. */
 function printPhases({ zkey }: Artifacts, { witness }: Files): void {
   const rows: Record<string, object> = {};
@@ -140,22 +156,18 @@ function printPhases({ zkey }: Artifacts, { witness }: Files): void {
     const args = ['bench', '--zkey', zkey, '--wtns', witness, '--engine', engine, '--repeat', String(TURNS)];
     const { stdout, stderr, status } = spawnSync(ENGINE, args, { encoding: 'utf8' });
     if (status !== 0) throw new Error(`the engine ended with ${status}: ${stderr.trim()}`);
-    const { keyLoad, proofs, peakMB } = JSON.parse(stdout);
-    const warm = proofs.toSorted((a: { wall: number }, b: { wall: number }) => a.wall - b.wall)[
-      proofs.length >> 1
-    ];
+    const { keyLoad, proofs, peakMB }: EngineBench = JSON.parse(stdout);
+    const warm = proofs.toSorted((a, b) => a.wall - b.wall)[proofs.length >> 1] as EngineProof;
     const seconds = (value: number) => value.toFixed(3);
     rows[engine] = {
       'key load': seconds(keyLoad.wall),
       'warm wall': seconds(warm.wall),
       'warm CPU': seconds(warm.cpu),
       'peak MB': Math.round(peakMB),
-      ...Object.fromEntries(
-        Object.entries(warm.phases as Record<string, number>).map(([name, took]) => [name, seconds(took)]),
-      ),
+      ...Object.fromEntries(Object.entries(warm.phases).map(([name, { cpu }]) => [name, seconds(cpu)])),
     };
   }
-  console.log('warm, seconds by phase');
+  console.log('warm, seconds; the phases in CPU time');
   console.table(rows);
 }
 
