@@ -179,6 +179,34 @@ run-debug: install
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
 
+# --- zkLogin's prover ---
+.PHONY: prover-dev test-prover bench-prover
+SIZE ?= full
+CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
+export PROVER_ENGINE ?= build/prover/prover
+
+# The circuit, its witness generators, and a development key that anyone can forge with.
+prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
+	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
+
+build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
+	@node scripts/prover/engine.ts --out $@
+
+# Its compiler and snarkjs have a lock of their own: nothing else needs them.
+$(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
+	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The engine's own tests, in Go; the small circuit, attacked rule by rule, and its proofs checked against snarkjs.
+test-prover: install
+	@node scripts/prover/engine.ts --test
+	@$(MAKE) --no-print-directory prover-dev SIZE=small
+	CACHE=$(CACHE) npm run --silent test:prover
+
+# What a proof costs, beside snarkjs and the library's engine; needs both sizes of prover-dev.
+bench-prover: install
+	CACHE=$(CACHE) npm run --silent bench:prover
+
 # Removes everything that is built or installed.
 clean:
-	rm -rf build out node_modules
+	rm -rf build out node_modules src/prover/circuit/node_modules

