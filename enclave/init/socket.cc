@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,9 +18,6 @@ namespace {
 
 // The kernel's maximum by default. A shorter queue would drop simultaneous connections.
 constexpr int kBacklog = 1024;
-// How much the parent may send before it is read. The kernel's default of 256 KiB would be 640 MiB for all
-// connections of a full bridge, more than a small enclave has. For TCP the kernel limits the sum itself.
-constexpr uint64_t kVsockBuffer = 16 * 1024;
 
 union SocketAddress {
   sockaddr any;
@@ -43,12 +39,10 @@ socklen_t fill(const Address& address, unsigned cid, SocketAddress& out) {
   return sizeof out.in;
 }
 
+// With the kernel's own buffers: it limits what a vsock sends to the size of the socket's own buffer, too, and the
+// parent announces room only when more than a small one has been read, so the two would wait for each other.
 Fd open_socket(const Address& address) {
-  Fd fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd || !address.vsock) return fd;
-  // Accepted connections inherit it from the listener.
-  if (setsockopt(fd.get(), AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &kVsockBuffer, sizeof kVsockBuffer) == 0) return fd;
-  return Fd();
+  return Fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 bool wait_for(int fd, short events, long long until) {
