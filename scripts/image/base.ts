@@ -5,7 +5,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { dataArchive, tarEntries } from './deb.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors } from './mirrors.ts';
@@ -44,7 +44,7 @@ function entriesOf(name: string, deb: Buffer): Buffer {
   for (const { path } of tarEntries(tar)) {
     const plain = path.replace(/^\.?\/+/, '');
     if (MERGED.test(plain) || plain.split('/').includes('..')) {
-      throw new ArchiveInvalid(`the package ${name} holds ${plain}, outside /usr`);
+      throw new ImageError('ARCHIVE_INVALID', `the package ${name} holds ${plain}, outside /usr`);
     }
   }
   return withoutEnd(tar);

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 export interface ContainerBuild {
   readonly file: string;
@@ -58,11 +58,12 @@ const BUILDERS: readonly Builder[] = [
   },
 ];
 
-/** @throws CommandFailed where there is no such program, or the build fails */
+/** @throws ImageError: COMMAND_FAILED, if the program is not installed or the build fails */
 export function buildContainer(build: ContainerBuild): void {
   const builder = BUILDERS.find(({ name }) => works(name));
   if (!builder) {
-    throw new CommandFailed(
+    throw new ImageError(
+      'COMMAND_FAILED',
       'building an image needs buildah (apt-get install buildah), podman, or docker with buildx',
     );
   }
@@ -71,7 +72,7 @@ export function buildContainer(build: ContainerBuild): void {
   );
   const [command, ...args] = builder.command(build) as [string, ...string[]];
   const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
-  if (status !== 0) throw new CommandFailed(`${builder.name} failed: see above`);
+  if (status !== 0) throw new ImageError('COMMAND_FAILED', `${builder.name} failed: see above`);
   if (build.fresh && builder.remove) {
     const idFile = join(build.output, ID_FILE);
     const [program, ...removal] = builder.remove(readFileSync(idFile, 'utf8').trim()) as [

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { CommandFailed, LockInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 interface NpmLock {
   readonly packages: Record<
@@ -58,7 +58,7 @@ function installModules(root: string, dir: string): string {
       stdio: 'inherit',
     });
   } catch {
-    throw new CommandFailed('npm ci failed: see above');
+    throw new ImageError('COMMAND_FAILED', 'npm ci failed: see above');
   }
   rmSync(dir, { recursive: true, force: true });
   renameSync(fresh, dir);
@@ -84,7 +84,10 @@ export function neededModules({ packages }: NpmLock): string[] {
       if (!base.includes('/node_modules/')) base = '';
     }
     if (!optional)
-      throw new LockInvalid(`package-lock.json lacks ${name}, which ${from || 'the server'} needs`);
+      throw new ImageError(
+        'LOCK_INVALID',
+        `package-lock.json lacks ${name}, which ${from || 'the server'} needs`,
+      );
   };
   const names = [...Object.keys(packages['']?.dependencies ?? {}), ...BUILD_PACKAGES];
   for (const name of names) add(name, '', false);

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PackageChanged, PackageGone } from './errors.ts';
+import { ImageError } from './errors.ts';
 import type { Lock, LockedFile } from './lock.ts';
 import type { Mirrors } from './mirrors.ts';
 
@@ -47,7 +47,8 @@ async function fetchOne(
     });
     if (bytes === undefined) continue;
     if (sha256(bytes) !== file.sha256) {
-      throw new PackageChanged(
+      throw new ImageError(
+        'PACKAGE_CHANGED',
         `${file.name} ${file.version} from ${new URL(url).host} is not the file of the lock: its SHA-256 differs`,
       );
     }
@@ -56,7 +57,8 @@ async function fetchOne(
     renameSync(partial, path);
     return path;
   }
-  throw new PackageGone(
+  throw new ImageError(
+    'PACKAGE_GONE',
     `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'none is known'}). ` +
       (snapshot
         ? 'Run make update-lock for the present versions: the registers then change, and the lock must be committed.'

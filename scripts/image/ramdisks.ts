@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { parseManifest } from '../../src/app.ts';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
 import { tryStart } from './try_start.ts';
 
@@ -75,7 +75,7 @@ function neededBy(programs: readonly string[]): Set<string> {
       if (LOADER.endsWith(name) || found.has(name)) continue;
       const library = join(LIBRARY_FOLDER, name);
       if (!existsSync(library))
-        throw new ArchiveInvalid(`${path} needs ${name}, which is not among the libraries`);
+        throw new ImageError('ARCHIVE_INVALID', `${path} needs ${name}, which is not among the libraries`);
       found.add(name);
       waiting.push(library);
     }

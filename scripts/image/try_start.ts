@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const START_MS = 60_000;
 
@@ -11,7 +11,7 @@ const START_MS = 60_000;
  * @param files the application's ramdisk, by path
  * @param environment `NAME=value`, as in the enclave
  * @param root where the files are put for the time of the start; `/`, but for tests
- * @throws CommandFailed with what the server said
+ * @throws ImageError: COMMAND_FAILED, with what the server printed
  */
 export async function tryStart(
   node: string,
@@ -59,7 +59,10 @@ function start(node: string, server: string, environment: readonly string[]): Pr
       if (started) resolve();
       else
         reject(
-          new CommandFailed(`the server does not start with its settings: ${said.trim() || 'no answer'}`),
+          new ImageError(
+            'COMMAND_FAILED',
+            `the server does not start with its settings: ${said.trim() || 'no answer'}`,
+          ),
         );
     });
   });

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
-import { CommandFailed, LockInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 import { diffLocks, type Lock, type LockedFile, readLock, writeLock } from './lock.ts';
 import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
 
@@ -24,7 +24,10 @@ class Apt {
     }
     const [main, security] = [archives.debian[0], archives['debian-security'][0]];
     if (main === undefined || security === undefined) {
-      throw new LockInvalid('make update-lock needs a mirror of both debian and debian-security');
+      throw new ImageError(
+        'LOCK_INVALID',
+        'make update-lock needs a mirror of both debian and debian-security',
+      );
     }
     const line = (kind: string, uri: string, of: string) =>
       `${kind} [signed-by=${KEYRING}] ${uri} ${of} main\n`;
@@ -86,7 +89,7 @@ class Apt {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
     } catch {
-      throw new CommandFailed(`apt-get ${args[0]} failed: see above`);
+      throw new ImageError('COMMAND_FAILED', `apt-get ${args[0]} failed: see above`);
     }
   }
 }
@@ -106,7 +109,7 @@ export function parseUris(text: string): LockedFile[] {
           decodeURIComponent(file ?? ''),
         ) ?? [];
       if (archive === undefined || name === undefined || version === undefined) {
-        throw new CommandFailed('apt-get printed a line that is not understood');
+        throw new ImageError('COMMAND_FAILED', 'apt-get printed a line that is not understood');
       }
       return {
         name,

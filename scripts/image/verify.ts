@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { compareEifs } from './compare.ts';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
@@ -49,13 +49,14 @@ export const main = command({
         env: { ...env, ...OTHERS },
         stdio: ['ignore', 'inherit', 'inherit'],
       });
-      if (status !== 0) throw new CommandFailed('the second build failed: see above');
+      if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
       const differences = compareEifs(
         readFileSync(join(ROOT, 'out/nitro.eif')),
         readFileSync(join(dir, 'out/nitro.eif')),
       );
       if (differences.length > 0) {
-        throw new CommandFailed(
+        throw new ImageError(
+          'COMMAND_FAILED',
           `the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`,
         );
       }

@@ -18,7 +18,7 @@ export interface EnclaveImage {
   readonly pcr0: string;
 }
 
-/** @throws UsageError where there is no such file; EifInvalid */
+/** @throws UsageError, if the file does not exist; ImageError: EIF_INVALID */
 export function loadImage(path: string): EnclaveImage {
   let bytes: Buffer;
   try {

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Environment } from '../command.ts';
-import { ProgramFailed } from './errors.ts';
+import { ParentError } from './errors.ts';
 
 export interface Outcome {
   readonly status: number | null;
@@ -15,7 +15,7 @@ export interface Outcome {
  * @param env its environment; PATH says where it is
  * @param input goes to its standard input, where no other process can read it: a string, or a file, which the program may
  *   open as /dev/stdin
- * @throws ProgramFailed when it can't be started
+ * @throws ParentError: PROGRAM_FAILED, if it can't be started
  */
 export function run(
   env: Environment,
@@ -35,11 +35,12 @@ export function run(
   if (stdin !== 'pipe') closeSync(stdin);
   const { code } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
-    throw new ProgramFailed(
+    throw new ParentError(
+      'PROGRAM_FAILED',
       `${program} is not installed here: on the parent instance, npm run doctor shows what is missing`,
     );
   }
-  if (error) throw new ProgramFailed(`${program} can't be started: ${code}`);
+  if (error) throw new ParentError('PROGRAM_FAILED', `${program} can't be started: ${code}`);
   return { status, stdout, stderr };
 }
 

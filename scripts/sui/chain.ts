@@ -45,7 +45,7 @@ export class Chain {
     this.#env = env;
   }
 
-  /** @throws NoNetworkError, SuiError */
+  /** @throws SuiCommandError: NO_NETWORK; SuiError */
   get client(): SuiGrpcClient {
     return this.#connected.client;
   }
@@ -60,7 +60,7 @@ export class Chain {
     return this.#text('network');
   }
 
-  /** @throws NoSenderError, SignerError, SuiError */
+  /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
   async sender(): Promise<string> {
     // A command that sends nothing needs none of the signature schemes.
     const { senderOf } = await import('./signer.ts');
@@ -85,7 +85,7 @@ export class Chain {
    * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
    * first in any case: what would fail is not sent, and costs no gas.
    *
-   * @throws SuiError, SignerError
+   * @throws SuiError; SuiCommandError: SIGNER
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
     const sender = await this.sender();

@@ -12,12 +12,8 @@ import {
   type MovePackageFetcher,
   testMovePackage,
 } from '@zktx.io/sui-move-builder/full';
-import { ConfigError, EnclaveError } from '../../src/errors.ts';
-
-/** The compiler refuses a package. */
-export class MoveError extends EnclaveError {
-  readonly code = 'MOVE';
-}
+import { ConfigError } from '../../src/errors.ts';
+import { SuiCommandError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STAND_IN = join(ROOT, 'scripts/dev/move_framework');
@@ -173,7 +169,7 @@ export interface Build {
 /**
  * Compiles a package as `sui move build` does, with every lint. Unpublished dependencies become part of it.
  *
- * @throws MoveError with the compiler's message.
+ * @throws SuiCommandError: MOVE, with the compiler's message
  */
 export async function buildPackage(name: string, framework: Framework): Promise<Build> {
   await initMovePackageBuilder();
@@ -186,7 +182,10 @@ export async function buildPackage(name: string, framework: Framework): Promise<
     withUnpublishedDependencies: true,
   });
   if ('error' in result) {
-    throw new MoveError(`move/${name} does not compile:\n${explainCompiler(result.error, framework)}`);
+    throw new SuiCommandError(
+      'MOVE',
+      `move/${name} does not compile:\n${explainCompiler(result.error, framework)}`,
+    );
   }
   const { modules, dependencies, warnings = '' } = result;
   return { modules, dependencies, warnings };

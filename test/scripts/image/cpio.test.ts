@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { readCpio, writeCpio } from '../../../scripts/image/cpio.ts';
-import { ArchiveInvalid } from '../../../scripts/image/errors.ts';
 
 const FILES = new Map([
   ['etc/hosts', { data: Buffer.from('127.0.0.1 localhost\n') }],
@@ -41,13 +40,17 @@ describe('a ramdisk', () => {
   });
 
   test.each(['/etc/hosts', 'etc/../../x', 'with space', 'new\nline', ''])('refuses the path %j', (path) => {
-    expect(() => writeCpio(new Map([[path, { data: Buffer.alloc(0) }]]))).toThrow(ArchiveInvalid);
+    expect(() => writeCpio(new Map([[path, { data: Buffer.alloc(0) }]]))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
   });
 
   test('cut anywhere, or longer, is refused', () => {
     const archive = writeCpio(FILES);
     for (let length = 0; length < archive.length; length += 1) {
-      expect(() => readCpio(archive.subarray(0, length)), `${length} bytes`).toThrow(ArchiveInvalid);
+      expect(() => readCpio(archive.subarray(0, length)), `${length} bytes`).toThrow(
+        expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+      );
     }
     expect(() => readCpio(Buffer.concat([archive, Buffer.alloc(4)]))).toThrow(/after its end/);
   });
