@@ -13,7 +13,7 @@ import { findMirrors } from './mirrors.ts';
 /** Symbolic links to their namesakes in /usr: an entry below one would replace it. */
 const MERGED = /^(bin|sbin|lib|lib64)\//;
 
-/** @param overlays tar archives of files that come over those of the packages */
+/** @param overlays tar archives whose files replace those of the packages */
 export async function makeBase(
   locks: readonly string[],
   out: string,

@@ -1,4 +1,4 @@
-/** The program that builds the Containerfile: whichever this machine has. */
+/** The program that builds the Containerfile: the first of these that is installed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ export interface ContainerBuild {
   readonly args: Readonly<Record<string, string>>;
   /** Folder that gets the files of the last stage. */
   readonly output: string;
-  /** Uses nothing of earlier builds. */
+  /** Builds without the cache of earlier builds. */
   readonly fresh?: boolean;
 }
 
 interface Builder {
   readonly name: string;
   command(build: ContainerBuild): string[];
-  /** Forgets the image that was built: its files are what counts. */
+  /** Removes the image that was built: only its files are needed. */
   remove?(id: string): string[];
 }
 
@@ -35,7 +35,7 @@ const buildah = (build: ContainerBuild) => [
   build.context,
 ];
 
-/** In the order of preference: the first two need no daemon. */
+/** The programs in the order of preference: the first two need no daemon. */
 const BUILDERS: readonly Builder[] = [
   {
     name: 'buildah',

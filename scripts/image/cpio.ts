@@ -2,7 +2,7 @@
 import { ImageError } from './errors.ts';
 
 export interface CpioEntry {
-  /** Without a slash at its beginning. */
+  /** Relative path, without a leading slash. */
   readonly path: string;
   /** Type and permissions, as stat(2) has them. */
   readonly mode: number;
@@ -38,10 +38,10 @@ export function writeCpio(
   return Buffer.concat([...pieces, ...encode({ path: TRAILER, mode: 0, data: Buffer.alloc(0) }, 0)]);
 }
 
-/** An entry without owner, time or device: none of the machine that writes it. */
+/** An entry without owner, time or device, so that nothing of the machine that writes it gets in. */
 function encode({ path, mode, data }: CpioEntry, inode: number): Uint8Array[] {
   if (!/^[\x21-\x7e]+$/.test(path) || path.startsWith('/') || path.split('/').includes('..')) {
-    throw new ImageError('ARCHIVE_INVALID', `${JSON.stringify(path)} is no path for a ramdisk`);
+    throw new ImageError('ARCHIVE_INVALID', `${JSON.stringify(path)} can't be a path in a ramdisk`);
   }
   const links = mode === DIRECTORY ? 2 : 1;
   const fields = [inode, mode, 0, 0, links, 0, data.length, 0, 0, 0, 0, path.length + 1, 0];

@@ -36,10 +36,10 @@ function decompress(name: string, data: Buffer): Buffer {
     case 'data.tar.zst':
       return zstdDecompressSync(data, { maxOutputLength: MAX_DATA_BYTES });
     case 'data.tar.xz':
-      // Node has no xz; every Linux that can make a Debian system does.
+      // Node can't decompress xz; every Linux that can make a Debian system has a program for it.
       return execFileSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
     default:
-      throw new ImageError('ARCHIVE_INVALID', `a package's ${name} is compressed in a way that is not known`);
+      throw new ImageError('ARCHIVE_INVALID', `a package's ${name} is compressed in an unknown way`);
   }
 }
 

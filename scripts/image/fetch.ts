@@ -35,7 +35,7 @@ async function fetchOne(
   cache: string,
 ): Promise<string> {
   const path = join(cache, file.sha256);
-  // Checked again: a cache outlives whoever wrote it.
+  // Checked again: a cache may have been changed since it was written.
   if (existsSync(path) && sha256(readFileSync(path)) === file.sha256) return path;
   const sources = archives[file.archive].map((base) => `${base}/${file.path}`);
   if (snapshot) sources.push(`${snapshot}/archive/${file.archive}/${archive_time}/${file.path}`);
@@ -59,7 +59,7 @@ async function fetchOne(
   }
   throw new ImageError(
     'PACKAGE_GONE',
-    `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'none is known'}). ` +
+    `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'no source is known'}). ` +
       (snapshot
         ? 'Run make update-lock for the present versions: the registers then change, and the lock must be committed.'
         : "Set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version, or run make update-lock for the present ones: the registers then change, and the lock must be committed."),

@@ -79,7 +79,7 @@ export function formatLock(lock: Lock): string {
   return `{\n${[...head, `  "packages": ${list(packages)}`, `  "sources": ${list(sources)}`].join(',\n')}\n}\n`;
 }
 
-/** What changed from one lock to the next, a line each; none when they hold the same files. */
+/** The changes from one lock to the next, a line each; an empty list if both hold the same files. */
 export function diffLocks(before: Lock, after: Lock): string[] {
   const files = (lock: Lock) => new Map([...lock.packages, ...lock.sources].map((file) => [file.name, file]));
   const old = files(before);

@@ -1,4 +1,4 @@
-/** Where Debian's packages are fetched from. No host stands here: the machine's own apt, or variables, name them. */
+/** Finds the mirrors of Debian's packages. No host is written here: the machine's own apt, or variables, name them. */
 import { execFileSync } from 'node:child_process';
 import { ImageError } from './errors.ts';
 import type { LockedFile } from './lock.ts';
@@ -42,7 +42,7 @@ function address(env: NodeJS.ProcessEnv, name: string): string | undefined {
   return value.replace(/\/+$/, '');
 }
 
-/** A line `<origin> <address>` for each package list that apt knows; nothing where there is no apt. */
+/** A line `<origin> <address>` for each package list that apt knows; an empty string if apt is not installed. */
 function readAptSources(): string {
   const format = ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages'];
   try {

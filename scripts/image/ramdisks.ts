@@ -38,7 +38,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
       ...libraries.map(
         (name) => [`${LIBRARY_FOLDER}/${name}`.slice(1), file(`${LIBRARY_FOLDER}/${name}`)] as const,
       ),
-      // Names come from /etc/hosts alone.
+      // Names are resolved from /etc/hosts alone.
       ['etc/nsswitch.conf', { data: Buffer.from('hosts: files\n') }],
     ]),
     ['app', 'dev', 'proc', 'run'],
@@ -47,7 +47,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
 
   const yaml = readFileSync(join(appDir, 'app.yaml'), 'utf8');
   const manifest = parseManifest(yaml);
-  // Where an endpoint's certificate is not under a public authority: the application brings its own.
+  // An application may bring an authority of its own, for endpoints whose certificate no public authority signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))

@@ -1,6 +1,7 @@
 /**
- * `make update-lock`: the lock files with the present versions of what they want, and what changed. Needs a
- * Debian machine: apt resolves the dependencies and checks the archive's signatures, in a state of its own.
+ * `make update-lock`: writes the lock files with the current versions of the wanted packages, and prints the
+ * changes. Needs a Debian machine: apt resolves the dependencies and checks the archive's signatures, in a state of its
+ * own.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -109,7 +110,7 @@ export function parseUris(text: string): LockedFile[] {
           decodeURIComponent(file ?? ''),
         ) ?? [];
       if (archive === undefined || name === undefined || version === undefined) {
-        throw new ImageError('COMMAND_FAILED', 'apt-get printed a line that is not understood');
+        throw new ImageError('COMMAND_FAILED', 'apt-get printed a line in an unknown format');
       }
       return {
         name,
@@ -139,7 +140,7 @@ export const main = command({
       const known = new Set(base.map(({ sha256 }) => sha256));
       for (const [at, path] of paths.entries()) {
         const lock = before[at] as Lock;
-        // Every other file holds what the first lacks: what it is for stands on the image's packages.
+        // Every other file lists only what the first lacks: its packages are installed on top of the image's.
         const packages =
           at === 0
             ? base

@@ -17,7 +17,7 @@ const CLOCK_LOCK = 'test/scripts/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
 
-/** What a build might let in from whoever runs it. */
+/** Properties of the user and the machine that a build might let into its result. */
 const OTHERS = {
   USER: 'somebody',
   LOGNAME: 'somebody',
@@ -68,7 +68,7 @@ export const main = command({
   },
 });
 
-/** The tree as it stands now, without what git ignores. */
+/** Copies the present tree, without the files that git ignores. */
 function copyTree(to: string): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,

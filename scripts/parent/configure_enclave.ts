@@ -69,7 +69,7 @@ function network(option: string, value = ''): string {
   return value;
 }
 
-/** Not which names it has: the image determines them, and may not be built yet. */
+/** Doesn't check the names of the secrets: the image determines them, and may not be built yet. */
 function checkSecretsFile(path: string): string {
   let data: unknown;
   try {
@@ -113,7 +113,7 @@ function apply(steps: readonly Step[], { env, io }: Context): void {
   io.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
 }
 
-/** What exists; undefined where nothing does. */
+/** The existing resource; undefined if it is missing. */
 function look(env: Environment, command: readonly string[]): string | undefined {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
   if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
@@ -121,7 +121,7 @@ function look(env: Environment, command: readonly string[]): string | undefined 
   return found === '' || found === 'None' ? undefined : found;
 }
 
-/** What the command prints. @throws ParentError: PROGRAM_FAILED, with the program's own message */
+/** The output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */
 function call(env: Environment, command: readonly string[], input: string | { file: string }): string {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1), input);
   if (status !== 0) throw failure(command, stderr);

@@ -1,4 +1,4 @@
-/** What can go wrong on the parent instance: one `code` for each cause. No message contains a secret. */
+/** Why a command on the parent instance failed: one `code` for each cause. No message contains a secret. */
 import { CodedError } from '../../src/errors.ts';
 
 /** Every code of a ParentError, and what it means. */

@@ -1,4 +1,4 @@
-/** What the parent does for an enclave: forwards to its endpoints and to its server, keeps its reports, passes secrets. */
+/** The parent's part of an enclave: forwards to its endpoints and its server, keeps its reports, passes secrets. */
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Manifest } from '../../src/app.ts';
@@ -12,8 +12,8 @@ import type { Service } from './services.ts';
 const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 /**
- * How long socat keeps a connection that one end has closed. The server answers no half-closed connection, and has sent
- * everything when it closes its own end: a client that stays must not occupy a process for long.
+ * Time for which socat keeps a connection that one end has closed. The server never answers on a half-closed
+ * connection, and has sent everything when it closes its own end: a client that stays must not occupy a process.
  */
 const HALF_CLOSED_SECONDS = '2';
 /**
@@ -53,7 +53,7 @@ export function servicesOf(
   ];
 }
 
-/** AWS's own proxy where it is installed; it requires a list of the hosts. */
+/** Uses AWS's own proxy if it is installed; it requires a list of the hosts. */
 function endpointService(env: Environment, { host, port }: Forward, dir: string): Service {
   const name = `endpoint-${host}`;
   if (find(env, 'vsock-proxy')) {
@@ -134,7 +134,12 @@ export async function handOver(
   );
 }
 
-/** Whether the server has its secrets, once it answers. @throws ParentError: PROGRAM_FAILED, if it does not answer in time */
+/**
+ * Waits until the server answers.
+ *
+ * @returns whether it has its secrets
+ * @throws ParentError: PROGRAM_FAILED, if it does not answer in time
+ */
 export async function isReady(listen: Listen, waitMs = READY_MS): Promise<boolean> {
   const until = performance.now() + waitMs;
   for (;;) {
@@ -150,7 +155,7 @@ export async function isReady(listen: Listen, waitMs = READY_MS): Promise<boolea
   }
 }
 
-/** The answer of /readyz; empty while there is none. */
+/** The answer of /readyz; empty while the server does not answer. */
 async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
   try {
     const response = await fetch(`${urlOf(listen)}/readyz`, { signal: AbortSignal.timeout(5000) });

@@ -50,7 +50,7 @@ can be read.`,
     const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
     const image = loadImage(values.eif);
     const manifest = manifestOf(image.eif);
-    // Before anything is started: a mistake in the secrets must not leave half of it running.
+    // Checked before anything is started: a mistake in the secrets must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
     const { EnclaveCID: cid } = await runningEnclave(env, values, image, secrets !== undefined);
     const dir = stateFolder(env, values.name);
@@ -74,7 +74,7 @@ can be read.`,
   },
 });
 
-/** @throws ParentError: WRONG_STATE, if none runs, another image runs, or it runs in debug mode and would get secrets */
+/** @throws ParentError: WRONG_STATE, if none or another image runs, or if one in debug mode would get secrets */
 async function runningEnclave(
   env: Environment,
   { eif, name, debug }: Options,
@@ -104,7 +104,7 @@ async function runningEnclave(
   return enclave;
 }
 
-/** From a file, standard input or AWS Secrets Manager; never from an argument, which every process can read. */
+/** Reads the secrets from a file, standard input or Secrets Manager: every process could read an argument. */
 async function readSecrets(
   { secrets, 'secret-id': id }: Options,
   manifest: Manifest,

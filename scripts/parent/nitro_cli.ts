@@ -61,7 +61,7 @@ export function terminateEnclave(env: Environment, id: string): void {
   nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** In MiB: nitro-cli requires four times the image's size. */
+/** The enclave's memory in MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }

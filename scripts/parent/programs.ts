@@ -12,7 +12,7 @@ export interface Outcome {
 }
 
 /**
- * @param env its environment; PATH says where it is
+ * @param env the program's environment; the program is looked up on its PATH
  * @param input goes to its standard input, where no other process can read it: a string, or a file, which the program may
  *   open as /dev/stdin
  * @throws ParentError: PROGRAM_FAILED, if it can't be started
@@ -44,7 +44,7 @@ export function run(
   return { status, stdout, stderr };
 }
 
-/** Where a program is on PATH. */
+/** The path of a program, looked up on PATH. */
 export function find({ PATH = '' }: Environment, program: string): string | undefined {
   for (const folder of PATH.split(delimiter)) {
     const path = join(folder, program);
@@ -52,7 +52,7 @@ export function find({ PATH = '' }: Environment, program: string): string | unde
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not here.
+      // Not in this folder.
     }
   }
   return undefined;

@@ -79,7 +79,7 @@ async function start(env: Environment, options: Start): Promise<Enclave> {
   }
 }
 
-/** Until the console ends, or SIGTERM ends this process: then the console ends with it. */
+/** Shows the console until it ends, or until SIGTERM ends this process and the console with it. */
 async function showConsole(env: Environment, { EnclaveID }: Enclave): Promise<void> {
   const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], { env, stdio: 'inherit' });
   process.once('SIGTERM', () => child.kill('SIGTERM'));

@@ -18,7 +18,7 @@ export interface Service {
 
 const ServiceRecord = v.strictObject({
   pid: v.pipe(v.number(), v.safeInteger(), v.minValue(2)),
-  /** In ticks since the machine's boot. A process id may be used again; together with its start it is unique. */
+  /** In ticks since the machine's boot. A process id may be reused, but is unique together with its start. */
   startedAt: v.string(),
   command: v.array(v.string()),
 });
@@ -47,7 +47,7 @@ export function stateFolder(env: Environment, name: string): string {
  * Starts the services that do not run as they should, and replaces those that run with another command.
  *
  * @returns for each service, whether it was started or ran already
- * @throws ParentError: PROGRAM_FAILED. The message names a service that can't be started or ends at once; the others keep running
+ * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others keep running
  */
 export async function ensureRunning(
   env: Environment,
@@ -63,7 +63,7 @@ export async function ensureRunning(
     }
     started.set(name, await start(env, dir, { name, command }));
   }
-  // A program whose port is taken ends at once.
+  // A program whose port is in use ends at once.
   if (started.size > 0) await new Promise((done) => setTimeout(done, SETTLE_MS));
   const alive = [...started].filter(([, record]) => isAlive(record));
   for (const [name, record] of alive) {
@@ -88,7 +88,7 @@ async function start(env: Environment, dir: string, { name, command }: Service):
   });
   child.unref();
   const pid = child.pid as number;
-  // Empty where it has ended already: no process starts then.
+  // Empty if it has ended already: no process starts at 0.
   return { pid, startedAt: startOf(pid) ?? '', command: [...command] };
 }
 
@@ -108,7 +108,7 @@ export async function stopServices(dir: string): Promise<string[]> {
   for (const file of readdirSync(dir).filter((each) => each.endsWith('.json'))) {
     const name = file.slice(0, -'.json'.length);
     const record = readRecord(dir, name);
-    // Not a record.
+    // The file is not a record.
     if (!record) continue;
     if (isAlive(record)) {
       await stop(record);

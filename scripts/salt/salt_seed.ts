@@ -204,7 +204,7 @@ function readCounts({ shares, threshold }: { shares?: string | undefined; thresh
   return counts;
 }
 
-/** The message of any other error may hold a part of a seed. */
+/** Hides the message of any other error: it may contain a part of a seed. */
 function report(error: unknown): Failure {
   const internal = { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
   return failureOf(error) ?? internal;

@@ -37,10 +37,10 @@ export async function compileForPublishing(
     dependencies: [...dependencies],
   };
 
-  async function compile(member: string): Promise<void> {
-    const files = await sourcesOf(member, framework, network);
+  async function compile(packageName: string): Promise<void> {
+    const files = await sourcesOf(packageName, framework, network);
     if (isPublished(files, network)) {
-      if (member === name) {
+      if (packageName === name) {
         throw new SuiCommandError(
           'ALREADY_PUBLISHED',
           `move/${name}/Published.toml says that it is published on ${network}: remove that section to publish it again`,
@@ -62,12 +62,12 @@ export async function compileForPublishing(
     if ('error' in result) {
       throw new SuiCommandError(
         'MOVE',
-        `move/${member} does not compile:\n${explainCompiler(result.error, framework)}`,
+        `move/${packageName} does not compile:\n${explainCompiler(result.error, framework)}`,
       );
     }
     if (result.warnings)
-      throw new SuiCommandError('MOVE', `move/${member} compiles with warnings:\n${result.warnings}`);
-    compiled.set(member, result.modules);
+      throw new SuiCommandError('MOVE', `move/${packageName} compiles with warnings:\n${result.warnings}`);
+    compiled.set(packageName, result.modules);
     for (const id of result.dependencies) dependencies.add(id);
   }
 }

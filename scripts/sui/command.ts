@@ -1,4 +1,4 @@
-/** What the commands that talk to Sui share: positional arguments by name, common options, dry runs and output. */
+/** The framework of the commands that talk to Sui: positional arguments by name, common options, dry runs and output. */
 import { EnclaveError } from '../../src/errors.ts';
 import {
   type Context,
@@ -18,9 +18,9 @@ export interface Outcome {
   readonly status: 'done' | 'unchanged' | 'dry-run' | 'unsigned';
   /** One line for people. */
   readonly title: string;
-  /** The properties of the JSON, and the lines of the text. */
+  /** The properties of the JSON, and the lines of the printed result. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The text, where it is not made of title and fields. */
+  /** The printed result, if it is not made of title and fields. */
   readonly text?: string;
   /** Whether something is not as it should be: exit code 1. */
   readonly alarm?: boolean;
@@ -75,7 +75,7 @@ const FLAGS = {
   help: 'print this',
 } as const;
 
-/** The text of `--help`. */
+/** The output of `--help`. */
 export function helpOf({ name, purpose, positionals, optional = 0, options }: SuiCommand): string {
   const usage = positionals.map((word, index) =>
     index < positionals.length - optional ? `<${word}>` : `[<${word}>]`,
@@ -162,10 +162,10 @@ async function execute(
   }
 }
 
-/** Codes of what a dry run goes on without, as far as it can. */
+/** Codes of errors without which a dry run continues as far as it can. */
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
-/** Codes of what ends a command before it has tried anything. */
+/** Codes of errors that end a command before it has tried anything. */
 const NOT_TRIED: readonly string[] = [
   ...UNCHECKED,
   'USAGE',

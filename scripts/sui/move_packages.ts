@@ -21,10 +21,10 @@ const STAND_IN = join(ROOT, 'scripts/dev/move_framework');
 /** Paths of files, relative to the package, and their content. */
 export type Sources = Readonly<Record<string, string>>;
 
-/** Where the sources of the Sui framework come from. */
+/** A source of the Sui framework's packages. */
 export interface Framework {
   readonly fetcher: MovePackageFetcher;
-  /** For people. */
+  /** The source, described for people. */
   readonly description: string;
   /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
   readonly isStandIn: boolean;

@@ -11,7 +11,7 @@ const NODES: Readonly<Record<string, string>> = {
   localnet: 'http://127.0.0.1:9000',
 };
 
-/** For one request, including its answer. */
+/** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;
 
 /** Neither a network nor a node was named. */
@@ -24,7 +24,7 @@ export function noNetwork(): SuiCommandError {
 
 export interface Network {
   readonly client: SuiGrpcClient;
-  /** For people. */
+  /** The node, described for people. */
   readonly description: string;
 }
 

@@ -45,7 +45,7 @@ const spec: SuiCommand = {
     );
     const bytes = modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
     chain.notes.push(
-      `Compiled ${packages.map((member) => `move/${member}`).join(' and ')}: ${modules.length} modules, ${bytes} bytes.`,
+      `Compiled ${packages.map((packageName) => `move/${packageName}`).join(' and ')}: ${modules.length} modules, ${bytes} bytes.`,
     );
     if (framework.isStandIn) {
       throw new SuiCommandError(
@@ -58,7 +58,7 @@ const spec: SuiCommand = {
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: await chain.sender() });
     return await chain.submit(tx, {
-      title: `publish ${packages.map((member) => `move/${member}`).join(' and ')}`,
+      title: `publish ${packages.map((packageName) => `move/${packageName}`).join(' and ')}`,
       fields: { framework: framework.description, modules: modules.length, bytes, dependencies },
       report: ({ packageId, created }) => ({
         package: packageId,

@@ -1,4 +1,4 @@
-/** The report of `verify_enclave` on a document, as data and as text for people. */
+/** The report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
 import { parseCertificate } from '../../src/attestation/certificate.ts';
 import { fingerprint } from '../../src/attestation/chain.ts';
@@ -151,7 +151,7 @@ function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** The report as lines of text. */
+/** The report as lines for people. */
 export function formatReport(report: Report): string {
   const { document, registration, at, verdict, code, reason, validUntil } = report;
   const lines: string[] = [];

@@ -18,7 +18,7 @@ export const CRC_OFFSET = 544;
 export const SECTION = { kernel: 1, cmdline: 2, ramdisk: 3, signature: 4, metadata: 5 } as const;
 export type SectionName = keyof typeof SECTION;
 
-/** What nitro-cli takes where the caller names neither; both are in the header and not measured. */
+/** The memory and CPUs that nitro-cli uses by default; both are in the header and not measured. */
 export const DEFAULT_MEMORY = 1n << 30n;
 export const DEFAULT_CPUS = 2n;
 
@@ -37,7 +37,7 @@ export interface Metadata {
   readonly CustomMetadata: null;
 }
 
-/** What is measured. */
+/** The parts of an image that are measured. */
 export interface ImageParts {
   readonly kernel: Uint8Array;
   /** Printable ASCII. */

@@ -20,7 +20,7 @@ export interface Eif extends ImageParts {
   readonly defaultMemory: bigint;
   readonly defaultCpus: bigint;
   readonly metadata: Metadata;
-  /** The signature section as it stands, not verified; undefined in an unsigned image. */
+  /** The raw signature section, not verified; undefined in an unsigned image. */
   readonly signature: Uint8Array | undefined;
 }
 
@@ -50,7 +50,7 @@ export function readEif(bytes: Uint8Array): Eif {
     throw new ImageError('EIF_INVALID', 'the file does not begin with ".eif"');
   if (file.readUInt16BE(4) !== VERSION) throw new ImageError('EIF_INVALID', `the version is not ${VERSION}`);
   const flags = file.readUInt16BE(6);
-  if (flags > 1) throw new ImageError('EIF_INVALID', 'the header has a flag that is not known');
+  if (flags > 1) throw new ImageError('EIF_INVALID', 'the header has an unknown flag');
   if (file.readUInt16BE(24) !== 0 || file.readUInt32BE(540) !== 0) {
     throw new ImageError('EIF_INVALID', 'a reserved field of the header is not zero');
   }
@@ -94,7 +94,7 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
     const size = file.readBigUInt64BE(284 + 8 * at);
     if (at >= count) {
       if (told !== 0n || size !== 0n)
-        throw new ImageError('EIF_INVALID', `section ${at} has a place and is not counted`);
+        throw new ImageError('EIF_INVALID', `section ${at} has an offset or a size, but is not counted`);
       continue;
     }
     // Sections lie one after the other: a gap would be bytes that nobody measures.
@@ -104,10 +104,10 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
     if (BigInt(start) + size > BigInt(file.length))
       throw new ImageError('EIF_INVALID', `section ${at} is cut short`);
     const name = names.get(file.readUInt16BE(offset));
-    if (name === undefined) throw new ImageError('EIF_INVALID', `section ${at} has a type that is not known`);
+    if (name === undefined) throw new ImageError('EIF_INVALID', `section ${at} has an unknown type`);
     if (file.readUInt16BE(offset + 2) !== 0) throw new ImageError('EIF_INVALID', `section ${at} has flags`);
     if (file.readBigUInt64BE(offset + 4) !== size)
-      throw new ImageError('EIF_INVALID', `section ${at} tells two sizes`);
+      throw new ImageError('EIF_INVALID', `section ${at} has two different sizes`);
     offset = start + Number(size);
     sections.push({ name, data: file.subarray(start, offset) });
   }
@@ -126,7 +126,7 @@ function readMetadata(data: Buffer): Metadata {
   if (!result.success) {
     throw new ImageError(
       'EIF_INVALID',
-      `the metadata's ${v.getDotPath(result.issues[0]) ?? 'top level'} is not as it must be`,
+      `the metadata's ${v.getDotPath(result.issues[0]) ?? 'top level'} is invalid`,
     );
   }
   return result.output;
