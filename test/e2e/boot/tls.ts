@@ -46,7 +46,7 @@ export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFil
   inside.pipe(standIn).pipe(inside);
 }
 
-/** @param keys of the hosts' certificate: new ones, of an elliptic curve, unless given */
+/** @param keys of the hosts' certificate: by default new ones, of an elliptic curve */
 export function makeTls(
   hosts: readonly string[],
   keys?: Pick<Identity, 'publicKey' | 'privateKey'>,

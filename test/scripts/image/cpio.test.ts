@@ -19,7 +19,7 @@ describe('a ramdisk', () => {
       ['etc', '40755', ''],
       ['etc/hosts', '100644', '127.0.0.1 localhost\n'],
     ]);
-    // Of the first entry: user, group, number of links, time.
+    // The first entry's user, group, number of links and time.
     expect(archive.toString('latin1', 6 + 16, 6 + 48)).toBe('00000000000000000000000200000000');
   });
 
@@ -28,13 +28,13 @@ describe('a ramdisk', () => {
     expect(writeCpio(reversed, ['dev']).equals(writeCpio(FILES, ['dev']))).toBe(true);
   });
 
-  test("is read by another program's reader, where there is one", ({ skip }) => {
+  test('can be read by cpio, if it is installed', ({ skip }) => {
     const archive = writeCpio(FILES, ['dev']);
     let listed = '';
     try {
       listed = execFileSync('cpio', ['-it', '--quiet'], { input: archive, encoding: 'utf8' });
     } catch {
-      skip('there is no cpio');
+      skip('cpio is not installed');
     }
     expect(listed.trim().split('\n')).toEqual(readCpio(archive).map(({ path }) => path));
   });

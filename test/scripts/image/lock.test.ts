@@ -38,9 +38,9 @@ describe('a lock file', () => {
     ['an address as its path', { packages: [{ ...FILE, path: 'http://example.com/x.deb' }] }],
     ['an unknown archive', { packages: [{ ...FILE, archive: 'ports' }] }],
     ['a short hash', { packages: [{ ...FILE, sha256: 'aa' }] }],
-    ['an unknown member', { packages: [{ ...FILE, md5: 'aa' }] }],
+    ['an unknown property', { packages: [{ ...FILE, md5: 'aa' }] }],
     ['a package twice', { packages: [FILE, FILE] }],
-    ['a time that is none', { archive_time: 'today' }],
+    ['an invalid time', { archive_time: 'today' }],
   ])('with %s is refused', (_what, change) => {
     expect(() => parseLock(JSON.stringify({ ...LOCK, ...change }), 'x')).toThrow(
       expect.objectContaining({ code: 'LOCK_INVALID' }),

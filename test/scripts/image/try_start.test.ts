@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Tries a server of the given text. */
+/** Tries a server with the given source. */
 function start(source: string, environment: readonly string[] = []): Promise<void> {
   const files = new Map([
     ['app/server.js', { data: Buffer.from(source) }],

@@ -1,4 +1,4 @@
-/** The format's numbers stand here as literals again, from its description, so that reader and writer can't err together. */
+/** The format is written here as literals again, from its description, so that reader and writer can't share a mistake. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -126,7 +126,7 @@ describe('an image', () => {
     expect(() => writeEif(parts, METADATA)).toThrow(message);
   });
 
-  test('may be signed, which the reader tells', () => {
+  test('may be signed, which the reader reports', () => {
     const eif = writeEif(PARTS, METADATA);
     const header = Buffer.alloc(12);
     header.writeUInt16BE(4, 0);
