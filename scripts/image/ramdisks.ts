@@ -65,7 +65,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 
-/** The shared libraries that the programs name, and those that these name, but for the loader. */
+/** The shared libraries that the programs need, directly or not, except the loader. */
 function neededBy(programs: readonly string[]): Set<string> {
   const found = new Set<string>();
   const waiting = [...programs];

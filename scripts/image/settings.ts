@@ -66,7 +66,7 @@ function isJson(text: string): boolean {
 }
 
 /**
- * The server's environment in the image, but for what init adds to it.
+ * The server's environment in the image, except for the variables that init adds.
  *
  * @param serverEnv the content of enclave/server.env, then that of the application's own
  * @throws ConfigError, if the server would not start with these settings

@@ -37,7 +37,7 @@ export const main = command({
     try {
       const copy = join(dir, 'elsewhere');
       copyTree(copy);
-      // Tools of the second build; what gets into its image is installed anew.
+      // Tools of the second build; the packages that get into its image are installed again.
       symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
       const build = [
         ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],

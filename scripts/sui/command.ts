@@ -22,7 +22,7 @@ export interface Outcome {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The printed result, if it is not made of title and fields. */
   readonly text?: string;
-  /** Whether something is not as it should be: exit code 1. */
+  /** Whether the command found a problem: exit code 1. */
   readonly alarm?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface SuiCommand {
   readonly optional?: number;
   /** The command's own options: their value, and their purpose. */
   readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
-  /** What it does, from its arguments alone: the part of a dry run that needs no network. */
+  /** The steps of the command, from its arguments alone: the part of a dry run that needs no network. */
   plan(input: Input): readonly string[] | Promise<readonly string[]>;
   run(input: Input, chain: Chain): Promise<Outcome>;
 }
@@ -64,7 +64,7 @@ const COMMON = {
   network: ['<name>', 'mainnet, testnet, devnet or localnet'],
   'rpc-url': ['<url>', 'a gRPC-web node in place of the one of --network'],
   address: ['<address>', "the sender; its key is read from the Sui CLI's keystore"],
-  keystore: ['<file>', "the keystore, where it is not the Sui CLI's own"],
+  keystore: ['<file>', "the keystore, if it is not the Sui CLI's own"],
   'gas-budget': ['<mist>', 'the most gas to spend (default: what the node proposes, up to 1 SUI)'],
 } as const;
 

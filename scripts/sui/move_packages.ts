@@ -150,7 +150,7 @@ function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
 
-/** The compiler's output, with advice where it only lacks a part of the framework. */
+/** The compiler's output, with advice if only a part of the framework is missing. */
 export function explainCompiler(output: string, { isStandIn }: Framework): string {
   const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
   if (!isStandIn || !lacksFramework) return output;

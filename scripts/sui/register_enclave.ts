@@ -22,7 +22,7 @@ async function read({ args }: Input) {
 interface Attested {
   readonly document: Uint8Array;
   readonly nonce: Uint8Array;
-  /** When it was judged, in milliseconds since 1970. */
+  /** The time at which it was verified, in milliseconds since 1970. */
   readonly now: number;
 }
 

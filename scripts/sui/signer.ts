@@ -22,7 +22,7 @@ const NAMED_SCHEMES: Readonly<Record<string, 0 | 1 | 2>> = { ED25519: 0, Secp256
 
 interface SignerOptions {
   readonly address?: string | undefined;
-  /** Path of the keystore, where it is not the Sui CLI's own. */
+  /** Path of the keystore. Default: the Sui CLI's own. */
   readonly keystore?: string | undefined;
 }
 

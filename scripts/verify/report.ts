@@ -47,7 +47,7 @@ export interface Report {
   readonly at: Date;
   /** SHA-256 of the roots that were accepted. */
   readonly pinnedRoots: readonly string[];
-  /** The last second at which the document verifies, where it is trusted. */
+  /** The last second at which the document verifies, if it is trusted. */
   readonly validUntil: Date | null;
   /** Null where the document can't be read. */
   readonly document: {
@@ -61,7 +61,7 @@ export interface Report {
     /** 0 to 2, and the others that are not zero. */
     readonly registers: readonly RegisterReport[];
   } | null;
-  /** What `load_nitro_attestation` does on Sui, which pins AWS's root. */
+  /** The predicted result of `load_nitro_attestation` on Sui, which pins AWS's root. */
   readonly registration: {
     readonly accepted: boolean;
     readonly abort: number | null;

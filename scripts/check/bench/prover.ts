@@ -1,6 +1,6 @@
 /**
  * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
- * verification. The engine is measured beside the library's own one, snarkjs, and rapidsnark where it is on the
+ * verification. The engine is measured beside the library's own one, snarkjs, and rapidsnark if it is on the
  * PATH, turn by turn on the same key and witness, each as a whole process that loads the key. Fails where a
  * warm verification takes over 50 ms.
  */
@@ -113,7 +113,7 @@ function provers({ zkey }: Artifacts, { witness, proof, publicInputs }: Files): 
   };
 }
 
-/** Each in its turn, since a machine's speed drifts. */
+/** Measures each engine in turn, since a machine's speed drifts. */
 async function turns(commands: Record<string, Command>): Promise<Record<string, object>> {
   const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
   for (let turn = 0; turn < TURNS; turn++) {

@@ -45,7 +45,7 @@ export class Machine {
   #console = '';
   #exit: Promise<unknown> | undefined;
   #startedAt = 0;
-  /** When the enclave reported in, in milliseconds after its start. */
+  /** The time at which the enclave reported in, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
   /** @param vsockHost the compiled backend */
@@ -132,7 +132,7 @@ export class Machine {
     return this.#console;
   }
 
-  /** Once the machine has ended by itself. */
+  /** Resolves once the machine has ended by itself. */
   async ended(): Promise<void> {
     await this.#exit;
   }

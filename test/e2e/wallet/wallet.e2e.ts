@@ -180,7 +180,7 @@ test('a session that has expired asks for a login, and is renewed by it', async 
 });
 
 describe('users', () => {
-  test('have one address each, by whichever session they come back', async () => {
+  test('keep one address each across sessions', async () => {
     const addresses: Record<string, (string | null)[]> = {};
     for (const name of ['alice', 'bob', 'alice']) {
       const page = await open(await newContext());

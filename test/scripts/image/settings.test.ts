@@ -28,7 +28,7 @@ secrets
     expect(settings).not.toMatch(/secrets|forward/);
   });
 
-  test("name the application's own certificate authority where it has one", () => {
+  test("name the application's own certificate authority, if any", () => {
     expect(makeEnvironment('weather', MANIFEST, SERVER_ENV, true)).toContain(
       'NODE_EXTRA_CA_CERTS=/app/ca.pem',
     );

@@ -91,7 +91,7 @@ describe('submit', () => {
 });
 
 describe('nothing is sent', () => {
-  test('when a Move function would abort: the check that fails is named in words', async () => {
+  test('when a Move function would abort: the failed check is explained', async () => {
     const config = await fixture.config(capId);
     const another = fixture.publish();
     const before = executed();

@@ -9,7 +9,7 @@ export interface Result {
   json(): Record<string, unknown>;
 }
 
-/** @param env all of the environment that the command sees, but for PATH and HOME of a process */
+/** @param env all of the environment that the command sees, except for PATH and HOME of a process */
 export type Runner = (
   name: string,
   args: readonly string[],

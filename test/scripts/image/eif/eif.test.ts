@@ -103,7 +103,7 @@ describe('an image', () => {
       /not counted/,
     ],
     ['a gap', (eif) => void eif.writeBigUInt64BE(549n, 28), /ends/],
-    ['two sizes of a section', (eif) => void eif.writeBigUInt64BE(5n, 548 + 4), /two sizes/],
+    ['two sizes of a section', (eif) => void eif.writeBigUInt64BE(5n, 548 + 4), /two different sizes/],
     ['a size past the end', (eif) => void eif.writeBigUInt64BE(2n ** 63n, 284 + 8 * 4), /cut short/],
     ['flags of a section', (eif) => void eif.writeUInt16BE(1, 550), /flags/],
     ['an unknown section', (eif) => void eif.writeUInt16BE(9, 548), /type/],
