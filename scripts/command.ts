@@ -11,11 +11,11 @@ import { EnclaveError } from '../src/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a command reads and writes, apart from files. */
+/** Input and output of a command, apart from files. */
 export interface Io {
-  /** Writes a text and a newline to standard output. */
+  /** Writes a string and a newline to standard output. */
   log(text: string): void;
-  /** Writes a text and a newline to standard error. */
+  /** Writes a string and a newline to standard error. */
   error(text: string): void;
   /** Reads standard input to its end. */
   stdin(): string;
@@ -49,12 +49,12 @@ export class UnreadableFileError extends EnclaveError {
   readonly code = 'UNREADABLE_FILE';
 }
 
-/** How a command reports an error. */
+/** An error as a command reports it. */
 export interface Failure {
   readonly exit: number;
-  /** For people, on standard error. */
+  /** For people, printed on standard error. */
   readonly text: string;
-  /** For programs, on standard output in place of the text, where the command has `--json` and got it. */
+  /** For programs, printed on standard output in place of `text` if the command got `--json`. */
   readonly json: object;
 }
 
@@ -68,9 +68,9 @@ export interface Context {
 }
 
 export interface Command<Options extends ParseArgsOptionsConfig> {
-  /** What `--help` prints. */
+  /** The output of `--help`. */
   readonly usage: string;
-  /** As parseArgs describes them; `--help` needs no entry. */
+  /** In the format of parseArgs; `--help` needs no entry. */
   readonly options: Options;
   /** Names of the positional arguments, in order. Default: none. */
   readonly positionals?: readonly string[];
@@ -144,7 +144,7 @@ function parse<Options extends ParseArgsOptionsConfig>(
 }
 
 /**
- * parseArgs takes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
+ * parseArgs mistakes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
  * argument of a process can hold, and restored afterwards.
  */
 function parseNumbersToo<Options extends ParseArgsOptionsConfig>(
@@ -170,14 +170,14 @@ function parseNumbersToo<Options extends ParseArgsOptionsConfig>(
   }
 }
 
-/** Where registers come from, for whoever has none yet. */
+/** Says where registers come from, to users who don't have any yet. */
 export const PCRS_HINT =
   '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs';
 
 /**
  * The content of a file that the command line names.
  *
- * @param hint where the file comes from
+ * @param hint says where the file comes from
  * @throws UnreadableFileError
  */
 export async function readFileArgument(path: string, hint?: string): Promise<Buffer> {

@@ -44,7 +44,7 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random(256));
 }
 
-/** A real document with a few bytes changed, taken out, doubled or swapped with another's. */
+/** A real document with a few bytes changed, removed, doubled or swapped with another document's. */
 function changed(random: Random): Uint8Array {
   let bytes: Uint8Array = pick(random, SEEDS).slice();
   for (let changes = 1 + random(8); changes > 0; changes--) {

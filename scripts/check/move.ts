@@ -17,7 +17,7 @@ export const main = command({
     const known = packageNames();
     const unknown = positionals.find((name) => !known.includes(name));
     if (unknown !== undefined) {
-      throw new UsageError(`there is no package ${unknown} in move/; there are ${known.join(', ')}`, USAGE);
+      throw new UsageError(`move/ has no package ${unknown}; it has ${known.join(', ')}`, USAGE);
     }
     const framework = frameworkOf(env);
     io.log(`Move packages, on ${framework.description}`);

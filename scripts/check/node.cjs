@@ -14,6 +14,6 @@ if (major < 24) {
 }
 if (!isPinned) {
   console.log(
-    `Using your own Node ${process.version}: the pinned one exists for Linux x64 only. There is no NSM addon here.`,
+    `Using your own Node ${process.version}: the pinned one exists for Linux x64 only. The NSM addon is not available here.`,
   );
 }

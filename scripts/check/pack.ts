@@ -24,11 +24,11 @@ const ENTRIES: Readonly<Record<string, string>> = {
 /**
  * Nearly every dapp has these already. A second copy would have its own `Transaction` and client classes, which
  * TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves
- * the messages of nodes encoded, and the errors of `sui-enclave/sui` are told apart by them.
+ * the messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
  */
 const PEERS: Readonly<Record<string, string>> = { '@mysten/bcs': '^2.1.1', '@mysten/sui': '^2.29.0' };
 
-/** What `@mysten/sui` requires. */
+/** The Node versions that `@mysten/sui` requires. */
 const NODE = '>=22';
 
 /** The commit that is packed. */
@@ -42,7 +42,7 @@ export interface Source {
 /**
  * The version of the package: that of package.json, as it is in the channel `stable`.
  *
- * @throws ConfigError where the commit can't be named, or is not the tag of a stable version
+ * @throws ConfigError, if the commit can't be named, or is not the tag of a stable version
  */
 export function versionOf(version: string, channel: Channel, { commit, tags }: Source): string {
   if (channel === 'stable') {

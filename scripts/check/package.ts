@@ -42,7 +42,7 @@ const { version, dependencies: pinned } = JSON.parse(readFileSync(join(ROOT, 'pa
 /** Set by the first step. */
 let tarball = '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
-/** What is in the tarball. */
+/** The files of the tarball. */
 const shipped = join(work, 'package');
 const project = join(work, 'app');
 
@@ -193,11 +193,11 @@ const steps: Record<string, () => Promise<string>> = {
   'it installs beside the lowest @mysten/sui that it allows': () =>
     install(lowest(manifest()['peerDependencies']?.['@mysten/sui'] ?? '')),
   'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
-  'TypeScript takes its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
+  'TypeScript accepts its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
   'it installs beside the @mysten/sui that is pinned here': () => install(pinned['@mysten/sui']),
   'plain JavaScript verifies a real document with it': useFromJavaScript,
   'the package without an entry says which to import': importRoot,
-  'TypeScript takes its types and the snippets of its READMEs, and refuses what they forbid':
+  'TypeScript accepts its types and the snippets of its READMEs, and refuses what they forbid':
     useFromTypeScript,
 
   async 'its bundle for browsers is small, and needs nothing of Node'() {

@@ -54,7 +54,7 @@ export interface Identity {
 export interface CertificateOptions {
   /** Common name of the subject. */
   name: string;
-  /** Who signs it. Without one, the certificate signs itself. */
+  /** The issuer, which signs it. Without one, the certificate is self-signed. */
   issuer?: Identity;
   /** Written in whole seconds, as X.509 does (RFC 5280 section 4.1.2.5). */
   notBefore: Date;
@@ -261,7 +261,7 @@ export interface DocumentFields {
   nonce?: Uint8Array | null;
 }
 
-/** How a CBOR map encodes its length: older NSM firmware writes definite lengths, newer firmware indefinite ones. */
+/** The encoding of a CBOR map's length: older NSM firmware writes definite lengths, newer firmware indefinite ones. */
 export type MapLength = 'definite' | 'indefinite';
 
 /** The payload of a document; fields that are `undefined` are left out, `null` is written as null. */

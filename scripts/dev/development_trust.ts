@@ -1,6 +1,6 @@
 /**
- * The software NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: whoever
- * tests a client gives it `dev-root.pem` once.
+ * The software NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to test a
+ * client, a developer gives it `dev-root.pem` once.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ export class DevelopmentTrust {
   }
 }
 
-/** Undefined where there is none that works: damaged, about to expire, of another key, or readable by others. */
+/** Undefined if the root is missing, damaged, about to expire, of another key, or readable by others. */
 function readRoot(folder: URL, now: number): Identity | undefined {
   const [pemFile, keyFile] = [new URL('dev-root.pem', folder), new URL('dev-root.key', folder)];
   if (!existsSync(pemFile) || !existsSync(keyFile)) return undefined;
@@ -64,7 +64,7 @@ function readRoot(folder: URL, now: number): Identity | undefined {
   }
 }
 
-/** Whole or not at all, also while another process reads it. */
+/** Writes atomically: a process that reads the file meanwhile sees the old content or the new. */
 function replace(file: URL, content: string, mode: number): void {
   const fresh = new URL(`${file.href}.${process.pid}`);
   writeFileSync(fresh, content, { mode });

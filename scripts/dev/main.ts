@@ -1,5 +1,5 @@
 /**
- * `make dev`: runs `serve.ts` and starts it anew when a file changes, on the same port. A start that fails ends
+ * `make dev`: runs `serve.ts` and restarts it when a file changes, on the same port. A start that fails ends
  * this process too; a restart that fails waits for the next change.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -11,7 +11,7 @@ import { endOnSignal } from '../../src/server/signals.ts';
 const ROOT = new URL('../../', import.meta.url);
 const SERVE = fileURLToPath(new URL('scripts/dev/serve.ts', ROOT));
 const WATCHED = ['src/', 'scripts/dev/'];
-/** What a server loads: code and an application's files. Editors' backups are others. */
+/** Files that a server loads: code and an application's files, but not the backups of editors. */
 const LOADED = /\.(ts|yaml|env|pem)$/;
 /** One save may be several events. */
 const SETTLE_MS = 100;
@@ -63,7 +63,7 @@ async function restart(): Promise<void> {
 
 function onChange(file: string): void {
   if (isEnding) return;
-  // Until the first server listens there is no port to keep, and its failure ends this process.
+  // Before the first server listens, no port has to be kept, and its failure ends this process.
   changedEarly = port === undefined ? file : undefined;
   if (changedEarly !== undefined) return;
   changedMeanwhile = true;

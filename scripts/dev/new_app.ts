@@ -44,7 +44,7 @@ export function rename(text: string, name: string): string {
     .replace(/(?<=(?:apps|move)\/|::|'|"|`|module )price(?=['"`/;:]|$)/gm, name);
 }
 
-/** @throws UsageError when it can't be the name of an application and of its Move module */
+/** @throws UsageError, if it can't be the name of an application and of its Move module */
 export function checkName(name: string): void {
   if (!NAME.test(name) || name.length > MAX_NAME_LENGTH || RESERVED.has(name)) {
     throw new UsageError(

@@ -1,6 +1,6 @@
 /**
- * The server as in production, against stand-ins on loopback, as `main.ts` runs it for `make dev`. This is the only
- * entry that has any; `src/server/main.ts` reaches none of them.
+ * The server as in production, against stand-ins on loopback, as `main.ts` runs it for `make dev`. Only this
+ * entry has stand-ins; `src/server/main.ts` can't reach them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
     ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
     ...(trust && { nsm: trust.nsm }),
   });
-  // Not earlier: they would take the place of those of a server that runs.
+  // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
   console.log(describe(server.url, endpoints, standIns, trust !== undefined));
   console.log('\nIt restarts when a file changes. Ctrl-C ends it.');
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
     await standIns?.close();
   };
   endOnSignal(end);
-  // Its parent has ended without a signal to it.
+  // The parent process has ended without sending a signal.
   process.on('disconnect', () => process.exit(1));
 }
 
@@ -69,7 +69,7 @@ function readableLines() {
   });
 }
 
-/** What the image's build would put into the environment of the application. */
+/** The settings that the image's build would put into the environment of the application. */
 function serverEnv(app: string, secrets: readonly string[]): Record<string, string> {
   const file = new URL(`${app}/server.env`, APPS);
   return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
@@ -110,7 +110,7 @@ function describe(
   return lines.join('\n');
 }
 
-/** As a command of the repository's folder takes it. */
+/** The path as a command that runs in the repository's folder accepts it. */
 function path(name: string): string {
   const file = fileURLToPath(new URL(name, OUT));
   return file.startsWith(`${process.cwd()}/`) ? file.slice(process.cwd().length + 1) : file;

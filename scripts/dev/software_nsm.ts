@@ -2,7 +2,7 @@
  * A Nitro Secure Module in software: it answers the NSM's CBOR requests with complete, correctly signed
  * attestation documents, under a certificate authority that it makes at start, or is given.
  *
- * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: whoever trusts its root
+ * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts its root
  * trusts this process, not an enclave.
  */
 

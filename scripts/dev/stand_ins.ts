@@ -1,12 +1,12 @@
-/** What `make dev` puts in the place of an application's hosts and secrets: see src/apps/README.md. */
+/** The stand-ins that `make dev` uses for an application's hosts and secrets: see src/apps/README.md. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What `start()` of `scripts/dev/apps/<name>.ts` gives. */
+/** The result of `start()` of `scripts/dev/apps/<name>.ts`. */
 export interface StandIns {
   /** The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones. */
   readonly origins: Readonly<Record<string, string>>;
-  /** All secrets of app.yaml. Those of the environment are not read: they are none of the stand-ins' business. */
+  /** All secrets of app.yaml. Those of the environment are not read, so that a stand-in never sees a real secret. */
   readonly secrets: Readonly<Record<string, string>>;
   /** Settings that only fit the stand-ins. The environment wins over them, and they win over server.env. */
   readonly settings?: Readonly<Record<string, string>>;

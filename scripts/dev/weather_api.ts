@@ -89,7 +89,7 @@ export interface WeatherStandIn extends Loopback {
   readonly asked: readonly string[];
 }
 
-/** Listens on a free port of 127.0.0.1. @param delayMs before each answer. */
+/** Listens on a free port of 127.0.0.1. @param delayMs the time to wait before each answer. */
 export async function startWeatherStandIn({ delayMs = 0 } = {}): Promise<WeatherStandIn> {
   const asked: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {

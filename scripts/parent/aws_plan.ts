@@ -9,7 +9,7 @@ export interface AwsOptions {
   readonly adminCidr: string;
   /** Addresses that may reach the server. */
   readonly publicCidr: string | undefined;
-  /** A file with the secrets as one JSON object; without it there is no secret. */
+  /** A file with the secrets as one JSON object; without it, no secret is created. */
   readonly secretsFile: string | undefined;
   /** A script that the instance runs at its first boot. */
   readonly userData: string;
@@ -27,7 +27,7 @@ export interface Step {
   readonly what: string;
   /** The variable that gets what was found, or what the last command of `make` printed. */
   readonly sets?: string;
-  /** Prints the resource; fails, or prints nothing or `None`, if it is missing. */
+  /** Command that prints the resource; it fails, or prints nothing or `None`, if the resource is missing. */
   readonly find: readonly Argument[];
   readonly make: readonly (readonly Argument[])[];
   /** A file that the last command of `make` reads from its standard input. */
@@ -271,7 +271,7 @@ function quoteText(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The argument with its variables replaced. @param resultOf throws for a variable that is not known yet */
+/** The argument with its variables replaced. @param resultOf throws for a variable without a value yet */
 export function fillArgument(argument: Argument, resultOf: (variable: string) => string): string {
   return parts(argument)
     .map((part) => (typeof part === 'string' ? part : resultOf(part.variable)))

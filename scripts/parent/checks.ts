@@ -1,4 +1,4 @@
-/** Checks of what may keep an enclave from running on this machine, each with advice. */
+/** Checks for everything that may keep an enclave from running on this machine, each with advice. */
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
@@ -145,7 +145,7 @@ function examinePort(port: number): Promise<Finding> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () =>
-      resolve({ ok: false, text: `port ${port} is taken: by expose_enclave, or by another program` }),
+      resolve({ ok: false, text: `port ${port} is in use, by expose_enclave or by another program` }),
     );
     server.listen(port, '127.0.0.1', () =>
       server.close(() => resolve({ ok: true, text: `port ${port} is free` })),

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Context, command, type Environment, EXIT, runAsProcess, UsageError } from '../command.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
-import { ProgramFailed } from './errors.ts';
+import { ParentError } from './errors.ts';
 import { run } from './programs.ts';
 
 const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
@@ -69,7 +69,7 @@ function network(option: string, value = ''): string {
   return value;
 }
 
-/** Not which names it has: the image determines them, and may not be built yet. */
+/** Doesn't check the names of the secrets: the image determines them, and may not be built yet. */
 function checkSecretsFile(path: string): string {
   let data: unknown;
   try {
@@ -93,7 +93,7 @@ function apply(steps: readonly Step[], { env, io }: Context): void {
   const variables = new Map<string, string>();
   const resultOf = (name: string): string => {
     const value = variables.get(name);
-    if (value === undefined) throw new ProgramFailed(`${name} is not known yet`);
+    if (value === undefined) throw new ParentError('PROGRAM_FAILED', `${name} is not known yet`);
     return value;
   };
   const fill = (argument: Argument) => fillArgument(argument, resultOf);
@@ -101,7 +101,7 @@ function apply(steps: readonly Step[], { env, io }: Context): void {
     let result = look(env, find.map(fill));
     const there = result !== undefined;
     if (!there) {
-      if (make.length === 0) throw new ProgramFailed(`${what} was not found`);
+      if (make.length === 0) throw new ParentError('PROGRAM_FAILED', `${what} was not found`);
       for (const command of make) {
         const file = command === make.at(-1) ? input : undefined;
         result = call(env, command.map(fill), file === undefined ? '' : { file });
@@ -113,7 +113,7 @@ function apply(steps: readonly Step[], { env, io }: Context): void {
   io.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
 }
 
-/** What exists; undefined where nothing does. */
+/** The existing resource; undefined if it is missing. */
 function look(env: Environment, command: readonly string[]): string | undefined {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
   if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
@@ -121,15 +121,18 @@ function look(env: Environment, command: readonly string[]): string | undefined 
   return found === '' || found === 'None' ? undefined : found;
 }
 
-/** What the command prints. @throws ProgramFailed with its own message */
+/** The output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */
 function call(env: Environment, command: readonly string[], input: string | { file: string }): string {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1), input);
   if (status !== 0) throw failure(command, stderr);
   return stdout.trim();
 }
 
-function failure([program, ...args]: readonly string[], stderr: string): ProgramFailed {
-  return new ProgramFailed(`${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`);
+function failure([program, ...args]: readonly string[], stderr: string): ParentError {
+  return new ParentError(
+    'PROGRAM_FAILED',
+    `${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`,
+  );
 }
 
 if (import.meta.main) await runAsProcess(main);

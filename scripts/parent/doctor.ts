@@ -1,4 +1,4 @@
-/** On the parent: checks what may keep an enclave from running. Exit code 1 where something is wrong. */
+/** On the parent: checks for everything that may keep an enclave from running. Exit code 1 if something is wrong. */
 import { command, EXIT, integer, runAsProcess, UsageError } from '../command.ts';
 import { NITRO_CODES } from './nitro_codes.ts';
 

@@ -1,10 +1,10 @@
-/** What the parent does for an enclave: forwards to its endpoints and to its server, keeps its reports, passes secrets. */
+/** The parent's part of an enclave: forwards to its endpoints and its server, keeps its reports, passes secrets. */
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Manifest } from '../../src/app.ts';
 import type { Environment } from '../command.ts';
 import { type Forward, forwardsOf } from '../image/settings.ts';
-import { ProgramFailed, SecretsRefused } from './errors.ts';
+import { ParentError } from './errors.ts';
 import { find, run } from './programs.ts';
 import { reportsService } from './reports.ts';
 import type { Service } from './services.ts';
@@ -12,8 +12,8 @@ import type { Service } from './services.ts';
 const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 /**
- * How long socat keeps a connection that one end has closed. The server answers no half-closed connection, and has sent
- * everything when it closes its own end: a client that stays must not occupy a process for long.
+ * Time for which socat keeps a connection that one end has closed. The server never answers on a half-closed
+ * connection, and has sent everything when it closes its own end: a client that stays must not occupy a process.
  */
 const HALF_CLOSED_SECONDS = '2';
 /**
@@ -53,14 +53,15 @@ export function servicesOf(
   ];
 }
 
-/** AWS's own proxy where it is installed; it requires a list of the hosts. */
+/** Uses AWS's own proxy if it is installed; it requires a list of the hosts. */
 function endpointService(env: Environment, { host, port }: Forward, dir: string): Service {
   const name = `endpoint-${host}`;
   if (find(env, 'vsock-proxy')) {
     const options = ['--config', proxyConfigPath(dir), '--num_workers', PROXY_WORKERS];
     return { name, command: ['vsock-proxy', String(port), host, '443', ...options] };
   }
-  if (!find(env, 'socat')) throw new ProgramFailed('neither vsock-proxy nor socat is installed');
+  if (!find(env, 'socat'))
+    throw new ParentError('PROGRAM_FAILED', 'neither vsock-proxy nor socat is installed');
   return {
     name,
     command: ['socat', '-t', HALF_CLOSED_SECONDS, `VSOCK-LISTEN:${port},${LISTEN}`, `TCP:${host}:443`],
@@ -75,17 +76,17 @@ export function proxyConfig({ endpoints }: Manifest): string {
   return `allowlist:\n${endpoints.map((host) => `- {address: ${host}, port: 443}\n`).join('')}`;
 }
 
-/** @throws SecretsRefused that names what is missing or not declared, never a value */
+/** @throws ParentError: SECRETS_REFUSED. The message names what is missing or not declared, never a value */
 export function checkSecrets(text: string, { secrets }: Manifest): string {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch {
     // The parser's own message quotes what it read.
-    throw new SecretsRefused('the secrets are not JSON');
+    throw new ParentError('SECRETS_REFUSED', 'the secrets are not JSON');
   }
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    throw new SecretsRefused('the secrets are not a JSON object');
+    throw new ParentError('SECRETS_REFUSED', 'the secrets are not a JSON object');
   }
   const given = Object.entries(data);
   const missing = secrets.filter(
@@ -93,7 +94,8 @@ export function checkSecrets(text: string, { secrets }: Manifest): string {
   );
   const unknown = given.map(([name]) => name).filter((name) => !secrets.includes(name));
   if (missing.length > 0 || unknown.length > 0) {
-    throw new SecretsRefused(
+    throw new ParentError(
+      'SECRETS_REFUSED',
       [
         ...(missing.length > 0 ? [`missing: ${missing.join(', ')}`] : []),
         ...(unknown.length > 0 ? [`not named in app.yaml: ${unknown.length}`] : []),
@@ -103,7 +105,7 @@ export function checkSecrets(text: string, { secrets }: Manifest): string {
   return JSON.stringify(data);
 }
 
-/** @throws SecretsRefused, with the server's reason, when the enclave does not accept them */
+/** @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them */
 export async function handOver(
   env: Environment,
   cid: number,
@@ -119,31 +121,41 @@ export async function handOver(
   const verdict = stdout.trim();
   if (verdict === 'accepted') return;
   if (status !== 0 || verdict === '') {
-    throw new SecretsRefused(
+    throw new ParentError(
+      'SECRETS_REFUSED',
       'the enclave does not listen for secrets: it is still booting, or has its secrets already',
     );
   }
   const { body } = await readiness(listen);
   const reason = v.safeParse(v.object({ refused: v.string() }), body);
-  throw new SecretsRefused(
+  throw new ParentError(
+    'SECRETS_REFUSED',
     `the enclave did not accept the secrets: ${reason.success ? reason.output.refused : verdict}`,
   );
 }
 
-/** Whether the server has its secrets, once it answers. @throws ProgramFailed when it does not answer in time */
+/**
+ * Waits until the server answers.
+ *
+ * @returns whether it has its secrets
+ * @throws ParentError: PROGRAM_FAILED, if it does not answer in time
+ */
 export async function isReady(listen: Listen, waitMs = READY_MS): Promise<boolean> {
   const until = performance.now() + waitMs;
   for (;;) {
     const { status } = await readiness(listen);
     if (status === 200 || status === 503) return status === 200;
     if (performance.now() > until) {
-      throw new ProgramFailed(`the server does not answer at ${urlOf(listen)}, where socat forwards to it`);
+      throw new ParentError(
+        'PROGRAM_FAILED',
+        `the server does not answer at ${urlOf(listen)}, where socat forwards to it`,
+      );
     }
     await new Promise((done) => setTimeout(done, 500));
   }
 }
 
-/** The answer of /readyz; empty while there is none. */
+/** The answer of /readyz; empty while the server does not answer. */
 async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
   try {
     const response = await fetch(`${urlOf(listen)}/readyz`, { signal: AbortSignal.timeout(5000) });

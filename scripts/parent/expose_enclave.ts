@@ -50,7 +50,7 @@ can be read.`,
     const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
     const image = loadImage(values.eif);
     const manifest = manifestOf(image.eif);
-    // Before anything is started: a mistake in the secrets must not leave half of it running.
+    // Checked before anything is started: a mistake in the secrets must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
     const { EnclaveCID: cid } = await runningEnclave(env, values, image, secrets !== undefined);
     const dir = stateFolder(env, values.name);
@@ -74,14 +74,14 @@ can be read.`,
   },
 });
 
-/** @throws WrongState when none runs, another image runs, or it runs in debug mode and would get secrets */
+/** @throws ParentError: WRONG_STATE, if none or another image runs, or if one in debug mode would get secrets */
 async function runningEnclave(
   env: Environment,
   { eif, name, debug }: Options,
   image: EnclaveImage,
   getsSecrets: boolean,
 ): Promise<Enclave> {
-  const { WrongState } = await import('./errors.ts');
+  const { ParentError } = await import('./errors.ts');
   const { enclavesNamed } = await import('./nitro_cli.ts');
   const { lastEnd } = await import('./reports.ts');
   const { stateFolder } = await import('./services.ts');
@@ -89,21 +89,22 @@ async function runningEnclave(
   if (!enclave) {
     const end = lastEnd(stateFolder(env, name));
     const last = end === undefined ? '' : `; the last one reported: ${end}`;
-    throw new WrongState(`no enclave named ${name} runs: run run_enclave first${last}`);
+    throw new ParentError('WRONG_STATE', `no enclave named ${name} runs: run run_enclave first${last}`);
   }
   if (enclave.Flags?.includes('DEBUG_MODE') && getsSecrets && !debug) {
-    throw new WrongState(
+    throw new ParentError(
+      'WRONG_STATE',
       'the enclave runs in debug mode, and can keep no secret: give --debug to pass them anyway',
     );
   }
   const pcr0 = enclave.Measurements?.PCR0;
   if (pcr0 !== undefined && pcr0 !== image.pcr0) {
-    throw new WrongState(`another image than ${eif} runs: its PCR0 is ${pcr0}`);
+    throw new ParentError('WRONG_STATE', `another image than ${eif} runs: its PCR0 is ${pcr0}`);
   }
   return enclave;
 }
 
-/** From a file, standard input or AWS Secrets Manager; never from an argument, which every process can read. */
+/** Reads the secrets from a file, standard input or Secrets Manager: every process could read an argument. */
 async function readSecrets(
   { secrets, 'secret-id': id }: Options,
   manifest: Manifest,
@@ -122,12 +123,15 @@ async function readSecrets(
 }
 
 async function fromSecretsManager(env: Environment, id: string): Promise<string> {
-  const { ProgramFailed } = await import('./errors.ts');
+  const { ParentError } = await import('./errors.ts');
   const { run } = await import('./programs.ts');
   const get = ['secretsmanager', 'get-secret-value', '--secret-id', id];
   const { status, stdout } = run(env, 'aws', [...get, '--query', 'SecretString', '--output', 'text']);
   if (status !== 0) {
-    throw new ProgramFailed(`aws could not read the secret ${id}: does this instance's role allow it?`);
+    throw new ParentError(
+      'PROGRAM_FAILED',
+      `aws could not read the secret ${id}: does this instance's role allow it?`,
+    );
   }
   return stdout;
 }

@@ -8,17 +8,17 @@ import { measureImage } from '../image/eif/measure.ts';
 import { type Eif, readEif } from '../image/eif/read.ts';
 
 const MANIFEST = 'app/app.yaml';
-/** Far more than any application has. */
+/** Limit on the unpacked size in bytes, far above that of any application. */
 const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 
 export interface EnclaveImage {
   readonly bytes: number;
   readonly eif: Eif;
-  /** Hexadecimal, as in the registers of an enclave that runs it. */
+  /** The image's PCR0 in hexadecimal, as nitro-cli prints it. */
   readonly pcr0: string;
 }
 
-/** @throws UsageError where there is no such file; EifInvalid */
+/** @throws UsageError, if the file does not exist; ImageError: EIF_INVALID */
 export function loadImage(path: string): EnclaveImage {
   let bytes: Buffer;
   try {

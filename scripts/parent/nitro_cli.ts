@@ -1,7 +1,7 @@
 /** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
-import { NitroFailed } from './errors.ts';
+import { ParentError } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
 
@@ -14,23 +14,26 @@ const Enclave = v.object({
 });
 export type Enclave = v.InferOutput<typeof Enclave>;
 
-/** @throws NitroFailed that explains nitro-cli's code */
+/** @throws ParentError: NITRO_FAILED. The message explains nitro-cli's code */
 function nitro<Schema extends v.GenericSchema>(
   env: Environment,
   schema: Schema,
   ...args: string[]
 ): v.InferOutput<Schema> {
   const { status, stdout, stderr } = run(env, 'nitro-cli', args);
-  if (status !== 0) throw new NitroFailed(explain(stderr + stdout));
+  if (status !== 0) throw new ParentError('NITRO_FAILED', explain(stderr + stdout));
   let data: unknown;
   try {
     data = JSON.parse(stdout);
   } catch {
-    throw new NitroFailed(`nitro-cli ${args[0]} did not answer in JSON`);
+    throw new ParentError('NITRO_FAILED', `nitro-cli ${args[0]} did not answer in JSON`);
   }
   const result = v.safeParse(schema, data);
   if (!result.success) {
-    throw new NitroFailed(`nitro-cli ${args[0]} answered without a usable ${v.getDotPath(result.issues[0])}`);
+    throw new ParentError(
+      'NITRO_FAILED',
+      `nitro-cli ${args[0]} answered without a usable ${v.getDotPath(result.issues[0])}`,
+    );
   }
   return result.output;
 }
@@ -58,7 +61,7 @@ export function terminateEnclave(env: Environment, id: string): void {
   nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** In MiB: nitro-cli requires four times the image's size. */
+/** The enclave's memory in MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Environment } from '../command.ts';
-import { ProgramFailed } from './errors.ts';
+import { ParentError } from './errors.ts';
 
 export interface Outcome {
   readonly status: number | null;
@@ -12,10 +12,10 @@ export interface Outcome {
 }
 
 /**
- * @param env its environment; PATH says where it is
+ * @param env the program's environment; the program is looked up on its PATH
  * @param input goes to its standard input, where no other process can read it: a string, or a file, which the program may
  *   open as /dev/stdin
- * @throws ProgramFailed when it can't be started
+ * @throws ParentError: PROGRAM_FAILED, if it can't be started
  */
 export function run(
   env: Environment,
@@ -35,15 +35,16 @@ export function run(
   if (stdin !== 'pipe') closeSync(stdin);
   const { code } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
-    throw new ProgramFailed(
+    throw new ParentError(
+      'PROGRAM_FAILED',
       `${program} is not installed here: on the parent instance, npm run doctor shows what is missing`,
     );
   }
-  if (error) throw new ProgramFailed(`${program} can't be started: ${code}`);
+  if (error) throw new ParentError('PROGRAM_FAILED', `${program} can't be started: ${code}`);
   return { status, stdout, stderr };
 }
 
-/** Where a program is on PATH. */
+/** The path of a program, looked up on PATH. */
 export function find({ PATH = '' }: Environment, program: string): string | undefined {
   for (const folder of PATH.split(delimiter)) {
     const path = join(folder, program);
@@ -51,7 +52,7 @@ export function find({ PATH = '' }: Environment, program: string): string | unde
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not here.
+      // Not in this folder.
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-/** What enclaves report on their log port, kept on the parent: the only record of why one ended. */
+/** The reports of enclaves on their log port, kept on the parent: the only record of why one ended. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
@@ -19,7 +19,7 @@ export function reportsPath(dir: string): string {
   return join(dir, 'reports.jsonl');
 }
 
-/** Must start before the enclave: what one reports that ends during its boot is gone a second later. */
+/** Must start before the enclave: the reports of an enclave that ends during its boot are lost a second later. */
 export function reportsService(dir: string): Service {
   return {
     name: 'reports',
@@ -32,13 +32,13 @@ export function reportsService(dir: string): Service {
   };
 }
 
-/** In bytes: what is reported later follows them. */
+/** The present size of the file in bytes: later reports follow at this offset. */
 export function reportsSize(dir: string): number {
   return withFile(reportsPath(dir), (fd) => fstatSync(fd).size) ?? 0;
 }
 
 /**
- * Why the last enclave ended, with the code of what stopped its server's start where there is one. Undefined when it
+ * Why the last enclave ended, with the code of the error that stopped its server's start, if any. Undefined if it
  * reported no end, or another enclave has booted since.
  *
  * @param from the offset in bytes after which reports count

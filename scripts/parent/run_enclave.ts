@@ -19,7 +19,7 @@ reports. --debug shows its console; its registers are zero then, and it must not
   async run({ values }, { env, io }) {
     const { loadImage } = await import('./image.ts');
     const { enclavesNamed, memoryFor, terminateEnclave } = await import('./nitro_cli.ts');
-    const { WrongState } = await import('./errors.ts');
+    const { ParentError } = await import('./errors.ts');
     const { name, eif, debug } = values;
     const { bytes, pcr0 } = loadImage(eif);
     const needed = memoryFor(bytes);
@@ -29,13 +29,16 @@ reports. --debug shows its console; its registers are zero then, and it must not
     }
     const cpus = integer('cpus', values.cpus, 1, 1024);
     if (enclavesNamed(env, name).length > 0) {
-      throw new WrongState(`an enclave named ${name} runs already: run stop_enclave first`);
+      throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
     }
     const enclave = await start(env, { name, eif, cpus, memoryMib, debug });
     const measured = enclavesNamed(env, name)[0]?.Measurements?.PCR0;
     if (!debug && measured !== undefined && measured !== pcr0) {
       terminateEnclave(env, enclave.EnclaveID);
-      throw new WrongState(`the enclave was terminated: its PCR0 is ${measured}, and the image's is ${pcr0}`);
+      throw new ParentError(
+        'WRONG_STATE',
+        `the enclave was terminated: its PCR0 is ${measured}, and the image's is ${pcr0}`,
+      );
     }
     io.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
     if (debug) {
@@ -58,9 +61,9 @@ interface Start {
   readonly debug: boolean;
 }
 
-/** @throws NitroFailed, with what the enclave reported if it ended during its boot */
+/** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
 async function start(env: Environment, options: Start): Promise<Enclave> {
-  const { NitroFailed } = await import('./errors.ts');
+  const { ParentError } = await import('./errors.ts');
   const { runEnclave } = await import('./nitro_cli.ts');
   const { lastEnd, reportsService, reportsSize } = await import('./reports.ts');
   const { ensureRunning, stateFolder } = await import('./services.ts');
@@ -71,12 +74,12 @@ async function start(env: Environment, options: Start): Promise<Enclave> {
     return runEnclave(env, options);
   } catch (error) {
     const end = lastEnd(dir, before);
-    if (!(error instanceof NitroFailed) || end === undefined) throw error;
-    throw new NitroFailed(`${error.message}\nThe enclave reported: ${end}`);
+    if (!(error instanceof ParentError && error.code === 'NITRO_FAILED') || end === undefined) throw error;
+    throw new ParentError('NITRO_FAILED', `${error.message}\nThe enclave reported: ${end}`);
   }
 }
 
-/** Until the console ends, or SIGTERM ends this process: then the console ends with it. */
+/** Shows the console until it ends, or until SIGTERM ends this process and the console with it. */
 async function showConsole(env: Environment, { EnclaveID }: Enclave): Promise<void> {
   const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], { env, stdio: 'inherit' });
   process.once('SIGTERM', () => child.kill('SIGTERM'));

@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { type Environment, UsageError } from '../command.ts';
-import { ProgramFailed } from './errors.ts';
+import { ParentError } from './errors.ts';
 
 export interface Service {
   /** Also the name of its record and its log. */
@@ -18,7 +18,7 @@ export interface Service {
 
 const ServiceRecord = v.strictObject({
   pid: v.pipe(v.number(), v.safeInteger(), v.minValue(2)),
-  /** In ticks since the machine's boot. A process id may be used again; together with its start it is unique. */
+  /** In ticks since the machine's boot. A process id may be reused, but is unique together with its start. */
   startedAt: v.string(),
   command: v.array(v.string()),
 });
@@ -47,7 +47,7 @@ export function stateFolder(env: Environment, name: string): string {
  * Starts the services that do not run as they should, and replaces those that run with another command.
  *
  * @returns for each service, whether it was started or ran already
- * @throws ProgramFailed that names one which can't be started or ends at once; the others run then
+ * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others keep running
  */
 export async function ensureRunning(
   env: Environment,
@@ -63,14 +63,15 @@ export async function ensureRunning(
     }
     started.set(name, await start(env, dir, { name, command }));
   }
-  // A program whose port is taken ends at once.
+  // A program whose port is in use ends at once.
   if (started.size > 0) await new Promise((done) => setTimeout(done, SETTLE_MS));
   const alive = [...started].filter(([, record]) => isAlive(record));
   for (const [name, record] of alive) {
     writeFileSync(join(dir, `${name}.json`), JSON.stringify(record), { mode: 0o600 });
   }
   const ended = [...started].find(([, record]) => !isAlive(record));
-  if (ended) throw new ProgramFailed(`${ended[0]} ended at once: see ${join(dir, `${ended[0]}.log`)}`);
+  if (ended)
+    throw new ParentError('PROGRAM_FAILED', `${ended[0]} ended at once: see ${join(dir, `${ended[0]}.log`)}`);
   return services.map(({ name }) => (started.has(name) ? 'started' : 'running'));
 }
 
@@ -82,21 +83,21 @@ async function start(env: Environment, dir: string, { name, command }: Service):
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new ProgramFailed(`${program} can't be started: ${error.code}`)),
+      reject(new ParentError('PROGRAM_FAILED', `${program} can't be started: ${error.code}`)),
     );
   });
   child.unref();
   const pid = child.pid as number;
-  // Empty where it has ended already: no process starts then.
+  // Empty if it has ended already: no process starts at 0.
   return { pid, startedAt: startOf(pid) ?? '', command: [...command] };
 }
 
-/** @throws ProgramFailed for a service that has ended since its start */
+/** @throws ParentError: PROGRAM_FAILED, for a service that has ended since its start */
 export function requireRunning(dir: string, services: readonly Service[]): void {
   for (const { name } of services) {
     const record = readRecord(dir, name);
     if (!record || !isAlive(record)) {
-      throw new ProgramFailed(`${name} has ended: see ${join(dir, `${name}.log`)}`);
+      throw new ParentError('PROGRAM_FAILED', `${name} has ended: see ${join(dir, `${name}.log`)}`);
     }
   }
 }
@@ -107,7 +108,7 @@ export async function stopServices(dir: string): Promise<string[]> {
   for (const file of readdirSync(dir).filter((each) => each.endsWith('.json'))) {
     const name = file.slice(0, -'.json'.length);
     const record = readRecord(dir, name);
-    // Not a record.
+    // The file is not a record.
     if (!record) continue;
     if (isAlive(record)) {
       await stop(record);

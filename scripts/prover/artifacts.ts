@@ -1,4 +1,4 @@
-/** Where the compiled circuit and its development key are kept: named by a hash of what they are made from. */
+/** The folders of the compiled circuit and its development key, named by a hash of their sources. */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -12,7 +12,7 @@ export const CIRCUIT_SOURCES = join(ROOT, 'src/prover/circuit');
 /** A key of a tiny circuit: the engine's tests compare it with what `prover setup` makes, byte for byte. */
 const SETUP_SAMPLE = join(ROOT, 'src/prover/native/testdata');
 
-/** What scripts/prover/engine.ts builds, or another one that PROVER_ENGINE names. */
+/** The engine that scripts/prover/engine.ts builds, or another one that PROVER_ENGINE names. */
 export const ENGINE = resolve(process.env['PROVER_ENGINE'] || join(ROOT, 'build/prover/prover'));
 
 /** Anyone can make the same key again from this, and forge proofs with what they learn on the way. */
@@ -32,7 +32,7 @@ export interface Artifacts {
 
 export const isSize = (text: string): text is CircuitSize => text === 'small' || text === 'full';
 
-/** Beside the packages and the emulator, which outlive a checkout as well. */
+/** The cache that also holds the packages and the emulator, which outlive a checkout as well. */
 export function defaultCache(): string {
   const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
   return process.env['CACHE'] || join(base, 'sui-enclave');
@@ -54,18 +54,18 @@ export function artifactsOf(size: CircuitSize, cache = defaultCache()): Artifact
   };
 }
 
-/** What `make prover-dev` has built. @throws ConfigError */
+/** The artifacts that `make prover-dev` has built. @throws ConfigError */
 export function builtArtifacts(size: CircuitSize): Artifacts {
   const artifacts = artifactsOf(size);
   if (!existsSync(artifacts.key)) {
     throw new ConfigError(
-      `there is no ${size} circuit with its development key yet: run make prover-dev SIZE=${size}`,
+      `the ${size} circuit and its development key are not built yet: run make prover-dev SIZE=${size}`,
     );
   }
   return artifacts;
 }
 
-/** The program that computes witnesses, and its arguments: circom's in C++ where it was built, else in Node. */
+/** The program that computes witnesses, and its arguments: circom's in C++ if it was built, else in Node. */
 export function generatorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const native = join(circuit, 'zkLogin');
   return existsSync(native) ? [native] : wasmGeneratorOf({ circuit });

@@ -25,7 +25,7 @@ const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DI
 --no-native     builds no witness generator in C++, which takes as long as the rest`;
 
 const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for this key, and the seed is public.
-No validator takes its proofs. seed: ${DEVELOPMENT_SEED}
+No validator accepts its proofs. seed: ${DEVELOPMENT_SEED}
 `;
 
 export const main = command({

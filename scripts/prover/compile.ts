@@ -38,10 +38,10 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
   }
 }
 
-/** How many states of a folder are kept: those of two checkouts, say. One of the full size has 900 MB. */
+/** The number of states of a folder that are kept, such as those of two checkouts. One of the full size has 900 MB. */
 const KEPT = 2;
 
-/** Removes the older folders that are named as this one but for the hash at its end. */
+/** Removes the older folders whose names differ from this one only in the hash at the end. */
 export function removeOlder(folder: string): void {
   const cache = dirname(folder);
   const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');

@@ -11,7 +11,7 @@ const SOURCES = join(ROOT, 'src/prover/native');
 const TOOLCHAIN = join(ROOT, 'build/go');
 const USAGE = `usage: node scripts/prover/engine.ts [--out build/prover/prover] [--install] [--test]
 
-Builds the proving engine. It takes the Go on the PATH where that is as new as src/prover/native/go.mod asks for.
+Builds the proving engine. It uses the Go on the PATH if that is as new as src/prover/native/go.mod requires.
 
   --install  use the Go of src/prover/native/go.lock in any case, installed into build/go with pip
   --test     build nothing: go vet and go test

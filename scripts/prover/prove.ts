@@ -20,7 +20,7 @@ const USAGE = `usage: npm run --silent prove -- <request.json> --jwks <keys.json
   --help          print this
 
 The output is private: with it and the ephemeral key anyone can sign for the user. The proof is made with the
-development key, which no validator takes.
+development key, which no validator accepts.
 
 exit codes: 0 done; 1 refused or failed; 2 the command line can't be used`;
 
@@ -91,8 +91,8 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's message quotes the text.
-    throw new ConfigError(`${file} is no JSON`);
+    // The parser's message quotes the file.
+    throw new ConfigError(`${file} is not JSON`);
   }
 }
 

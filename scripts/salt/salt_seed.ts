@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EnclaveError } from '../../src/errors.ts';
+import { CodedError } from '../../src/errors.ts';
 import { command, EXIT, type Failure, failureOf, type Io, runAsProcess, UsageError } from '../command.ts';
 
 const USAGE = `usage: npm run salt_seed -- generate <new file>
@@ -21,15 +21,15 @@ combine      restores the file, and compares its fingerprints with those on the 
 
 A file with several versions of the seed (a line each) is split and combined whole.`;
 
-/** A file can't be read or written. */
-class FileError extends EnclaveError {
-  readonly code = 'FILE';
-}
+/** Every code of a SaltSeedError, and what it means. */
+export const SALT_SEED_CODES = {
+  FILE: "A file can't be read or written.",
+  SHARES: "The shares don't restore the seed.",
+} as const;
 
-/** The shares don't restore the seed. */
-class SharesError extends EnclaveError {
-  readonly code = 'SHARES';
-}
+export type SaltSeedCode = keyof typeof SALT_SEED_CODES;
+
+export class SaltSeedError extends CodedError<SaltSeedCode> {}
 
 /** One line of a share file: one version of the seed. */
 interface Share {
@@ -51,7 +51,7 @@ function parseShares(path: string): Share[] {
     .map((line, index) => {
       const [, seedFingerprint, threshold, hex] = SHARE.exec(line) ?? [];
       if (seedFingerprint === undefined || hex === undefined) {
-        throw new SharesError(`${path}, line ${index + 1}, is not a share, or is damaged`);
+        throw new SaltSeedError('SHARES', `${path}, line ${index + 1}, is not a share, or is damaged`);
       }
       return { seedFingerprint, threshold: Number(threshold), bytes: Buffer.from(hex, 'hex') };
     });
@@ -61,7 +61,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
   } catch {
-    throw new FileError(`${path} can't be read`);
+    throw new SaltSeedError('FILE', `${path} can't be read`);
   }
 }
 
@@ -71,7 +71,10 @@ function writeNew(path: string, text: string): void {
     writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    throw new FileError(exists ? `${path} exists already: name another file` : `${path} can't be written`);
+    throw new SaltSeedError(
+      'FILE',
+      exists ? `${path} exists already: name another file` : `${path} can't be written`,
+    );
   }
 }
 
@@ -99,13 +102,13 @@ async function splitSeeds(
     const parts = await split(Uint8Array.from(seed), shares, threshold);
     // Shares that don't restore the seed would be noticed too late.
     const restored = await combine(parts.slice(-threshold));
-    if (!seed.equals(restored)) throw new SharesError('the shares do not restore the seed');
+    if (!seed.equals(restored)) throw new SaltSeedError('SHARES', 'the shares do not restore the seed');
     byVersion.push(parts.map((bytes) => ({ seedFingerprint: fingerprint(seed), threshold, bytes })));
   }
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch {
-    throw new FileError(`${folder} can't be created, or exists already`);
+    throw new SaltSeedError('FILE', `${folder} can't be created, or exists already`);
   }
   for (let n = 0; n < shares; n++) {
     const lines = byVersion.map((parts) => formatShare(parts[n] as Share));
@@ -126,21 +129,27 @@ async function combineShares(path: string, files: readonly string[], io: Io): Pr
       return other?.seedFingerprint === seedFingerprint && other.threshold === threshold;
     });
   if (!rest.every((shares) => same(first, shares))) {
-    throw new SharesError('the shares are not of one split: their fingerprints or thresholds differ');
+    throw new SaltSeedError(
+      'SHARES',
+      'the shares are not of one split: their fingerprints or thresholds differ',
+    );
   }
   const seeds: Buffer[] = [];
   for (const [version, { seedFingerprint, threshold }] of first.entries()) {
     const parts = [first, ...rest].map((shares) => (shares[version] as Share).bytes);
     if (files.length < threshold) {
-      throw new SharesError(`${files.length} shares are not enough: ${threshold} are needed`);
+      throw new SaltSeedError('SHARES', `${files.length} shares are not enough: ${threshold} are needed`);
     }
     // The last byte of a share is its x coordinate on the polynomial.
     if (new Set(parts.map((bytes) => bytes.at(-1))).size < parts.length) {
-      throw new SharesError('one share is given twice');
+      throw new SaltSeedError('SHARES', 'one share is given twice');
     }
     const seed = Buffer.from(await combine(parts.map((bytes) => Uint8Array.from(bytes))));
     if (fingerprint(seed) !== seedFingerprint) {
-      throw new SharesError(`the shares restore another seed than ${seedFingerprint}: one is damaged`);
+      throw new SaltSeedError(
+        'SHARES',
+        `the shares restore another seed than ${seedFingerprint}: one is damaged`,
+      );
     }
     seeds.push(seed);
   }
@@ -195,7 +204,7 @@ function readCounts({ shares, threshold }: { shares?: string | undefined; thresh
   return counts;
 }
 
-/** The message of any other error may hold a part of a seed. */
+/** Hides the message of any other error: it may contain a part of a seed. */
 function report(error: unknown): Failure {
   const internal = { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
   return failureOf(error) ?? internal;

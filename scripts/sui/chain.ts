@@ -10,7 +10,7 @@ import { connect, type Network } from './network.ts';
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 
-/** What an executed transaction did. */
+/** The effects of an executed transaction. */
 export interface Executed {
   readonly digest: string;
   readonly created: readonly { readonly id: string; readonly type: string }[];
@@ -23,14 +23,14 @@ export interface Submission {
   readonly title: string;
   /** Its arguments and, after the execution, its results. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What is known only after the execution. */
+  /** Returns the fields that are known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;
 }
 
 export class Chain {
-  /** What a command finds out on its way; printed with the outcome. */
+  /** Notes that a command makes on its way; printed with the outcome. */
   readonly notes: string[] = [];
-  /** How long to wait for the node to show what it executed. */
+  /** Time to wait for the node to show what it executed. */
   indexingMs = 20_000;
   readonly #values: Readonly<Record<string, string | boolean | undefined>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
@@ -45,7 +45,7 @@ export class Chain {
     this.#env = env;
   }
 
-  /** @throws NoNetworkError, SuiError */
+  /** @throws SuiCommandError: NO_NETWORK; SuiError */
   get client(): SuiGrpcClient {
     return this.#connected.client;
   }
@@ -60,9 +60,9 @@ export class Chain {
     return this.#text('network');
   }
 
-  /** @throws NoSenderError, SignerError, SuiError */
+  /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
   async sender(): Promise<string> {
-    // A command that sends nothing needs none of the signature schemes.
+    // A command that sends nothing doesn't need the signature schemes.
     const { senderOf } = await import('./signer.ts');
     return senderOf(this.#env, this.#signerOptions);
   }
@@ -85,7 +85,7 @@ export class Chain {
    * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
    * first in any case: what would fail is not sent, and costs no gas.
    *
-   * @throws SuiError, SignerError
+   * @throws SuiError; SuiCommandError: SIGNER
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
     const sender = await this.sender();

@@ -1,4 +1,4 @@
-/** What the commands that talk to Sui share: positional arguments by name, common options, dry runs and output. */
+/** The framework of the commands that talk to Sui: positional arguments by name, common options, dry runs and output. */
 import { EnclaveError } from '../../src/errors.ts';
 import {
   type Context,
@@ -18,11 +18,11 @@ export interface Outcome {
   readonly status: 'done' | 'unchanged' | 'dry-run' | 'unsigned';
   /** One line for people. */
   readonly title: string;
-  /** The properties of the JSON, and the lines of the text. */
+  /** The properties of the JSON, and the lines of the printed result. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The text, where it is not made of title and fields. */
+  /** The printed result, if it is not made of title and fields. */
   readonly text?: string;
-  /** Whether something is not as it should be: exit code 1. */
+  /** Whether the command found a problem: exit code 1. */
   readonly alarm?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface SuiCommand {
   readonly optional?: number;
   /** The command's own options: their value, and their purpose. */
   readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
-  /** What it does, from its arguments alone: the part of a dry run that needs no network. */
+  /** The steps of the command, from its arguments alone: the part of a dry run that needs no network. */
   plan(input: Input): readonly string[] | Promise<readonly string[]>;
   run(input: Input, chain: Chain): Promise<Outcome>;
 }
@@ -64,7 +64,7 @@ const COMMON = {
   network: ['<name>', 'mainnet, testnet, devnet or localnet'],
   'rpc-url': ['<url>', 'a gRPC-web node in place of the one of --network'],
   address: ['<address>', "the sender; its key is read from the Sui CLI's keystore"],
-  keystore: ['<file>', "the keystore, where it is not the Sui CLI's own"],
+  keystore: ['<file>', "the keystore, if it is not the Sui CLI's own"],
   'gas-budget': ['<mist>', 'the most gas to spend (default: what the node proposes, up to 1 SUI)'],
 } as const;
 
@@ -75,7 +75,7 @@ const FLAGS = {
   help: 'print this',
 } as const;
 
-/** The text of `--help`. */
+/** The output of `--help`. */
 export function helpOf({ name, purpose, positionals, optional = 0, options }: SuiCommand): string {
   const usage = positionals.map((word, index) =>
     index < positionals.length - optional ? `<${word}>` : `[<${word}>]`,
@@ -162,10 +162,10 @@ async function execute(
   }
 }
 
-/** Codes of what a dry run goes on without, as far as it can. */
+/** Codes of errors without which a dry run continues as far as it can. */
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
-/** Codes of what ends a command before it has tried anything. */
+/** Codes of errors that end a command before it has tried anything. */
 const NOT_TRIED: readonly string[] = [
   ...UNCHECKED,
   'USAGE',

@@ -1,4 +1,4 @@
-/** What several commands ask of configs, enclaves and PCR files. */
+/** Reads and checks configs, enclaves and PCR files, for several commands. */
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as v from 'valibot';
@@ -15,7 +15,7 @@ const ENCLAVE_TIMEOUT_MS = 10_000;
 
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
-/** No control characters in what is printed: the file may come from anyone. */
+/** Allows no control characters: it is printed, and the file may come from anyone. */
 const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
 const Measurements = v.pipe(
   v.string(),
@@ -67,7 +67,7 @@ export async function readRoots({
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
 }
 
-/** How to reach an enclave's endpoints. @throws ClientError: CLIENT_OPTION */
+/** The base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */
 export function enclaveAt(url: string): Http {
   return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
 }

@@ -1,13 +1,8 @@
 /** `npm run create_config`: creates the config that says which image an application's enclaves may run. */
-import { EnclaveError } from '../../src/errors.ts';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { type Input, PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
-
-/** The sender owns no capability for the application, or several of them. */
-class CapabilityError extends EnclaveError {
-  readonly code = 'CAPABILITY';
-}
+import { SuiCommandError } from './errors.ts';
 
 async function read({ args, options }: Input) {
   const { applicationType } = await import('../../src/sui/values.ts');
@@ -23,7 +18,7 @@ async function read({ args, options }: Input) {
   return { enclavePackage, appPackage, applicationOf, name, capId: options['cap'] };
 }
 
-/** The only capability for the application that the sender owns. @throws CapabilityError */
+/** The only capability for the application that the sender owns. @throws SuiCommandError: CAPABILITY */
 async function ownCapability(chain: Chain, enclavePackage: string, application: string): Promise<string> {
   const { listCapabilities } = await import('../../src/sui/objects.ts');
   const original = await chain.originalPackage(enclavePackage);
@@ -31,7 +26,8 @@ async function ownCapability(chain: Chain, enclavePackage: string, application: 
   const found = await listCapabilities(chain.client, sender, { enclavePackage: original, application });
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
-  throw new CapabilityError(
+  throw new SuiCommandError(
+    'CAPABILITY',
     only === undefined
       ? `${sender} owns no capability for ${application}: publishing gave it to the publisher`
       : `${sender} owns several capabilities for ${application}: name one by --cap, of ${found.join(', ')}`,

@@ -12,12 +12,8 @@ import {
   type MovePackageFetcher,
   testMovePackage,
 } from '@zktx.io/sui-move-builder/full';
-import { ConfigError, EnclaveError } from '../../src/errors.ts';
-
-/** The compiler refuses a package. */
-export class MoveError extends EnclaveError {
-  readonly code = 'MOVE';
-}
+import { ConfigError } from '../../src/errors.ts';
+import { SuiCommandError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STAND_IN = join(ROOT, 'scripts/dev/move_framework');
@@ -25,10 +21,10 @@ const STAND_IN = join(ROOT, 'scripts/dev/move_framework');
 /** Paths of files, relative to the package, and their content. */
 export type Sources = Readonly<Record<string, string>>;
 
-/** Where the sources of the Sui framework come from. */
+/** A source of the Sui framework's packages. */
 export interface Framework {
   readonly fetcher: MovePackageFetcher;
-  /** For people. */
+  /** The source, described for people. */
   readonly description: string;
   /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
   readonly isStandIn: boolean;
@@ -154,7 +150,7 @@ function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
 
-/** The compiler's output, with advice where it only lacks a part of the framework. */
+/** The compiler's output, with advice if only a part of the framework is missing. */
 export function explainCompiler(output: string, { isStandIn }: Framework): string {
   const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
   if (!isStandIn || !lacksFramework) return output;
@@ -173,7 +169,7 @@ export interface Build {
 /**
  * Compiles a package as `sui move build` does, with every lint. Unpublished dependencies become part of it.
  *
- * @throws MoveError with the compiler's message.
+ * @throws SuiCommandError: MOVE, with the compiler's message
  */
 export async function buildPackage(name: string, framework: Framework): Promise<Build> {
   await initMovePackageBuilder();
@@ -186,7 +182,10 @@ export async function buildPackage(name: string, framework: Framework): Promise<
     withUnpublishedDependencies: true,
   });
   if ('error' in result) {
-    throw new MoveError(`move/${name} does not compile:\n${explainCompiler(result.error, framework)}`);
+    throw new SuiCommandError(
+      'MOVE',
+      `move/${name} does not compile:\n${explainCompiler(result.error, framework)}`,
+    );
   }
   const { modules, dependencies, warnings = '' } = result;
   return { modules, dependencies, warnings };

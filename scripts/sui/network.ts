@@ -1,7 +1,7 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { EnclaveError } from '../../src/errors.ts';
 import { SuiError } from '../../src/sui/errors.ts';
+import { SuiCommandError } from './errors.ts';
 
 /** The public nodes of the Sui Foundation, and the one of `sui start`. */
 const NODES: Readonly<Record<string, string>> = {
@@ -11,35 +11,34 @@ const NODES: Readonly<Record<string, string>> = {
   localnet: 'http://127.0.0.1:9000',
 };
 
-/** For one request, including its answer. */
+/** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;
 
 /** Neither a network nor a node was named. */
-export class NoNetworkError extends EnclaveError {
-  readonly code = 'NO_NETWORK';
-
-  constructor() {
-    super(`name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`);
-  }
+export function noNetwork(): SuiCommandError {
+  return new SuiCommandError(
+    'NO_NETWORK',
+    `name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`,
+  );
 }
 
 export interface Network {
   readonly client: SuiGrpcClient;
-  /** For people. */
+  /** The node, described for people. */
   readonly description: string;
 }
 
 /**
  * @param network a name, for its public node
  * @param rpcUrl a node in place of that one
- * @throws NoNetworkError, SuiError
+ * @throws SuiCommandError: NO_NETWORK; SuiError
  */
 export function connect(
   network: string | undefined,
   rpcUrl: string | undefined,
   timeoutMs = TIMEOUT_MS,
 ): Network {
-  if (network === undefined && rpcUrl === undefined) throw new NoNetworkError();
+  if (network === undefined && rpcUrl === undefined) throw noNetwork();
   const node = network !== undefined && Object.hasOwn(NODES, network) ? NODES[network] : undefined;
   if (network !== undefined && node === undefined) {
     throw new SuiError('SUI_VALUE', `--network must be one of ${Object.keys(NODES).join(', ')}`);

@@ -1,26 +1,15 @@
 /** `npm run publish`: publishes a package of `move/`, with its unpublished dependencies. */
-import { EnclaveError } from '../../src/errors.ts';
 import { runAsProcess } from '../command.ts';
 import type { BuildNetwork } from './bytecode.ts';
 import type { Chain } from './chain.ts';
 import { type SuiCommand, suiCommand, usageError } from './command.ts';
-
-/** The bytecode was compiled against a stand-in of Sui's framework. */
-class StandInFrameworkError extends EnclaveError {
-  readonly code = 'STAND_IN_FRAMEWORK';
-
-  constructor() {
-    super(
-      "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
-    );
-  }
-}
+import { SuiCommandError } from './errors.ts';
 
 /** A local network runs the latest framework, as devnet does. */
 async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
   const { BUILD_NETWORKS } = await import('./bytecode.ts');
-  const { NoNetworkError } = await import('./network.ts');
-  if (network === undefined) throw new NoNetworkError();
+  const { noNetwork } = await import('./network.ts');
+  if (network === undefined) throw noNetwork();
   return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
 }
 
@@ -56,15 +45,20 @@ const spec: SuiCommand = {
     );
     const bytes = modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
     chain.notes.push(
-      `Compiled ${packages.map((member) => `move/${member}`).join(' and ')}: ${modules.length} modules, ${bytes} bytes.`,
+      `Compiled ${packages.map((packageName) => `move/${packageName}`).join(' and ')}: ${modules.length} modules, ${bytes} bytes.`,
     );
-    if (framework.isStandIn) throw new StandInFrameworkError();
+    if (framework.isStandIn) {
+      throw new SuiCommandError(
+        'STAND_IN_FRAMEWORK',
+        "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
+      );
+    }
     const { Transaction } = await import('@mysten/sui/transactions');
     const { publishPackage } = await import('../../src/sui/transactions.ts');
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: await chain.sender() });
     return await chain.submit(tx, {
-      title: `publish ${packages.map((member) => `move/${member}`).join(' and ')}`,
+      title: `publish ${packages.map((packageName) => `move/${packageName}`).join(' and ')}`,
       fields: { framework: framework.description, modules: modules.length, bytes, dependencies },
       report: ({ packageId, created }) => ({
         package: packageId,

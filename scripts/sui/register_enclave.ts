@@ -1,15 +1,10 @@
 /** `npm run register_enclave`: registers the enclave at a URL, if the chain can be expected to accept it. */
 
-import { EnclaveError } from '../../src/errors.ts';
 import type { EnclaveConfig } from '../../src/sui/objects.ts';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { type Input, ROOT_OPTION, suiCommand } from './command.ts';
-
-/** The chain would abort: nothing was sent. */
-class WouldAbortError extends EnclaveError {
-  readonly code = 'WOULD_ABORT';
-}
+import { SuiCommandError } from './errors.ts';
 
 async function read({ args }: Input) {
   const { applicationType } = await import('../../src/sui/values.ts');
@@ -27,11 +22,11 @@ async function read({ args }: Input) {
 interface Attested {
   readonly document: Uint8Array;
   readonly nonce: Uint8Array;
-  /** When it was judged, in milliseconds since 1970. */
+  /** The time at which it was verified, in milliseconds since 1970. */
   readonly now: number;
 }
 
-/** The enclave's document, if the chain can be expected to verify it. @throws WouldAbortError */
+/** The enclave's document, if the chain can be expected to verify it. @throws SuiCommandError: WOULD_ABORT */
 async function askForAttestation(url: string, root: Uint8Array | undefined, chain: Chain): Promise<Attested> {
   const { predictRegistration } = await import('../../src/attestation/index.ts');
   const { fetchAttestation } = await import('../../src/client/attestation.ts');
@@ -40,7 +35,8 @@ async function askForAttestation(url: string, root: Uint8Array | undefined, chai
   const now = Date.now();
   const { accepted, abort, reason, until } = await predictRegistration(document, now, root);
   if (!accepted) {
-    throw new WouldAbortError(
+    throw new SuiCommandError(
+      'WOULD_ABORT',
       `load_nitro_attestation would abort with ${abort}: ${reason}. Nothing was sent`,
     );
   }
@@ -107,7 +103,8 @@ export const main = suiCommand({
       return { status: 'unchanged', title: 'This enclave is registered already: nothing to do.', fields };
     }
     if (state === 'destroyed') {
-      throw new WouldAbortError(
+      throw new SuiCommandError(
+        'WOULD_ABORT',
         `register_enclave would abort: the key ${fields.publicKey} was registered at version ${config.version} and destroyed. Restart the enclave for a new key`,
       );
     }

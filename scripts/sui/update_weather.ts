@@ -1,9 +1,9 @@
 /** `npm run update_weather`: mints a reading that an enclave signed, from the command line or from the enclave. */
-import { EnclaveError } from '../../src/errors.ts';
 import type { Enclave, EnclaveConfig } from '../../src/sui/objects.ts';
 import type { WeatherReading } from '../../src/sui/weather.ts';
 import { runAsProcess } from '../command.ts';
 import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
+import { SuiCommandError } from './errors.ts';
 
 const READING = ['signature_hex', 'timestamp_ms', 'location', 'temperature'];
 
@@ -59,11 +59,6 @@ async function givenReading({
   return { signature: fromHex(hex), timestampMs: timestamp_ms, data: { location, temperature } };
 }
 
-/** The enclave signed a reading of another place than the requested one. */
-class OtherPlaceError extends EnclaveError {
-  readonly code = 'OTHER_PLACE';
-}
-
 /** A reading from the enclave itself, trusted only if the registered key signed it. */
 async function askForReading(
   { url, location }: { url: string; location: string },
@@ -77,7 +72,8 @@ async function askForReading(
   const reading = await client.processData({ location }, WeatherResponse);
   // The signature is genuine, but a man in the middle may have asked for another place.
   if (reading.data.location !== location) {
-    throw new OtherPlaceError(
+    throw new SuiCommandError(
+      'OTHER_PLACE',
       `asked for ${JSON.stringify(location)}, got a signed reading of ${JSON.stringify(reading.data.location)}: something between here and ${url} replaces requests or answers. Nothing was sent`,
     );
   }

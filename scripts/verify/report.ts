@@ -1,4 +1,4 @@
-/** The report of `verify_enclave` on a document, as data and as text for people. */
+/** The report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
 import { parseCertificate } from '../../src/attestation/certificate.ts';
 import { fingerprint } from '../../src/attestation/chain.ts';
@@ -47,7 +47,7 @@ export interface Report {
   readonly at: Date;
   /** SHA-256 of the roots that were accepted. */
   readonly pinnedRoots: readonly string[];
-  /** The last second at which the document verifies, where it is trusted. */
+  /** The last second at which the document verifies, if it is trusted. */
   readonly validUntil: Date | null;
   /** Null where the document can't be read. */
   readonly document: {
@@ -61,7 +61,7 @@ export interface Report {
     /** 0 to 2, and the others that are not zero. */
     readonly registers: readonly RegisterReport[];
   } | null;
-  /** What `load_nitro_attestation` does on Sui, which pins AWS's root. */
+  /** The predicted result of `load_nitro_attestation` on Sui, which pins AWS's root. */
   readonly registration: {
     readonly accepted: boolean;
     readonly abort: number | null;
@@ -151,7 +151,7 @@ function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** The report as lines of text. */
+/** The report as lines for people. */
 export function formatReport(report: Report): string {
   const { document, registration, at, verdict, code, reason, validUntil } = report;
   const lines: string[] = [];

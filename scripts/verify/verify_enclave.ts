@@ -110,7 +110,7 @@ async function ask(url: string) {
   return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
 }
 
-/** A saved document in any of its three forms. A binary one starts with a byte that no text starts with. */
+/** A saved document in any of its three forms. A binary one starts with a byte that the others can't start with. */
 async function readDocument(file: string): Promise<Uint8Array> {
   const { readAttestation } = await import('../../src/client/answer.ts');
   const { ClientError } = await import('../../src/client/errors.ts');

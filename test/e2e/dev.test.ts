@@ -11,7 +11,7 @@ const VERIFY = fileURLToPath(new URL('../../scripts/verify/verify_enclave.ts', i
 const OUT = new URL('../../out/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What `make dev` starts, on a free port. */
+/** Starts the process of `make dev`, on a free port. */
 function dev(env: Record<string, string>) {
   const child = spawn(process.execPath, [DEV], {
     cwd: ROOT,
@@ -38,7 +38,7 @@ async function tryIt(run: { output: string }): Promise<{ url: string; answer: Re
   return { url, answer: await fetch(url, { method: 'POST', headers: { [name]: value }, body }) };
 }
 
-test('make dev answers its own curl line with a signature that an independent verifier takes', async () => {
+test('make dev answers its own curl line with a signature that an independent verifier accepts', async () => {
   // The developer's own key must not be needed, or used.
   const run = dev({ API_KEY: 'hunter2' });
   const { url, answer } = await tryIt(run);

@@ -103,7 +103,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     live: { trusted: true, registration: 'registered', enclave: enclaveId },
   });
 
-  // Rotate: another image makes the enclave stale, and what it signs is refused in words.
+  // Rotate: another image makes the enclave stale, and its signatures are refused with an explanation.
   expect(
     await fixture.done('update_pcrs', packageId, configId, '--pcrs', fixture.file('dev.pcrs')),
   ).toMatchObject({ status: 'unchanged' });

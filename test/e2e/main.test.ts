@@ -76,7 +76,7 @@ describe('npm start', () => {
     expect(more).toBe('');
   });
 
-  test('stops when the port is taken', async () => {
+  test('stops when the port is in use', async () => {
     const taken: Server = createServer();
     await once(taken.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => {
@@ -102,7 +102,7 @@ describe('npm start', () => {
     expect(output).not.toMatch(/hunter2/);
   });
 
-  test('takes secrets later, from a pipe', async () => {
+  test('accepts secrets later, from a pipe', async () => {
     const run = start({ APP: 'weather', SECRETS_FD: '3' });
     const url = await run.listening();
     const pipe = run.child.stdio[3] as NodeJS.WritableStream;
@@ -159,14 +159,14 @@ describe('npm start', () => {
     expect((await run.ended()).code).toBe(1);
   });
 
-  test('takes a signal that came twice, by the terminal and by npm, for one', async () => {
+  test('counts a signal that came twice, from the terminal and from npm, as one', async () => {
     const run = await ending({ SHUTDOWN_GRACE_MS: '1000' });
     run.child.kill('SIGINT');
     expect((await run.ended()).code).toBe(0);
   });
 });
 
-test("an application's own mistake stops the start with a line that tells it", async () => {
+test("an application's own mistake stops the start with a line that names it", async () => {
   const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
@@ -240,7 +240,7 @@ describe('the production entry', () => {
     expect(relative(reach(`${root}scripts/dev/serve.ts`))).toContain('scripts/dev/software_nsm.ts');
   });
 
-  test('takes no notice of the switch of make dev', async () => {
+  test('ignores the switch of make dev', async () => {
     const run = start({ APP: 'weather', API_KEY: 'x', ATTEST: 'emulated', NSM_DEVICE: '/nonexistent/nsm' });
     const url = await run.listening();
     expect((await fetch(`${url}/get_attestation`)).status).toBe(503);

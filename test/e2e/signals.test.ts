@@ -1,11 +1,11 @@
-/** Whoever starts a server by npm or make ends it by a signal to that. */
+/** A signal to npm or make ends the server that it started. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Nothing is installed or built by a test. */
+/** Keeps the test from installing or building anything. */
 const MAKE = ['-o', 'install', '-o', 'addon'];
 
 test.each([

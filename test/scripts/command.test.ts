@@ -29,7 +29,7 @@ const main = command({
 });
 
 describe('a command', () => {
-  test('gets its options, arguments, environment and standard input', async () => {
+  test('receives its options, arguments, environment and standard input', async () => {
     const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there'];
     const { status, stdout } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });
     expect(status).toBe(0);
@@ -37,7 +37,7 @@ describe('a command', () => {
     expect(stdout).toBe(`typed\n${JSON.stringify(given)}\n`);
   });
 
-  test('takes a negative number for an argument, not for an option', async () => {
+  test('parses a negative number as an argument, not as an option', async () => {
     const { stdout } = await call(main, ['-5', '-.5', '--tag', '-1st']);
     expect(JSON.parse(stdout)).toMatchObject({ positionals: ['-5', '-.5'], tag: ['-1st'] });
   });
@@ -144,7 +144,7 @@ test('npm knows every command', () => {
   ]);
 });
 
-/** Packages that only an action needs: to load them takes most of a second. */
+/** Packages that only an action needs: loading them takes most of a second. */
 const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml|axios)\//;
 
 describe.each(COMMANDS)('$name', ({ name, path }) => {

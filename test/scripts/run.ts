@@ -13,7 +13,7 @@ export interface Result {
 export interface Surroundings {
   /** All of the environment that the command sees. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads from standard input. */
+  /** The content of standard input. */
   readonly input?: string;
 }
 

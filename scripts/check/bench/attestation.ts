@@ -69,7 +69,7 @@ function print(path: string, { floor, verify, predict, decode }: Awaited<ReturnT
 
 const webCrypto = await measure(ROUNDS);
 print('Web Crypto', webCrypto);
-// As in a page on plain http.
+// As in a page that was loaded over plain http.
 Object.defineProperty(globalThis, 'crypto', { value: { subtle: undefined } });
 print('@noble/curves', await measure(NOBLE_ROUNDS));
 if (webCrypto.verify > LIMIT_MS) {

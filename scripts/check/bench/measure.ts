@@ -1,4 +1,4 @@
-/** What a program costs: wall time, CPU time and peak memory, of a process and its threads (Linux). */
+/** Measures wall time, CPU time and peak memory of a process and its threads (Linux). */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

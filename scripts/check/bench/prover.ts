@@ -1,6 +1,6 @@
 /**
- * `npm run bench:prover -- [small] [full]`: what a proof of a real token costs, from its input to its
- * verification. The engine is measured beside the library's own one, snarkjs, and rapidsnark where it is on the
+ * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
+ * verification. The engine is measured beside the library's own one, snarkjs, and rapidsnark if it is on the
  * PATH, turn by turn on the same key and witness, each as a whole process that loads the key. Fails where a
  * warm verification takes over 50 ms.
  */
@@ -29,7 +29,7 @@ const VERIFY_LIMIT_MS = 50;
 const VECTORS = new URL('../../../test/vectors/zklogin-jwts.json', import.meta.url);
 const SNARKJS = join(CIRCUIT_SOURCES, 'node_modules/snarkjs/build/cli.cjs');
 
-/** The real token that both sizes take. */
+/** The real token that both sizes accept. */
 const PROVIDER = 'Fantv';
 /** The common ephemeral key of the given tokens: flag 0 and the public key. */
 const EPHEMERAL_KEY = '84029355920633174015103288781128426107680789454168570548782290541079926444544';
@@ -113,7 +113,7 @@ function provers({ zkey }: Artifacts, { witness, proof, publicInputs }: Files): 
   };
 }
 
-/** Each in its turn, since a machine's speed drifts. */
+/** Measures each engine in turn, since a machine's speed drifts. */
 async function turns(commands: Record<string, Command>): Promise<Record<string, object>> {
   const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
   for (let turn = 0; turn < TURNS; turn++) {
@@ -133,7 +133,7 @@ async function turns(commands: Record<string, Command>): Promise<Record<string, 
   );
 }
 
-/** In seconds, as `prover bench` prints it. */
+/** The time in seconds that `prover bench` prints. */
 interface EngineTime {
   readonly wall: number;
   readonly cpu: number;

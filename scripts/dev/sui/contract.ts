@@ -36,7 +36,7 @@ export interface ExecutionContext {
   readonly nowMs: number;
   /** DER of the root that the model's `nitro_attestation` pins. */
   readonly root: Uint8Array;
-  /** What a package was first published as: types are named by it. */
+  /** The id under which a package was first published: types are named by it. */
   original(packageId: string): string;
 }
 
@@ -188,7 +188,7 @@ export async function run(context: ExecutionContext, call: Call): Promise<unknow
   }
 }
 
-/** What publishing the two packages as one creates: the upgrade capability and the enclave capability. */
+/** Creates what publishing the two packages as one creates: the upgrade capability and the enclave capability. */
 export function publish(context: ExecutionContext): { packageId: string; upgradeCap: LedgerObject } {
   const { changes, sender } = context;
   const owner = { kind: 'address', address: sender } as const;

@@ -18,7 +18,7 @@ export class Refusal extends Error {
 type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 type Status = GrpcTypes.ExecutionStatus;
 
-/** An argument as both encodings of a transaction have it. */
+/** An argument, in the form that both encodings of a transaction share. */
 type Argument = { input: number } | { result: number; nested: number };
 
 type Command =
@@ -37,7 +37,7 @@ export class Executor {
   gasNeeded = GAS_USED;
   /** The budget that the node proposes. */
   proposedBudget = DEFAULT_BUDGET;
-  /** Who pays for a transaction that the node resolves. Default: the payer that it names. */
+  /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];

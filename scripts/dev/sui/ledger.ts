@@ -27,7 +27,7 @@ export function digestOf({ id, version, content }: LedgerObject): string {
   return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
 }
 
-/** What a transaction reads and writes; the ledger sees it when it is committed. */
+/** The reads and writes of a transaction; the ledger sees them when it is committed. */
 export class Changes {
   readonly #ledger: Ledger;
   readonly #seed: string;

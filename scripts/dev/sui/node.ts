@@ -14,7 +14,7 @@ import { verifyTransactionSignature } from '@mysten/sui/verify';
 import { Executor, Refusal } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
-/** What a method does instead of answering. */
+/** A fault: what a method does instead of answering. */
 export type Fault =
   | { readonly status: keyof typeof GrpcStatusCode; readonly message: string }
   | 'reset'
@@ -30,7 +30,7 @@ const PAGE = 2;
 export class LoopbackNode {
   readonly ledger = new Ledger();
   readonly executor: Executor;
-  /** By the name of the method. */
+  /** Faults, by the name of the method. */
   readonly faults = new Map<string, Fault>();
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;

@@ -1,4 +1,4 @@
-/** What the README's page leaves to the wallet: where its services are, and what it shows. */
+/** The part that the README's page leaves to the wallet: the addresses of its services, and its user interface. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { discoverProvider, type ZkLoginSession } from '../../../src/zklogin/index.ts';
 import type { Settings } from './servers.ts';

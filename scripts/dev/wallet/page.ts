@@ -24,7 +24,7 @@ const buttons: Record<string, () => unknown> = {
   },
   async send() {
     if (!session) return;
-    // The loopback node gives SUI to whoever asks.
+    // The loopback node gives SUI to anyone who asks.
     await fetch('/faucet', { method: 'POST', body: session.address });
     write('digest', await session.execute(new Transaction(), client));
   },

@@ -1,4 +1,4 @@
-/** The servers that stand in for the services around a wallet, on loopback: provider, prover, and the page's own server. */
+/** Stand-ins on loopback for the services around a wallet: provider, prover, and the page's own server. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -80,18 +80,18 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'dev-wallet', use: 'sig', alg: 'RS256' }] },
     responseTypes: ['id_token', 'code', 'code id_token'],
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
-    // The providers that Sui knows take a code without a challenge.
+    // The providers that Sui knows accept a code without a challenge.
     pkce: { required: () => false },
     clientBasedCORS: () => true,
     cookies: { keys: ['of the stand-in'] },
-    // In seconds; without them it prints a notice for each.
+    // Lifetimes in seconds; without them the provider prints a notice for each.
     ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
     features: { devInteractions: { enabled: true } },
   };
   const provider = new Provider(issuer, configuration);
   provider.use(async (context, next) => {
     await next();
-    // Its pages ask an outside host for a font: nothing here leaves this machine.
+    // The provider's pages load a font from an outside host, but no request may leave this machine.
     const { body } = context;
     if (typeof body === 'string') context.body = body.replace(/@import url\([^)]*\);/g, '');
   });

@@ -13,7 +13,7 @@ import { verifyZkLogin } from '../sui/zklogin.ts';
 import { CLIENTS, createPageServer, createProverStandIn, listen, startProvider } from './servers.ts';
 
 export interface WalletServices {
-  /** Of the wallet's page. */
+  /** The origin of the wallet's page. */
   readonly origin: string;
   readonly issuer: string;
   readonly saltUrl: string;

@@ -6,7 +6,7 @@
  *   284  u64[32] sizes of section data | 540 u32 unused | 544 u32 CRC-32 of all bytes but itself
  *   548  sections: u16 type | u16 flags | u64 size | data
  */
-import { EnclaveError } from '../../../src/errors.ts';
+import { ImageError } from '../errors.ts';
 
 export const MAGIC = Buffer.from('.eif');
 export const VERSION = 4;
@@ -18,7 +18,7 @@ export const CRC_OFFSET = 544;
 export const SECTION = { kernel: 1, cmdline: 2, ramdisk: 3, signature: 4, metadata: 5 } as const;
 export type SectionName = keyof typeof SECTION;
 
-/** What nitro-cli takes where the caller names neither; both are in the header and not measured. */
+/** The memory and CPUs that nitro-cli uses by default; both are in the header and not measured. */
 export const DEFAULT_MEMORY = 1n << 30n;
 export const DEFAULT_CPUS = 2n;
 
@@ -37,7 +37,7 @@ export interface Metadata {
   readonly CustomMetadata: null;
 }
 
-/** What is measured. */
+/** The parts of an image that are measured. */
 export interface ImageParts {
   readonly kernel: Uint8Array;
   /** Printable ASCII. */
@@ -46,19 +46,18 @@ export interface ImageParts {
   readonly ramdisks: readonly Uint8Array[];
 }
 
-/** A file is not an enclave image that this project would build, or the parts can't make one. */
-export class EifInvalid extends EnclaveError {
-  readonly code = 'EIF_INVALID';
-}
-
-/** @throws EifInvalid for parts that no image can have */
+/** @throws ImageError: EIF_INVALID, for parts that no image can have */
 export function checkParts({ kernel, cmdline, ramdisks }: ImageParts): void {
-  if (kernel.length === 0) throw new EifInvalid('the kernel is empty');
+  if (kernel.length === 0) throw new ImageError('EIF_INVALID', 'the kernel is empty');
   if (!/^[\x20-\x7e]{1,2048}$/.test(cmdline)) {
-    throw new EifInvalid('the command line must be 1 to 2048 printable ASCII characters on one line');
+    throw new ImageError(
+      'EIF_INVALID',
+      'the command line must be 1 to 2048 printable ASCII characters on one line',
+    );
   }
   // With one ramdisk PCR1 repeats PCR0, and PCR2 is the hash of nothing.
-  if (ramdisks.length < 2) throw new EifInvalid('an image needs two ramdisks or more');
-  if (ramdisks.length > MAX_SECTIONS - 3) throw new EifInvalid('an image has too many ramdisks');
-  if (ramdisks.some(({ length }) => length === 0)) throw new EifInvalid('a ramdisk is empty');
+  if (ramdisks.length < 2) throw new ImageError('EIF_INVALID', 'an image needs two ramdisks or more');
+  if (ramdisks.length > MAX_SECTIONS - 3)
+    throw new ImageError('EIF_INVALID', 'an image has too many ramdisks');
+  if (ramdisks.some(({ length }) => length === 0)) throw new ImageError('EIF_INVALID', 'a ramdisk is empty');
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Image } from '../../../src/attestation/image.ts';
 import { checkParts, type ImageParts } from './format.ts';
 
-/** @throws EifInvalid for parts that no image can have */
+/** @throws ImageError: EIF_INVALID, for parts that no image can have */
 export function measureImage(parts: ImageParts): Image {
   checkParts(parts);
   const cmdline = Buffer.from(parts.cmdline);

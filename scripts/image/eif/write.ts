@@ -1,10 +1,10 @@
 import { crc32 } from 'node:zlib';
+import { ImageError } from '../errors.ts';
 import {
   CRC_OFFSET,
   checkParts,
   DEFAULT_CPUS,
   DEFAULT_MEMORY,
-  EifInvalid,
   HEADER_BYTES,
   type ImageParts,
   MAGIC,
@@ -18,12 +18,12 @@ import {
 /**
  * An unsigned x86-64 image. The same input gives the same bytes.
  *
- * @throws EifInvalid
+ * @throws ImageError: EIF_INVALID
  */
 export function writeEif(parts: ImageParts, metadata: Metadata): Buffer {
   checkParts(parts);
   if (Object.values(metadata.BuildMetadata).some((value) => value === '')) {
-    throw new EifInvalid('a field of the metadata is empty');
+    throw new ImageError('EIF_INVALID', 'a field of the metadata is empty');
   }
   const sections: [SectionName, Uint8Array][] = [
     ['kernel', parts.kernel],

@@ -7,7 +7,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const TLS = path('../../build/boot/tls');
 const HOSTS = ['api.weatherapi.com', 'bulk.example.com', 'www.googleapis.com'];
 
-/** What the stand-ins of endpoints show to the test images. */
+/** The certificate that the stand-ins of endpoints present to the test images. */
 export function endpointTls(): TlsFiles {
   return tlsFiles(TLS, HOSTS);
 }

@@ -1,6 +1,6 @@
 /**
  * An emulated Nitro enclave and its parent: QEMU's machine `nitro-enclave` measures and boots the image as it
- * is, and vsock_host stands for the parent's vsock.
+ * is, and vsock_host replaces the parent's vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,10 +16,10 @@ const HEARTBEAT = 0xb7;
 const MEMORY_MIB = 512;
 export const BOOT_MS = 60_000;
 
-/** What QEMU says when its NSM loses a request, as it does once in a while. */
+/** QEMU's message when its NSM loses a request, as it sometimes does. */
 const LOST_REQUEST = /Expected response buffer after request buffer in virtqueue/;
 
-/** Boots, and once more where that is what kept the enclave from answering. */
+/** Boots, and boots once more if that kept the enclave from answering. */
 export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   try {
     return await boot();
@@ -45,7 +45,7 @@ export class Machine {
   #console = '';
   #exit: Promise<unknown> | undefined;
   #startedAt = 0;
-  /** When the enclave reported in, in milliseconds after its start. */
+  /** The time at which the enclave reported in, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
   /** @param vsockHost the compiled backend */
@@ -64,7 +64,7 @@ export class Machine {
     });
   }
 
-  /** What the parent listens on: connections of the enclave to CID 3. */
+  /** The parent's listening ports, for connections of the enclave to CID 3. */
   listen(port: number, handle: (socket: Socket) => void): void {
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       socket.on('error', () => {});
@@ -132,7 +132,7 @@ export class Machine {
     return this.#console;
   }
 
-  /** Once the machine has ended by itself. */
+  /** Resolves once the machine has ended by itself. */
   async ended(): Promise<void> {
     await this.#exit;
   }
@@ -187,7 +187,7 @@ export class Machine {
         const { status } = await this.request('/livez');
         if (status === 200) return performance.now() - this.#startedAt;
       } catch {
-        // Not yet.
+        // The server does not answer yet.
       }
       if (!this.running || performance.now() - this.#startedAt > BOOT_MS) {
         throw new Error(`the enclave does not answer; its console:\n${this.#console}`);

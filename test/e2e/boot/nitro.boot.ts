@@ -89,7 +89,7 @@ describe('the production image', () => {
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'trusted' });
   });
 
-  test('tells of its boot, at GET /boot and on the log port alike', async () => {
+  test('reports its boot, at GET /boot and on the log port alike', async () => {
     const report = (await machine.request('/boot')).json();
     expect(report).toEqual({
       event: 'boot',
@@ -133,7 +133,7 @@ describe('the production image', () => {
   });
 
   // The last one of this machine: the secrets are final.
-  test('can be reached without its secrets, names them, and takes the declared ones once', async () => {
+  test('can be reached without its secrets, names them, and accepts the declared ones once', async () => {
     const missing = await machine.request('/readyz');
     expect(missing.status).toBe(503);
     expect(missing.json()).toMatchObject({ code: 'SECRETS_MISSING', missing: ['API_KEY'] });

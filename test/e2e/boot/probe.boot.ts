@@ -24,7 +24,7 @@ const BULK_BYTES = 100 * 1024 * 1024;
 
 let machine: Machine;
 let weather: WeatherStandIn;
-/** What the bulk endpoint got, and what it sends. */
+/** The bytes that the bulk endpoint got, and those that it sends. */
 let bulk: { received: number; sha256: Promise<string> };
 const block = randomBytes(64 * 1024);
 
@@ -113,7 +113,7 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['san francisco']);
   });
 
-  test('has a clock that the NSM confirms: nothing is to be warned of', async () => {
+  test('has a clock that the NSM confirms, and causes no warning', async () => {
     expect((await machine.request('/readyz')).json()).toEqual({ ready: true });
   });
 
@@ -126,7 +126,7 @@ describe('the test image', () => {
       clock: { source: string; difference_ms: number };
     };
     expect(clock.source).toBe('nsm');
-    // The emulator's NSM tells whole seconds.
+    // The emulator's NSM gives the time in whole seconds.
     expect(Math.abs(clock.difference_ms)).toBeLessThan(1100);
   });
 

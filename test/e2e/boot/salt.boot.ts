@@ -37,7 +37,7 @@ describe('the salt service in an enclave', () => {
     expect(own?.pcr2).not.toBe(production?.pcr2);
   });
 
-  test('waits for the seed that its settings name, and takes no other', async () => {
+  test('waits for the seed that its settings name, and accepts no other', async () => {
     expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
     expect((await machine.request('/get_salt', { token: 'x' })).status).toBe(503);
     expect(await machine.handOver(JSON.stringify({ SALT_SEED: OTHER_SEED }))).toBe('refused');

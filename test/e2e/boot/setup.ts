@@ -1,4 +1,4 @@
-/** What the boot tests need besides the images: the emulator and the vsock backend. */
+/** Prepares what the boot tests need besides the images: the emulator and the vsock backend. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

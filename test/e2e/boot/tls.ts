@@ -17,7 +17,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** Kept in `dir` for a day, so that the test images are not built anew each time. */
+/** Kept in `dir` for a day, so that the test images are not rebuilt each time. */
 export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
   const paths = FILES.map((name) => join(dir, name));
   const isYoung = (path: string) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS;
@@ -46,7 +46,7 @@ export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFil
   inside.pipe(standIn).pipe(inside);
 }
 
-/** @param keys of the hosts' certificate: new ones, of an elliptic curve, unless given */
+/** @param keys of the hosts' certificate: by default new ones, of an elliptic curve */
 export function makeTls(
   hosts: readonly string[],
   keys?: Pick<Identity, 'publicKey' | 'privateKey'>,

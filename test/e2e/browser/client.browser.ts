@@ -9,7 +9,7 @@ describe('in a browser', () => {
   const { url, image, rootPem } = inject('enclave');
   const roots = certificatesFromPem(rootPem);
 
-  test('there is no Node', () => {
+  test('Node is not available', () => {
     expect(typeof globalThis.process?.versions?.node).toBe('undefined');
     expect(navigator.userAgent).toContain('Chrome');
   });
@@ -34,7 +34,7 @@ describe('in a browser', () => {
     await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
   });
 
-  test('one that is not there, and one that allows no other origin, can’t be told apart', async () => {
+  test('a missing enclave and one that allows no other origin can’t be distinguished', async () => {
     for (const unreachable of ['http://127.0.0.1:1', `${url}/without_cors`]) {
       const client = new EnclaveClient(unreachable, { policy: { images: [image] } });
       await expect(client.attest()).rejects.toMatchObject({

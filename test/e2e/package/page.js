@@ -1,4 +1,4 @@
-// What a page would bundle: the whole client. It leaves its findings where the test looks for them.
+// Imports the whole client, as a page would bundle it. It leaves its findings where the test looks for them.
 import { bcs } from '@mysten/bcs';
 import { parsePcrs, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient, signedType, text, u64 } from 'sui-enclave/client';

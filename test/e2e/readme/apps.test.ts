@@ -27,7 +27,7 @@ const COPIED = [
   ...['package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts', '.gitignore'],
 ];
 
-/** Path and text of each file that the page shows. */
+/** Path and content of each file that the page shows. */
 const files = filesOf(README);
 const code = [...files.keys()].filter((path) => path.endsWith('.ts'));
 
@@ -118,7 +118,7 @@ describe('the application of the page', () => {
     expect(output()).not.toMatch(/my-real-key|San Francisco/);
   });
 
-  test('is started anew by make dev when a file changes, on the same port, and again after a mistake', async () => {
+  test('is restarted by make dev when a file changes, on the same port, and again after a mistake', async () => {
     const file = join(dir, 'src/apps/price/app.ts');
     const source = files.get('src/apps/price/app.ts') ?? '';
     onTestFinished(() => writeFileSync(file, source));
@@ -132,7 +132,7 @@ describe('the application of the page', () => {
     expect((await fetch(`${url}/newest?pair=SUI-USD`)).status).toBe(200);
     expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(404);
 
-    writeFileSync(file, 'this is no program');
+    writeFileSync(file, 'this is not a program');
     await expect.poll(output, { timeout: 20_000 }).toMatch(/The server ended \(exit code 1\)/);
     writeFileSync(file, source);
     await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url, url]);
@@ -143,7 +143,7 @@ describe('the application of the page', () => {
     await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 
-  test('gets its server.env in make dev, where the environment does not say otherwise', async () => {
+  test('gets its server.env in make dev, unless the environment overrides it', async () => {
     const file = join(dir, 'src/apps/price/server.env');
     onTestFinished(() => writeFileSync(file, files.get('src/apps/price/server.env') ?? ''));
     writeFileSync(file, 'PRICE_MAX_AGE_SECONDS=0\n');
@@ -193,7 +193,7 @@ describe('npm run new_app -- gas_prices', () => {
   let written: string[];
   let output: string;
   beforeAll(async () => {
-    // As in a clone, where the page's own application is not there.
+    // A clone does not contain the page's own application.
     for (const path of files.keys()) rmSync(join(dir, path), { force: true });
     const made = await run(process.execPath, 'scripts/dev/new_app.ts', NAME);
     expect(made.code, made.output).toBe(0);

@@ -1,4 +1,4 @@
-/** The commands of src/sui/README.md, run as they stand there, against a Sui node and enclaves on loopback. */
+/** The commands of src/sui/README.md, run exactly as written, against a Sui node and enclaves on loopback. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/sui/index.ts';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test("the admin's path ends with a new enclave of the new image, and none of the old", async () => {
+test("the admin's path ends with a new enclave of the new image, and without those of the old", async () => {
   const { nsm, node } = fixture;
   const enclaves = [await startWeather({ nsm }), await startWeather({ nsm })];
   const variables: Record<string, string> = {
@@ -48,14 +48,14 @@ test("the admin's path ends with a new enclave of the new image, and none of the
   };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  // What stands in for AWS, the image's build and GitHub here.
+  // Stand-ins for AWS, the image's build and GitHub.
   const extra: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,
     status: root,
     update_weather: root,
   };
-  const prints: Record<string, [member: string, variable: string]> = {
+  const prints: Record<string, [property: string, variable: string]> = {
     publish: ['package', 'PACKAGE'],
     create_config: ['config', 'CONFIG'],
     register_enclave: ['enclave', 'REGISTERED'],
@@ -66,8 +66,9 @@ test("the admin's path ends with a new enclave of the new image, and none of the
     const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), ...framework };
     const result = await scriptProcess(name, [...given, ...more, '--rpc-url', node.url, '--json'], key);
     expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
-    const [member, variable] = prints[name] ?? [];
-    if (member !== undefined && variable !== undefined) variables[variable] = String(result.json()[member]);
+    const [property, variable] = prints[name] ?? [];
+    if (property !== undefined && variable !== undefined)
+      variables[variable] = String(result.json()[property]);
     if (variables['ENCLAVE'] === undefined && variables['REGISTERED'] !== undefined) {
       variables['ENCLAVE'] = variables['REGISTERED'];
     }
@@ -87,7 +88,7 @@ test("the admin's path ends with a new enclave of the new image, and none of the
   ]);
   for (const line of lines) {
     if (line.name === 'update_pcrs') {
-      // Both enclaves run one image: it is taken back and allowed again, as another one would be.
+      // Both enclaves run one image: its registers are withdrawn and allowed again, like those of another image.
       expect(await run(line, ['--pcrs', fixture.file('other.pcrs')])).toMatchObject({ status: 'done' });
       expect(await run(line, pcrs)).toMatchObject({ status: 'done', version: '2' });
     } else {

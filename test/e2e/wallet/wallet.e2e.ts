@@ -58,7 +58,7 @@ async function ready(page: Page): Promise<void> {
 
 const shown = (page: Page, name: string) => page.textContent(`#${name}`);
 
-/** What of the page's storages outlives the session. */
+/** The part of the page's storages that outlives the session. */
 const persisted = (page: Page) =>
   page.evaluate(async () => ({
     local: Object.keys(localStorage),
@@ -67,7 +67,7 @@ const persisted = (page: Page) =>
   }));
 const NOTHING = { local: [], cookies: '', databases: 0 };
 
-/** Of the session storage. */
+/** The keys in the session storage. */
 const kept = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
 /** Through the provider's own pages: a name, and consent. */
@@ -105,7 +105,7 @@ describe.each(WAYS)('a login by %s', (how) => {
     expect(await shown(page, 'status')).toBe('You are not logged in.');
     const address = await logInWhole(page, 'alice');
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
-    // No token in the address bar, nor in the history.
+    // The token is neither in the address bar nor in the history.
     expect(page.url()).toBe(`${services.origin}/`);
     expect(await persisted(page)).toEqual(NOTHING);
     expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
@@ -127,7 +127,7 @@ describe.each(WAYS)('a login by %s', (how) => {
     expect(await kept(page)).toEqual([]);
   });
 
-  test('goes on where no proof came, after a reload and by trying again', async () => {
+  test('continues after a missing proof, by a reload and by trying again', async () => {
     const page = await open(await newContext(), how);
     services.proverIsBroken = true;
     await logIn(page, 'alice');
@@ -180,7 +180,7 @@ test('a session that has expired asks for a login, and is renewed by it', async 
 });
 
 describe('users', () => {
-  test('have one address each, by whichever session they come back', async () => {
+  test('keep one address each across sessions', async () => {
     const addresses: Record<string, (string | null)[]> = {};
     for (const name of ['alice', 'bob', 'alice']) {
       const page = await open(await newContext());
@@ -200,7 +200,7 @@ describe('users', () => {
   });
 });
 
-test('a user who says no is told so, and one who comes back without an answer can begin again', async () => {
+test('a user who refuses sees that, and one who comes back without an answer can begin again', async () => {
   const page = await open(await newContext());
   await page.click('#login');
   await page.click('text=Cancel');
@@ -213,7 +213,7 @@ test('a user who says no is told so, and one who comes back without an answer ca
   expect(await shown(page, 'status')).toBe('You are not logged in.');
 });
 
-test('an answer that was used gets nothing done when it comes again, nor in another tab', async () => {
+test('an answer that was used has no effect when it comes again, in this tab or another', async () => {
   const context = await newContext();
   const page = await open(context);
   let back = '';
@@ -239,7 +239,7 @@ test('an answer that was used gets nothing done when it comes again, nor in anot
   expect(await shown(other, 'error')).toMatch(/^ZKLOGIN_STATE /);
 });
 
-test('a page of another origin can not read a salt', async () => {
+test('a page of another origin cannot read a salt', async () => {
   const page = await (await newContext()).newPage();
   const elsewhere = services.origin.replace('127.0.0.1', 'localhost');
   await page.goto(elsewhere);

@@ -9,7 +9,7 @@ test('an experimental version names its commit', () => {
   expect(version).toBe('1.2.3-experimental.7c8ad3bf06c8');
 });
 
-test('a commit that is no identifier when it is cut is named whole', () => {
+test('a commit whose short form is not a valid identifier is given in full', () => {
   const commit = `0123456789${'0'.repeat(10)}${COMMIT.slice(20)}`;
   expect(versionOf('1.2.3', 'experimental', { commit, tags: [] })).toBe(`1.2.3-experimental.${commit}`);
 });

@@ -44,7 +44,7 @@ test('documents of a later start verify under the root of the first', async () =
   expect(verified.document.publicKey).toEqual(new Uint8Array(32));
 });
 
-test('a root that can not be used is replaced, not trusted', () => {
+test('a root that cannot be used is replaced, not trusted', () => {
   const another = createRoot(new Date());
   const key = another.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const impostor = createRoot(new Date(), { name: 'another root' });

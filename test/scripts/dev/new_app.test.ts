@@ -6,7 +6,7 @@ test.each(['stocks', 'gas_prices', 'a', 'x2'])('%s can be the name of an applica
 });
 
 test.each(['', 'Stocks', '2x', 'a-b', 'a__b', 'a_', '../x', 'module', 'u64', 'enclave', 'a'.repeat(33)])(
-  '%j can not',
+  '%j cannot be the name of an application',
   (name) => {
     expect(() => checkName(name)).toThrow(/^invalid name: /);
   },

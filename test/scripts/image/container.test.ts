@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 describe('the container build', () => {
-  test('takes buildah before podman before docker, and says which', () => {
+  test('prefers buildah to podman and podman to docker, and says which it uses', () => {
     install('docker');
     build();
     install('podman');
@@ -66,12 +66,12 @@ describe('the container build', () => {
     ]);
   });
 
-  test('takes docker only with buildx', () => {
+  test('uses docker only with buildx', () => {
     install('docker', { buildx: false });
     expect(() => build()).toThrow(/needs buildah/);
   });
 
-  test('says what to install where there is none', () => {
+  test('says what to install if no such program is installed', () => {
     expect(() => build()).toThrow(/needs buildah \(apt-get install buildah\), podman, or docker with buildx/);
   });
 

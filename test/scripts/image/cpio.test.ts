@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { readCpio, writeCpio } from '../../../scripts/image/cpio.ts';
-import { ArchiveInvalid } from '../../../scripts/image/errors.ts';
 
 const FILES = new Map([
   ['etc/hosts', { data: Buffer.from('127.0.0.1 localhost\n') }],
@@ -20,7 +19,7 @@ describe('a ramdisk', () => {
       ['etc', '40755', ''],
       ['etc/hosts', '100644', '127.0.0.1 localhost\n'],
     ]);
-    // Of the first entry: user, group, number of links, time.
+    // The first entry's user, group, number of links and time.
     expect(archive.toString('latin1', 6 + 16, 6 + 48)).toBe('00000000000000000000000200000000');
   });
 
@@ -29,25 +28,29 @@ describe('a ramdisk', () => {
     expect(writeCpio(reversed, ['dev']).equals(writeCpio(FILES, ['dev']))).toBe(true);
   });
 
-  test("is read by another program's reader, where there is one", ({ skip }) => {
+  test('can be read by cpio, if it is installed', ({ skip }) => {
     const archive = writeCpio(FILES, ['dev']);
     let listed = '';
     try {
       listed = execFileSync('cpio', ['-it', '--quiet'], { input: archive, encoding: 'utf8' });
     } catch {
-      skip('there is no cpio');
+      skip('cpio is not installed');
     }
     expect(listed.trim().split('\n')).toEqual(readCpio(archive).map(({ path }) => path));
   });
 
   test.each(['/etc/hosts', 'etc/../../x', 'with space', 'new\nline', ''])('refuses the path %j', (path) => {
-    expect(() => writeCpio(new Map([[path, { data: Buffer.alloc(0) }]]))).toThrow(ArchiveInvalid);
+    expect(() => writeCpio(new Map([[path, { data: Buffer.alloc(0) }]]))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
   });
 
   test('cut anywhere, or longer, is refused', () => {
     const archive = writeCpio(FILES);
     for (let length = 0; length < archive.length; length += 1) {
-      expect(() => readCpio(archive.subarray(0, length)), `${length} bytes`).toThrow(ArchiveInvalid);
+      expect(() => readCpio(archive.subarray(0, length)), `${length} bytes`).toThrow(
+        expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+      );
     }
     expect(() => readCpio(Buffer.concat([archive, Buffer.alloc(4)]))).toThrow(/after its end/);
   });

@@ -85,7 +85,7 @@ describe('the channel', () => {
     },
   );
 
-  test('experimental is for any, and there is no other', () => {
+  test('experimental accepts any tree, and other channels are refused', () => {
     expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
     expect(() => checkChannel(root, 'nightly', 'apps/x')).toThrow(/stable or experimental/);
   });

@@ -1,6 +1,6 @@
 import type { Metadata } from '../../../scripts/image/eif/format.ts';
 
-/** Of an image whose metadata doesn't matter: it is not measured. */
+/** Metadata for images of tests: it is not measured, so its content doesn't matter. */
 export const METADATA: Metadata = {
   ImageName: 'n',
   ImageVersion: '1',

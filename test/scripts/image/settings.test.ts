@@ -22,13 +22,13 @@ secrets
 `);
   });
 
-  test('ask for no secrets where the application has none', () => {
+  test('ask for no secrets if the application declares no secrets', () => {
     const none = { endpoints: [], secrets: [] };
     const settings = makeSettings(none, makeEnvironment('dice', none, SERVER_ENV, false));
     expect(settings).not.toMatch(/secrets|forward/);
   });
 
-  test("name the application's own certificate authority where it has one", () => {
+  test("name the application's own certificate authority, if any", () => {
     expect(makeEnvironment('weather', MANIFEST, SERVER_ENV, true)).toContain(
       'NODE_EXTRA_CA_CERTS=/app/ca.pem',
     );
@@ -53,7 +53,7 @@ secrets
     ['BODY_LIMIT_BYTES=2048 # small', /BODY_LIMIT_BYTES: a comment would be part of the value/],
     ['NOTE=[1] # two things', /NOTE: a comment would be part/],
     ['NOTE=x\t# y', /NOTE: a comment would be part/],
-    ['API_KEY=hunter2', /API_KEY must not be here: .* image, which is no secret/],
+    ['API_KEY=hunter2', /API_KEY must not be here: .* image, which is public/],
     ['API_KEY_FILE=/secure/key', /API_KEY_FILE must not be here/],
   ])('that the server would refuse stop the build: %s', (line, message) => {
     expect(() => makeEnvironment('weather', MANIFEST, `${SERVER_ENV}${line}\n`, false)).toThrow(message);

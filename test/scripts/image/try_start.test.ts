@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Tries a server of the given text. */
+/** Tries a server with the given source. */
 function start(source: string, environment: readonly string[] = []): Promise<void> {
   const files = new Map([
     ['app/server.js', { data: Buffer.from(source) }],
@@ -29,7 +29,7 @@ describe('the server of an image', () => {
     expect(existsSync(join(root, 'etc'))).toBe(false);
   });
 
-  test('has the environment of the image and nothing of the builder, but for what is not there', async () => {
+  test('has the environment of the image and nothing of the builder, which has no NSM', async () => {
     const environment = ['LOG_LEVEL=info', 'SALT_CLIENTS=[{"a": "b=c"}]', 'NSM_REQUIRED=true', 'PORT=3000'];
     const source = `process.stderr.write(JSON.stringify(process.env)); process.exit(1);`;
     const message = await start(source, environment).catch((error: Error) => error.message);

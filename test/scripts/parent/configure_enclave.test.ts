@@ -54,7 +54,7 @@ describe('configure_enclave', () => {
   // Each in the environment too, where the AWS CLI looks for variables.
   const ODD = '$HOME \x24{REGION} $SECURITY_GROUP it\'s "q" `id` $(id) \\\n*;&|<>#!~ -dash';
   test.each([['printed'], ['applied']])(
-    'a path with characters of the shell is taken literally: %s',
+    'a path with characters of the shell is used literally: %s',
     async (how) => {
       const parent = new Parent();
       const env = {
@@ -138,7 +138,7 @@ Log in: ssh ec2-user@203.0.113.5
     expect(stdout).toMatch(/^the instance: made \(i-1\)$/m);
   });
 
-  test('goes on where it was stopped', async () => {
+  test('continues where it was stopped', async () => {
     const parent = new Parent();
     parent.set('denied', 'create-role');
     const { status, stderr } = await parent.run('configure_enclave.ts', [...ARGS, '--apply']);

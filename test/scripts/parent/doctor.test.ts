@@ -82,14 +82,14 @@ describe('the doctor', () => {
     expect(text).toMatch(/the kernel has no hugepages/);
   });
 
-  test('finds a port that is taken', async () => {
+  test('finds a port that is in use', async () => {
     const port = await freePort();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => {
       server.close();
     });
-    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is taken`)]);
+    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is in use`)]);
   });
 
   test('explains a code of nitro-cli', async () => {

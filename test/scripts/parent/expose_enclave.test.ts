@@ -168,7 +168,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     );
   });
 
-  test('reports a port that is taken', async () => {
+  test('reports a port that is in use', async () => {
     const { parent, expose } = await start({ ready: true });
     parent.set('busy', 'TCP-LISTEN');
     const { status, stderr } = await expose();

@@ -29,7 +29,7 @@ test.each([
   expect(lastEnd(dir)).toBe(expected);
 });
 
-test('without any report there is no end', () => {
+test('without any report the end is undefined', () => {
   expect(lastEnd(dir)).toBeUndefined();
   expect(reportsSize(dir)).toBe(0);
 });

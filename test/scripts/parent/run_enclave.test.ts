@@ -80,7 +80,7 @@ describe('run_enclave', () => {
     expect(calls.findIndex((call) => call.includes('run-enclave'))).toBeGreaterThan(listening);
   });
 
-  test('repeats the report of an enclave that ended during its boot, and none of earlier ones', async () => {
+  test('repeats the report of an enclave that ended during its boot, and not those of earlier ones', async () => {
     const parent = new Parent();
     const run = async (reports: string) => {
       const env = { NITRO_RUN_FAILS: '[ E36 ] x', NITRO_REPORTS: reports };

@@ -26,7 +26,7 @@ import { callScript, type Result } from '../run.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../scripts/parent', import.meta.url));
 
-/** What every stand-in can do. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
+/** The functions that all stand-ins share. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
 const COMMON = String.raw`
 # In one write, since several stand-ins may start at the same time.
 call=$(printf '%s\001' "$(basename "$0")" "$@")
@@ -138,7 +138,7 @@ export class Parent {
   }
 
   get path(): string {
-    // The system's own programs, such as id, but none of those that are stood in for.
+    // The system's own programs, such as id, but not those that have a stand-in.
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
@@ -184,7 +184,7 @@ export class Parent {
     return child;
   }
 
-  /** How the programs were called so far, but for questions about what is there. */
+  /** The calls of the programs so far, except for queries of the present state. */
   calls(name?: string): string[] {
     const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
     return lines

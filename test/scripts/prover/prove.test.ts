@@ -44,12 +44,12 @@ test.each<[string, string[], string, number]>([
     'PROVER_PROFILE',
     1,
   ],
-  ['a request that is none', [KEYS, '--jwks', KEYS, '--at', ISSUED], 'PROVER_REQUEST', 1],
+  ['an invalid request', [KEYS, '--jwks', KEYS, '--at', ISSUED], 'PROVER_REQUEST', 1],
   ['a file that is not there', ['/nonexistent', '--jwks', KEYS], 'CONFIG', 1],
   ['no keys', [GOOD], 'USAGE', 2],
   ['no request', ['--jwks', KEYS], 'USAGE', 2],
   ['two requests', [GOOD, GOOD, '--jwks', KEYS], 'USAGE', 2],
-  ['a time that is none', [GOOD, '--jwks', KEYS, '--at', 'yesterday'], 'USAGE', 2],
+  ['an invalid time', [GOOD, '--jwks', KEYS, '--at', 'yesterday'], 'USAGE', 2],
   ['another size', [GOOD, '--jwks', KEYS, '--size', 'huge'], 'USAGE', 2],
 ])('refuses %s, and prints nothing private', async (_, args, code, exit) => {
   const { status, stdout, stderr } = await prove(...args);

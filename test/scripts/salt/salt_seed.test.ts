@@ -95,7 +95,7 @@ describe('split and combine', () => {
     }
   });
 
-  test('a share is its owner’s to read, and neither it nor what is printed holds the seed', async () => {
+  test('only its owner can read a share, and neither a share nor the output contains the seed', async () => {
     const files = await splitTwo();
     for (const file of files) {
       expect(statSync(file).mode & 0o777).toBe(0o600);

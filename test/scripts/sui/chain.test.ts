@@ -73,7 +73,7 @@ describe('submit', () => {
     expect(executed()).toBe(0);
   });
 
-  test('a node can not make another address pay, nor this one for others', async () => {
+  test('a node cannot make another address pay, or this one pay for others', async () => {
     fixture.node.executor.payer = `0x${'d'.repeat(64)}`;
     const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
     const { text = '' } = await new Chain(values, {}).submit(creation(), submission);
@@ -91,7 +91,7 @@ describe('submit', () => {
 });
 
 describe('nothing is sent', () => {
-  test('when a Move function would abort: the check that fails is named in words', async () => {
+  test('when a Move function would abort: the failed check is explained', async () => {
     const config = await fixture.config(capId);
     const another = fixture.publish();
     const before = executed();
@@ -196,7 +196,7 @@ describe('nothing is sent', () => {
     expect(executed()).toBe(0);
   });
 
-  test('what a node says is cut, and can not rewrite the terminal', async () => {
+  test('what a node says is cut, and cannot rewrite the terminal', async () => {
     const message = `\u001b[2J\r\n${'x'.repeat(5000)}`;
     fixture.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
     const error = await chain()
@@ -238,7 +238,7 @@ describe('an execution that goes wrong', () => {
     fixture.node.executor.execute = async (...args) => {
       const config = fixture.node.ledger.objects.get(configId);
       const content = Buffer.from(config?.content ?? []);
-      // The id of the capability stands before the last field, the version.
+      // The id of the capability comes before the last field, the version.
       content.fill(1, content.length - 40, content.length - 8);
       if (config) fixture.node.ledger.objects.set(configId, { ...config, content });
       return await execute.apply(fixture.node.executor, args);
@@ -266,7 +266,7 @@ describe('an execution that goes wrong', () => {
     ['garbage', 'garbage'],
     ['an error of a proxy', { status: 'UNKNOWN', message: 'Bad Gateway' }],
     ['an error inside the node', { status: 'INTERNAL', message: 'overloaded' }],
-  ])('%s is no refusal: it may be executed all the same', async (_, fault) => {
+  ])('%s is not a refusal: the transaction may still be executed', async (_, fault) => {
     fixture.node.faults.set('ExecuteTransaction', fault);
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_UNKNOWN_OUTCOME',

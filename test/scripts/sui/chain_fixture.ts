@@ -1,4 +1,4 @@
-/** What the tests of the commands start with: a node, an admin with SUI, an enclave, and its image as files. */
+/** The fixture of the commands' tests: a node, an admin with SUI, an enclave, and its image as files. */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ export class ChainFixture {
     return join(this.#dir, name);
   }
 
-  /** A folder that passes for the framework's sources: the tests' stand-in, and the module it lacks. */
+  /** A folder that is accepted as the framework's sources: the tests' stand-in, and the module it lacks. */
   framework(): string {
     const dir = this.file('framework');
     cpSync(fileURLToPath(new URL('../../../scripts/dev/move_framework', import.meta.url)), dir, {

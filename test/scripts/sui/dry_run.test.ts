@@ -1,4 +1,4 @@
-/** What every command that talks to Sui answers without a network, and before it does anything. */
+/** The answers of every command that talks to Sui without a network, and before it does anything. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -134,7 +134,7 @@ test.each([
   ['no argument', [], 'missing: <enclave_config_id>'],
   ['an unknown option', ['--force'], "Unknown option '--force'"],
   ['an argument too many', [OBJECT, 'http://127.0.0.1:1', '0x5'], 'unexpected argument: 0x5'],
-])('%s is a usage error, as text and as JSON', async (_, args, message) => {
+])('%s is a usage error, for people and as JSON', async (_, args, message) => {
   const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);
   expect(text).toMatchObject({ exit: 2, out: '', err: expect.stringContaining('usage: npm run') });
   expect(text.err).toContain(`FAILED (USAGE): ${message}`);
@@ -272,7 +272,7 @@ describe('the image that is allowed', () => {
     registers: { pcr0, pcr1, pcr2 },
   };
 
-  /** What both commands note about a PCR file with this beside it. */
+  /** The notes of both commands about a PCR file with this beside it. */
   async function notes(name: string, beside: string, measurements: unknown): Promise<unknown[]> {
     const folder = mkdtempSync(join(dir, 'image-'));
     writeFileSync(join(folder, name), image);

@@ -1,4 +1,4 @@
-/** What register_enclave refuses before any gas is spent. */
+/** Registrations that are refused before any gas is spent. */
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -9,18 +9,18 @@ export interface Result {
   json(): Record<string, unknown>;
 }
 
-/** @param env all of the environment that the command sees, but for PATH and HOME of a process */
+/** @param env all of the environment that the command sees, except for PATH and HOME of a process */
 export type Runner = (
   name: string,
   args: readonly string[],
   env?: Readonly<Record<string, string>>,
 ) => Promise<Result>;
 
-/** In this process. */
+/** Runs the command in this process. */
 export const script: Runner = async (name, args, env = {}) =>
   resultOf(await callScript(`sui/${name}.ts`, args, { env }));
 
-/** As a process of its own, as an admin does. */
+/** Runs the command as a process of its own, as an admin does. */
 export const scriptProcess: Runner = async (name, args, env = {}) => {
   const { PATH = '', HOME = '' } = process.env;
   return resultOf(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...env } }));

@@ -20,7 +20,7 @@ const FLAGS = { ed25519: 0, secp256k1: 1, secp256r1: 2 };
 const own = keys['ed25519'] as Keypair;
 const other = new Ed25519Keypair();
 
-/** As the Sui CLI writes it: base64 of the scheme's flag and the key. */
+/** A keystore entry of the Sui CLI: base64 of the scheme's flag and the key. */
 function keystoreEntry(flag: number, key: Keypair): string {
   return Buffer.concat([Buffer.of(flag), decodeSuiPrivateKey(key.getSecretKey()).secretKey]).toString(
     'base64',
@@ -53,7 +53,7 @@ describe('SUI_PRIVATE_KEY', () => {
     ['with one character changed', secret.replace(/.$/, (last) => (last === 'q' ? 'p' : 'q'))],
     ['in hexadecimal', Buffer.from(decodeSuiPrivateKey(secret).secretKey).toString('hex')],
     ['of a scheme that has no private key', encodeSuiPrivateKey(new Uint8Array(32).fill(7), 'ZkLogin')],
-  ])('%s is refused, and is no part of the error', (_, text) => {
+  ])('%s is refused, and does not appear in the error', (_, text) => {
     let error: Error | undefined;
     try {
       senderOf({ SUI_PRIVATE_KEY: text }, {});
@@ -108,7 +108,7 @@ describe('the keystore', () => {
   });
 });
 
-test('without a key and --address there is no sender', () => {
+test('without a key and --address the sender is unknown', () => {
   expect(() => senderOf({ SUI_PRIVATE_KEY: '' }, {})).toThrow('set SUI_PRIVATE_KEY, or name the sender');
   expect(() => senderOf({}, { address: '0x6' })).toThrow('0x and 64');
 });

@@ -42,7 +42,7 @@ export function create(context: AppContext): Application {
   };
 }
 
-/** Sends bytes to the endpoint while it sends, ends its own side, and tells what came. */
+/** Sends bytes to the endpoint while it sends, ends its own side, and reports what came. */
 function exchange(bytes: number): Promise<object> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: 'bulk.example.com', port: 443, allowHalfOpen: true });
@@ -68,7 +68,7 @@ function exchange(bytes: number): Promise<object> {
   });
 }
 
-/** What this process is and may do. */
+/** The identity and rights of this process. */
 function lookAround(): object {
   const status = readFileSync('/proc/self/status', 'utf8');
   const field = (name: string) =>

@@ -96,7 +96,7 @@ bool Device::serve_frontend() {
   const auto index = load<uint32_t>(payload);
   const auto number = load<uint32_t>(payload + 4);
   const auto queue = [&]() -> Queue& {
-    // For the eventfds, the index is in the lowest byte, and bit 8 says that there is none.
+    // For the eventfds, the index is in the lowest byte, and bit 8 is set if there is no eventfd.
     const bool is_event = message.request >= kSetVringKick && message.request <= kSetVringErr;
     const uint32_t at = is_event ? index & 0xff : index;
     if (at >= queues_.size()) fail("the frontend named a queue that does not exist");
@@ -180,7 +180,7 @@ void Device::reply(uint32_t request, const void* payload, uint32_t size) {
   std::vector<char> bytes(sizeof(Message) + size);
   store(bytes.data(), Message{request, kVersion | kIsReply, size});
   memcpy(bytes.data() + sizeof(Message), payload, size);
-  if (send(frontend_, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) fail("the frontend takes no reply");
+  if (send(frontend_, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) fail("the frontend does not accept the reply");
 }
 
 void Device::map_memory(const char* payload, const std::vector<int>& descriptors) {

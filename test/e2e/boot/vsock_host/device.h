@@ -29,17 +29,17 @@ class Device {
   Device(int frontend, uint64_t guest_cid) : frontend_(frontend), guest_cid_(guest_cid) {}
 
   int frontend() const { return frontend_; }
-  // Of the queue that the guest sends on; -1 while there is none.
+  // The eventfd of the queue that the guest sends on; -1 while it is not set.
   int transmit_kick() const { return queues_[1].kick; }
   int receive_kick() const { return queues_[0].kick; }
 
   // Answers one request of the frontend; false when it has gone.
   bool serve_frontend();
 
-  // The next packet that the guest has sent; false when there is none.
+  // The next packet that the guest has sent; false if it has sent nothing more.
   bool take(Header& header, std::vector<char>& data);
 
-  // How much data fits into the buffer that the guest offers next; -1 when it offers none.
+  // The number of bytes that fit into the buffer that the guest offers next; -1 when it offers none.
   ssize_t room();
 
   // Puts a packet into that buffer. Only after room() has said that it fits.

@@ -168,7 +168,7 @@ class Host {
     if (!connection.dead && (events & (POLLIN | POLLERR | POLLHUP))) pump(connection);
   }
 
-  // From fd to the guest, as far as its buffers and credit go.
+  // Forwards from fd to the guest, as far as its buffers and credit allow.
   void pump(Connection& connection) {
     if (!connection.open || connection.ended) return;
     const ssize_t room = device_.room();
@@ -191,7 +191,7 @@ class Host {
     device_.give(header, data);
   }
 
-  // What the guest has sent, to fd; and its end, after the last byte.
+  // Writes what the guest has sent to fd, and shuts fd down after the last byte.
   void flush(Connection& connection) {
     while (connection.has_pending()) {
       const ssize_t count = send(connection.fd, connection.pending.data() + connection.sent, connection.pending.size() - connection.sent, MSG_NOSIGNAL | MSG_DONTWAIT);

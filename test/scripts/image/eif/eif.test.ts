@@ -1,8 +1,8 @@
-/** The format's numbers stand here as literals again, from its description, so that reader and writer can't err together. */
+/** The format is written here as literals again, from its description, so that reader and writer can't share a mistake. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { EifInvalid, type Metadata } from '../../../../scripts/image/eif/format.ts';
+import type { Metadata } from '../../../../scripts/image/eif/format.ts';
 import { formatPcrs, measureImage } from '../../../../scripts/image/eif/measure.ts';
 import { readEif } from '../../../../scripts/image/eif/read.ts';
 import { writeEif } from '../../../../scripts/image/eif/write.ts';
@@ -77,14 +77,16 @@ describe('an image', () => {
     for (let at = 0; at < eif.length; at += 1) {
       const wrong = Buffer.from(eif);
       wrong[at] = (wrong[at] as number) ^ 1;
-      expect(() => readEif(wrong), `byte ${at}`).toThrow(EifInvalid);
+      expect(() => readEif(wrong), `byte ${at}`).toThrow(expect.objectContaining({ code: 'EIF_INVALID' }));
     }
   });
 
   test('cut anywhere is refused', () => {
     const eif = writeEif(PARTS, METADATA);
     for (let length = 0; length < eif.length; length += 1) {
-      expect(() => readEif(eif.subarray(0, length)), `${length} bytes`).toThrow(EifInvalid);
+      expect(() => readEif(eif.subarray(0, length)), `${length} bytes`).toThrow(
+        expect.objectContaining({ code: 'EIF_INVALID' }),
+      );
     }
   });
 
@@ -101,7 +103,7 @@ describe('an image', () => {
       /not counted/,
     ],
     ['a gap', (eif) => void eif.writeBigUInt64BE(549n, 28), /ends/],
-    ['two sizes of a section', (eif) => void eif.writeBigUInt64BE(5n, 548 + 4), /two sizes/],
+    ['two sizes of a section', (eif) => void eif.writeBigUInt64BE(5n, 548 + 4), /two different sizes/],
     ['a size past the end', (eif) => void eif.writeBigUInt64BE(2n ** 63n, 284 + 8 * 4), /cut short/],
     ['flags of a section', (eif) => void eif.writeUInt16BE(1, 550), /flags/],
     ['an unknown section', (eif) => void eif.writeUInt16BE(9, 548), /type/],
@@ -124,7 +126,7 @@ describe('an image', () => {
     expect(() => writeEif(parts, METADATA)).toThrow(message);
   });
 
-  test('may be signed, which the reader tells', () => {
+  test('may be signed, which the reader reports', () => {
     const eif = writeEif(PARTS, METADATA);
     const header = Buffer.alloc(12);
     header.writeUInt16BE(4, 0);
