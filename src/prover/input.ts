@@ -3,7 +3,7 @@ import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from '../zklogin/claims.ts';
 import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
 import { KeyClaimError, ProverError } from './errors.ts';
-import { propertiesOf, type PayloadProperty } from './payload.ts';
+import { type PayloadProperty, propertiesOf } from './payload.ts';
 import type { CircuitProfile } from './profile.ts';
 import { publicInputOf, splitKey } from './public_input.ts';
 

@@ -133,5 +133,8 @@ function coordinate(name: string, value: unknown): bigint {
 }
 
 function malformed(name: string): ProverError {
-  return new ProverError('PROVER_MALFORMED_PROOF', `${name} is not a point of its group in affine coordinates`);
+  return new ProverError(
+    'PROVER_MALFORMED_PROOF',
+    `${name} is not a point of its group in affine coordinates`,
+  );
 }
