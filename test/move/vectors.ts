@@ -23,11 +23,11 @@ export function moveText(text: string): string {
 }
 
 const HEADER =
-  '// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` writes it anew.';
+  '// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` regenerates it.';
 
 function signedValues(): string {
   const { public_key, intent, timestamp_ms, location, temperature, signature } = VECTORS.signed;
-  return `/// What a production enclave signed.
+  return `/// The answer that a production enclave signed.
 public fun public_key(): vector<u8> {
     x"${public_key}"
 }

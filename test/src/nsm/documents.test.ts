@@ -14,7 +14,7 @@ const KEY = new Uint8Array(32).fill(7);
 const STAYS = new AbortController().signal;
 const nonceOf = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
 
-/** An NSM that takes some time for a document and counts the documents. */
+/** An NSM that needs some time for each document and counts the documents. */
 function slowNsm(ms: number) {
   const real = new SoftwareNsm();
   const state = { made: 0, atOnce: 0, mostAtOnce: 0, failing: false, onMade: () => {} };
