@@ -36,7 +36,7 @@ export class ConfigError extends EnclaveError {
 
 /**
  * A mistake in an application's code that shows at the start or in a request. Its message is for the author,
- * by the log: callers get no more of it than of any other mistake of ours.
+ * by the log: callers learn no more about it than about any other bug of ours.
  */
 export class ApplicationMistake extends EnclaveError {
   readonly code = 'APPLICATION';

@@ -1,4 +1,4 @@
-/** The folders of the compiled circuit and its development key, named by a hash of their sources. */
+/** Paths of the compiled circuit and its development key, in folders named by a hash of their sources. */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,18 +9,18 @@ import { type CircuitProfile, type CircuitSize, mainComponent, PROFILES } from '
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const CIRCUIT_SOURCES = join(ROOT, 'src/prover/circuit');
-/** A key of a tiny circuit: the engine's tests compare it with what `prover setup` makes, byte for byte. */
+/** A key of a tiny circuit. The engine's tests compare it byte for byte with the output of `prover setup`. */
 const SETUP_SAMPLE = join(ROOT, 'src/prover/native/testdata');
 
-/** The engine that scripts/prover/engine.ts builds, or another one that PROVER_ENGINE names. */
+/** The program that scripts/prover/engine.ts builds, or the one that PROVER_ENGINE names. */
 export const ENGINE = resolve(process.env['PROVER_ENGINE'] || join(ROOT, 'build/prover/prover'));
 
-/** Anyone can make the same key again from this, and forge proofs with what they learn on the way. */
+/** Anyone can make the same key from this seed, and forge proofs with the secrets that follow from it. */
 export const DEVELOPMENT_SEED = 'sui-enclave development key: whoever knows this seed can forge';
 
 export interface Artifacts {
   readonly size: CircuitSize;
-  /** The folders that they are built into, each as a whole. */
+  /** The folders of the circuit and of the key. Each is complete or absent. */
   readonly circuit: string;
   readonly key: string;
   readonly r1cs: string;
@@ -32,7 +32,7 @@ export interface Artifacts {
 
 export const isSize = (text: string): text is CircuitSize => text === 'small' || text === 'full';
 
-/** The cache that also holds the packages and the emulator, which outlive a checkout as well. */
+/** Beside the cached packages and the emulator, which also outlive a checkout. */
 export function defaultCache(): string {
   const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
   return process.env['CACHE'] || join(base, 'sui-enclave');
@@ -54,7 +54,7 @@ export function artifactsOf(size: CircuitSize, cache = defaultCache()): Artifact
   };
 }
 
-/** The artifacts that `make prover-dev` has built. @throws ConfigError */
+/** Returns what `make prover-dev` built. @throws ConfigError if it has not run */
 export function builtArtifacts(size: CircuitSize): Artifacts {
   const artifacts = artifactsOf(size);
   if (!existsSync(artifacts.key)) {
@@ -65,7 +65,7 @@ export function builtArtifacts(size: CircuitSize): Artifacts {
   return artifacts;
 }
 
-/** The program that computes witnesses, and its arguments: circom's in C++ if it was built, else in Node. */
+/** The witness generator and its arguments: circom's in C++ if it was built, otherwise in WebAssembly. */
 export function generatorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const native = join(circuit, 'zkLogin');
   return existsSync(native) ? [native] : wasmGeneratorOf({ circuit });
@@ -76,7 +76,7 @@ export function wasmGeneratorOf({ circuit }: Pick<Artifacts, 'circuit'>): string
   return [process.execPath, join(folder, 'generate_witness.js'), join(folder, 'circuit.wasm')];
 }
 
-/** Names what a profile's circuit compiles to. */
+/** Hashes the sources of a profile's circuit. */
 export function circuitHashOf(profile: CircuitProfile): string {
   return hashOf(CIRCUIT_SOURCES, ['*.circom', 'package-lock.json'], mainComponent(profile));
 }

@@ -1,6 +1,6 @@
 /**
- * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key. Each is
- * built once for its sources and kept.
+ * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key. Results are
+ * cached by a hash of their sources.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
@@ -21,8 +21,8 @@ import { buildWhole, compileCircuit, removeOlder, run } from './compile.ts';
 
 const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
 
---circuit-only  makes no key, and needs no engine
---no-native     builds no witness generator in C++, which takes as long as the rest`;
+--circuit-only  don't make a key: needs no engine
+--no-native     don't build the witness generator in C++, which takes as long as everything else`;
 
 const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for this key, and the seed is public.
 No validator accepts its proofs. seed: ${DEVELOPMENT_SEED}
@@ -53,12 +53,12 @@ export const main = command({
 });
 
 function compile(folder: string, { size }: Artifacts): void {
-  // The generated JavaScript is CommonJS, whatever the cache's folder is in.
+  // The generated JavaScript is CommonJS, whichever package the cache's folder is in.
   writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
   compileCircuit(folder, PROFILES[size], ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
 }
 
-/** circom's generator in C++, named as the production one is: six times as fast, and not needed. */
+/** Builds circom's generator in C++, under the name of the production one: optional, and six times as fast. */
 function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
   if (existsSync(join(circuit, 'zkLogin'))) return;
   const folder = join(circuit, 'circuit_cpp');
@@ -70,7 +70,7 @@ function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
   try {
     run('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
     const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
-    // The full size is worth twice the time to compile.
+    // Optimisation doubles the compile time, which pays for the full size only.
     const level = size === 'full' ? '-O1' : '-O0';
     run(
       'g++',
@@ -90,7 +90,7 @@ function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
 function makeKey(folder: string, { r1cs }: Artifacts): void {
   if (!existsSync(ENGINE)) {
     throw new ConfigError(
-      `the engine ${ENGINE} is not there: make prover-dev builds it; PROVER_ENGINE names another`,
+      `the engine ${ENGINE} does not exist: build it with make prover-dev, or set PROVER_ENGINE`,
     );
   }
   const out = join(folder, 'development-only.zkey');

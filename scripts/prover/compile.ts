@@ -1,4 +1,4 @@
-/** Runs circom, and whatever else builds a folder of the cache. */
+/** Runs circom, and maintains the folders of the cache. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -8,7 +8,7 @@ import { CIRCUIT_SOURCES } from './artifacts.ts';
 
 /**
  * Compiles the circuit of a profile into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the
- * small size takes 1.2 GB, the full one 3.3 GB.
+ * small size needs 1.2 GB of memory, the full one 3.3 GB.
  *
  * @throws ConfigError
  */
@@ -23,7 +23,7 @@ export function compileCircuit(folder: string, profile: CircuitProfile, flags: r
   run(process.execPath, args, CIRCUIT_SOURCES);
 }
 
-/** Builds a folder once. Either all of it is there or nothing, whatever stops the build. */
+/** Builds a folder once. An interrupted build leaves no incomplete folder under that name. */
 export function buildWhole(folder: string, build: (partial: string) => void): void {
   if (existsSync(folder)) return;
   mkdirSync(dirname(folder), { recursive: true });
@@ -31,17 +31,17 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
   mkdirSync(partial);
   try {
     build(partial);
-    // Another build may have been faster; both have the same bytes.
+    // A concurrent build may have finished first, with the same bytes.
     if (!existsSync(folder)) renameSync(partial, folder);
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }
 }
 
-/** The number of states of a folder that are kept, such as those of two checkouts. One of the full size has 900 MB. */
+/** Number of versions of a folder to keep, such as those of two checkouts. One of the full size has 900 MB. */
 const KEPT = 2;
 
-/** Removes the older folders whose names differ from this one only in the hash at the end. */
+/** Removes older folders whose name differs from this one only in the hash at its end. */
 export function removeOlder(folder: string): void {
   const cache = dirname(folder);
   const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');
@@ -53,7 +53,7 @@ export function removeOlder(folder: string): void {
   for (const path of others.slice(KEPT - 1)) rmSync(path, { recursive: true });
 }
 
-/** @throws ConfigError with the exit code; what the program says on its error output is shown */
+/** Runs a program and shows its standard error. @throws ConfigError with the exit code or signal */
 export function run(program: string, args: readonly string[], cwd: string): void {
   try {
     execFileSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });

@@ -1,4 +1,4 @@
-/** Builds the proving engine, src/prover/native, into one static program, or runs its tests. */
+/** Builds the proving engine (src/prover/native) as one static program, or runs its tests. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -11,12 +11,12 @@ const SOURCES = join(ROOT, 'src/prover/native');
 const TOOLCHAIN = join(ROOT, 'build/go');
 const USAGE = `usage: node scripts/prover/engine.ts [--out build/prover/prover] [--install] [--test]
 
-Builds the proving engine. It uses the Go on the PATH if that is as new as src/prover/native/go.mod requires.
+Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.
 
-  --install  use the Go of src/prover/native/go.lock in any case, installed into build/go with pip
-  --test     build nothing: go vet and go test
+  --install  always use the Go of src/prover/native/go.lock, which pip installs into build/go
+  --test     run go vet and go test, and build nothing
 
-exit codes: 0 done; 1 failed; 2 the command line can't be used`;
+exit codes: 0 done; 1 failed; 2 invalid command line`;
 
 export const main = command({
   usage: USAGE,
@@ -41,10 +41,10 @@ export const main = command({
   },
 });
 
-/** Whether a Go command is at least the version that go.mod asks for. */
+/** Returns whether a Go command has at least the version that go.mod requires. */
 function isNewEnough(go: string): boolean {
   const wanted = /^go (\d+)\.(\d+)\.(\d+)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8'));
-  if (wanted === null) throw new ConfigError('src/prover/native/go.mod names no version of Go');
+  if (wanted === null) throw new ConfigError('src/prover/native/go.mod does not name a Go version');
   let found: RegExpExecArray | null;
   try {
     found = /^go(\d+)\.(\d+)(?:\.(\d+))?/.exec(
@@ -60,7 +60,7 @@ function isNewEnough(go: string): boolean {
   return found !== null;
 }
 
-/** The locked toolchain, installed as a whole or not at all. @throws ConfigError */
+/** Returns the locked toolchain, after installing it if necessary. @throws ConfigError */
 function installedGo(): string {
   const go = join(TOOLCHAIN, 'go/bin/go');
   if (existsSync(go)) return go;
@@ -72,12 +72,12 @@ function installedGo(): string {
   rmSync(TOOLCHAIN, { recursive: true, force: true });
   renameSync(part, TOOLCHAIN);
   if (!isNewEnough(go)) {
-    throw new ConfigError('the Go of src/prover/native/go.lock is older than go.mod asks for');
+    throw new ConfigError('the Go of src/prover/native/go.lock is older than go.mod requires');
   }
   return go;
 }
 
-/** No C compiler, no other toolchain, and exactly the modules of go.sum. */
+/** Forbids C compilers, other toolchains, and modules other than those of go.sum. */
 const env = {
   ...process.env,
   CGO_ENABLED: '0',

@@ -1,7 +1,7 @@
 /**
- * `npm run prove -- request.json --jwks keys.json --at TIME`: one request for a proof, without servers.
+ * `npm run prove -- request.json --jwks keys.json --at TIME`: makes the proof for one request, without a server.
  *
- * Exit codes: 0 done; 1 refused or failed; 2 the command line can't be used.
+ * Exit codes: 0 done; 1 refused or failed; 2 invalid command line.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { ConfigError } from '../../src/errors.ts';
@@ -14,15 +14,15 @@ const USAGE = `usage: npm run --silent prove -- <request.json> --jwks <keys.json
 
   <request.json>  {"jwt", "extendedEphemeralPublicKey", "maxEpoch", "jwtRandomness", "salt", "keyClaimName"}
   --jwks <file>   the issuer's keys, as it publishes them
-  --at <time>     judge the token by this time in place of now: ISO 8601 or milliseconds since 1970
-  --size <size>   full (the default) or small: what make prover-dev has built
-  --input-only    print the input of the witness generator, and prove nothing: needs no circuit
+  --at <time>     verify the token at this time instead of now: ISO 8601 or milliseconds since 1970
+  --size <size>   full (the default) or small, as built by make prover-dev
+  --input-only    print the input of the witness generator without a proof: needs no circuit
   --help          print this
 
 The output is private: with it and the ephemeral key anyone can sign for the user. The proof is made with the
 development key, which no validator accepts.
 
-exit codes: 0 done; 1 refused or failed; 2 the command line can't be used`;
+exit codes: 0 done; 1 refused or failed; 2 invalid command line`;
 
 export const main = command({
   usage: USAGE,
@@ -44,7 +44,7 @@ export const main = command({
     const request = readProofRequest(readJson(file));
     const key = await verifyToken(request.jwt, readJson(jwks), at);
     const input = buildInput(request, key, PROFILES[size]);
-    io.error('What is printed here is PRIVATE: keep it out of logs and tickets.');
+    io.error('The output is PRIVATE: keep it out of logs and tickets.');
     const output = values['input-only'] ? input.circuit : await prove(input, builtArtifacts(size), io);
     io.log(JSON.stringify(output, null, 2));
     return EXIT.done;
@@ -52,15 +52,15 @@ export const main = command({
   report,
 });
 
-/** The message of any other error may hold a part of the token. */
+/** Reports unexpected errors without their message, which may contain a part of the token. */
 function report(error: unknown): Failure {
   return failureOf(error) ?? { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
 }
 
-/** As a proving service answers, besides the address seed, which makes a signature of it. */
+/** Returns the answer of a proving service, and the address seed, which a signature needs too. */
 async function prove(input: BuiltInput, artifacts: Artifacts, io: Io): Promise<object> {
   if (!existsSync(ENGINE)) {
-    throw new ConfigError(`the engine ${ENGINE} is not there: make prover-dev builds it`);
+    throw new ConfigError(`the engine ${ENGINE} does not exist: build it with make prover-dev`);
   }
   const { proveOnce } = await import('../../src/prover/engine.ts');
   const { ProverError } = await import('../../src/prover/errors.ts');
@@ -91,7 +91,7 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's message quotes the file.
+    // The parser's message quotes its input.
     throw new ConfigError(`${file} is not JSON`);
   }
 }

@@ -1,4 +1,4 @@
-/** Why a document can't be trusted: one stable `code` for each cause. `README.md` maps the numbered rules to codes. */
+/** Reasons to distrust a document: one stable `code` for each cause. `README.md` maps the numbered rules to codes. */
 import { CodedError } from '../errors.ts';
 
 /** Every code of an AttestationError, and what it means. */

@@ -1,4 +1,4 @@
-/** What a caller requires of an enclave beyond a genuine document. Numbers in brackets refer to `README.md`. */
+/** A caller's requirements on an enclave beyond a genuine document. Numbers in brackets refer to `README.md`. */
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import type { AttestationDocument } from './decode.ts';
 import { AttestationError, PcrMismatchError } from './errors.ts';

@@ -1,4 +1,4 @@
-/** Why `EnclaveClient` returns no answer: one stable `code` for each cause. */
+/** Errors of `EnclaveClient`: one stable `code` for each cause. */
 import { CodedError } from '../errors.ts';
 import { UNREACHABLE, type UnreachableReason } from '../fetch.ts';
 

@@ -27,7 +27,7 @@ export class NsmError extends CodedError<NsmCode> {}
 
 /** The kernel refused an `open` or an `ioctl`. */
 export class NsmIo extends NsmError {
-  /** Name of the error number, for example `EIO`; the decimal number itself where it has no name. */
+  /** Name of the error number, for example `EIO`; the decimal number itself if it has no name. */
   readonly errno: string;
   readonly syscall: 'open' | 'ioctl';
 

@@ -135,7 +135,7 @@ export const lockPcrs = {
 };
 
 function encodeRequest(request: unknown): Uint8Array {
-  // Fields in the order of AWS's client, where cborg would sort them.
+  // Fields in the order of AWS's client; cborg would sort them.
   const encoded = encode(request, { mapSorter: () => 0 });
   if (encoded.length > MAX_REQUEST_BYTES) {
     throw badArgument(`the encoded request is ${encoded.length} bytes long, over ${MAX_REQUEST_BYTES}`);
@@ -221,7 +221,7 @@ function isFields(value: unknown): value is Record<string, unknown> {
 
 function allFieldsOf(operation: string, answer: Uint8Array): Record<string, unknown> {
   const { name, value } = open(operation, answer);
-  // cborg passes on a stray "break" as a symbol in place of a value.
+  // cborg passes on a stray "break" as a symbol instead of a value.
   if (name !== operation || !isFields(value) || Object.values(value).some((v) => typeof v === 'symbol')) {
     throw unusableAnswer(`${operation} was not answered with its own fields`);
   }

@@ -1,19 +1,19 @@
-/** From a request for a proof to the input of the witness generator, with every limit of the profile checked. */
+/** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from '../zklogin/claims.ts';
 import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
-import { ClaimError, ProverError } from './errors.ts';
-import { membersOf, type PayloadMember } from './payload.ts';
+import { KeyClaimError, ProverError } from './errors.ts';
+import { type PayloadProperty, propertiesOf } from './payload.ts';
 import type { CircuitProfile } from './profile.ts';
 import { publicInputOf, splitKey } from './public_input.ts';
 
-/** What a wallet asks of a proving service: Login.proofRequest makes it. */
+/** The request of a wallet to a proving service, as Login.proofRequest makes it. */
 export interface ProofRequest {
   readonly jwt: string;
   /** Scheme flag and public key: 33 bytes for ed25519, 34 for the ECDSA schemes. */
   readonly extendedEphemeralPublicKey: BigNumber;
   readonly maxEpoch: number | string;
-  /** 16 bytes, as the salt. */
+  /** 16 bytes, like the salt. */
   readonly jwtRandomness: BigNumber;
   readonly salt: BigNumber;
   readonly keyClaimName: string;
@@ -22,19 +22,19 @@ export interface ProofRequest {
 /** The key that signed the token, as an issuer publishes it (RFC 7517). */
 export interface SigningKey {
   readonly kty?: unknown;
-  /** Base64url, as `e`. */
+  /** Base64url, like `e`. */
   readonly n?: unknown;
   readonly e?: unknown;
 }
 
-/** The witness generator's input: decimal numbers by the names of the circuit's signals. PRIVATE. */
+/** The witness generator's input: decimal integers by the names of the circuit's signals. PRIVATE. */
 export type CircuitInput = Readonly<Record<string, string | readonly string[]>>;
 
 export interface BuiltInput {
   readonly circuit: CircuitInput;
   readonly publicInput: bigint;
   readonly addressSeed: bigint;
-  /** What a proof is handed out with. */
+  /** Returned to the wallet with the proof, as is headerBase64. */
   readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
   readonly headerBase64: string;
 }
@@ -42,11 +42,11 @@ export interface BuiltInput {
 interface Token {
   readonly unsigned: string;
   readonly headerBase64: string;
-  /** Where the payload begins in `unsigned`. */
+  /** Index of the payload in `unsigned`. */
   readonly payloadStart: number;
   readonly payloadLength: number;
   readonly signature: bigint;
-  readonly members: Map<string, PayloadMember>;
+  readonly properties: Map<string, PayloadProperty>;
 }
 
 interface Numbers {
@@ -60,14 +60,14 @@ const RSA_BITS = 2048;
 const LIMB_BITS = 64;
 /** e = 65537 in base64url. */
 const EXPONENT = 'AQAB';
-/** SHA-256 pads by a byte at least, and the length in 8 bytes (FIPS 180-4, section 5.1.1). */
+/** SHA-256 pads with at least one byte, and the length in 8 bytes (FIPS 180-4, section 5.1.1). */
 const MIN_PADDING = 9;
 const BLOCK = 64;
 const MAX_EPOCH = 2n ** 64n - 1n;
 
 /**
- * Builds the input for a token whose signature, algorithm and time have been checked: the circuit proves the
- * first of these, and none of the others.
+ * Builds the input for a token whose signature, algorithm and time have already been checked: of these, the circuit
+ * proves only the signature.
  *
  * @throws ProverError
  */
@@ -76,12 +76,12 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
   const token = readToken(request.jwt, profile);
   const modulus = readModulus(key);
   if (token.signature >= modulus)
-    throw new ProverError('PROVER_TOKEN', "the token's signature is not one of this key");
+    throw new ProverError('PROVER_TOKEN', "the token's signature was not made with this key");
 
-  const keyClaim = keyClaimOf(token.members, request.keyClaimName, profile);
-  const audience = textClaim(token.members, 'aud', profile.audience, profile.extendedAudience, profile);
-  const nonce = nonceOf(token.members, numbers, profile);
-  const emailVerified = request.keyClaimName === 'email' ? emailVerifiedOf(token.members, profile) : nonce;
+  const keyClaim = keyClaimOf(token.properties, request.keyClaimName, profile);
+  const audience = textClaim(token.properties, 'aud', profile.audience, profile.extendedAudience, profile);
+  const nonce = nonceOf(token.properties, numbers, profile);
+  const emailVerified = request.keyClaimName === 'email' ? emailVerifiedOf(token.properties, profile) : nonce;
   const issuer = issuerOf(token, profile);
   const addressSeed = genAddressSeed(
     numbers.salt,
@@ -133,13 +133,13 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 // --- The request ---
 
 function readNumbers(request: ProofRequest): Numbers {
-  if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a text');
+  if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a string');
   if (typeof request.keyClaimName !== 'string') {
-    throw new ProverError('PROVER_REQUEST', 'keyClaimName must be a text, for example "sub"');
+    throw new ProverError('PROVER_REQUEST', 'keyClaimName must be a string, for example "sub"');
   }
   const epoch = String(request.maxEpoch);
   if (!/^(0|[1-9][0-9]{0,19})$/.test(epoch) || BigInt(epoch) > MAX_EPOCH) {
-    throw new ProverError('PROVER_REQUEST', 'maxEpoch must be an epoch: a whole number below 2^64');
+    throw new ProverError('PROVER_REQUEST', 'maxEpoch must be an epoch: an integer below 2^64');
   }
   return {
     key: readKey(request.extendedEphemeralPublicKey),
@@ -180,13 +180,13 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
   if (headerBase64 === undefined || payloadBase64 === undefined || signatureBase64 === undefined) {
     throw new ProverError(
       'PROVER_TOKEN',
-      'the token is no JWT: three parts of base64url with dots between them',
+      'the token is not a JWT: it must be three parts of base64url, separated by dots',
     );
   }
   if (headerBase64.length > profile.header) {
     throw new ProverError(
       'PROVER_PROFILE',
-      `the token's header has ${headerBase64.length} characters; ${profile.name} takes ${profile.header}`,
+      `the token's header has ${headerBase64.length} characters; ${profile.name} accepts ${profile.header}`,
     );
   }
   const unsigned = `${headerBase64}.${payloadBase64}`;
@@ -194,7 +194,7 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
   if (blocks > profile.blocks) {
     throw new ProverError(
       'PROVER_PROFILE',
-      `the token has ${BLOCK * blocks} bytes to hash; ${profile.name} takes ${BLOCK * profile.blocks}`,
+      `the token has ${BLOCK * blocks} bytes to hash; ${profile.name} accepts ${BLOCK * profile.blocks}`,
     );
   }
   const signature = decode(signatureBase64, 'signature');
@@ -210,7 +210,7 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
     payloadStart: headerBase64.length + 1,
     payloadLength: payloadBase64.length,
     signature: integer(signature),
-    members: membersOf(decode(payloadBase64, 'payload')),
+    properties: propertiesOf(decode(payloadBase64, 'payload')),
   };
 }
 
@@ -229,13 +229,13 @@ const integer = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('
 
 function readModulus({ kty, n, e }: SigningKey): bigint {
   if (kty !== 'RSA' || typeof n !== 'string' || !/^[\w-]+$/.test(n)) {
-    throw new ProverError('PROVER_KEY', 'the key that signed the token is no RSA key');
+    throw new ProverError('PROVER_KEY', 'the key that signed the token is not an RSA key');
   }
   const modulus = integer(Buffer.from(n, 'base64url'));
   if (e !== EXPONENT || modulus.toString(2).length !== RSA_BITS) {
     throw new ProverError(
       'PROVER_KEY',
-      `the key that signed the token must be one of RSA-${RSA_BITS} with e = 65537`,
+      `the key that signed the token must be an RSA-${RSA_BITS} key with e = 65537`,
     );
   }
   return modulus;
@@ -243,93 +243,93 @@ function readModulus({ kty, n, e }: SigningKey): bigint {
 
 // --- The claims ---
 
-type Members = Token['members'];
+type Properties = Token['properties'];
 
-function memberOf(members: Members, claim: string): PayloadMember {
-  const member = members.get(claim);
-  if (!member) throw new ClaimError(claim, 'is missing');
-  if (member.text.slice(0, member.nameLength) !== `"${claim}"`) {
-    throw new ClaimError(claim, 'has a name that is written with escapes: no proof can be made for it');
+function propertyOf(properties: Properties, claim: string): PayloadProperty {
+  const property = properties.get(claim);
+  if (!property) throw new KeyClaimError(claim, 'is missing');
+  if (property.text.slice(0, property.nameLength) !== `"${claim}"`) {
+    throw new KeyClaimError(claim, 'has a name with escapes: no proof can be made for it');
   }
-  return member;
+  return property;
 }
 
-/** A claim that is a string and stands unescaped, within the profile's sizes. */
+/** Returns a claim that is a string without escapes, within the profile's sizes. */
 function textClaim(
-  members: Members,
+  properties: Properties,
   claim: string,
   maxQuoted: number,
   maxExtended: number,
   profile: CircuitProfile,
-): PayloadMember {
-  const member = memberOf(members, claim);
-  if (typeof member.value !== 'string') {
-    const what = Array.isArray(member.value) ? 'is a list' : 'is no text';
-    throw new ClaimError(claim, `${what}: the circuit takes a single text`);
+): PayloadProperty {
+  const property = propertyOf(properties, claim);
+  if (typeof property.value !== 'string') {
+    const what = Array.isArray(property.value) ? 'is a list' : 'is not a string';
+    throw new KeyClaimError(claim, `${what}: the circuit accepts a single string`);
   }
-  const fault = valueFault(member.value, maxQuoted);
-  if (fault !== null) throw new ClaimError(claim, `${fault}: no proof can be made for it`);
-  if (rawValue(member) !== `"${member.value}"`) {
-    throw new ClaimError(claim, 'is written with escapes: no proof can be made for it');
+  const fault = valueFault(property.value, maxQuoted);
+  if (fault !== null) throw new KeyClaimError(claim, `${fault}: no proof can be made for it`);
+  if (rawValue(property) !== `"${property.value}"`) {
+    throw new KeyClaimError(claim, 'has escapes: no proof can be made for it');
   }
-  return fitting(member, maxExtended, profile);
+  return fitting(property, maxExtended, profile);
 }
 
-function fitting(member: PayloadMember, maxExtended: number, profile: CircuitProfile): PayloadMember {
-  const { name, text, nameLength, valueLength } = member;
+function fitting(property: PayloadProperty, maxExtended: number, profile: CircuitProfile): PayloadProperty {
+  const { name, text, nameLength, valueLength } = property;
   if (text.length > maxExtended) {
     throw new ProverError(
       'PROVER_PROFILE',
-      `the token's "${name}" takes ${text.length} characters with its name; ${profile.name} takes ${maxExtended}`,
+      `the token's "${name}" has ${text.length} characters with its name; ${profile.name} accepts ${maxExtended}`,
     );
   }
-  // Colon and terminator are the two others.
+  // The 2 are the colon and the terminator.
   const spaces = text.length - nameLength - valueLength - 2;
   if (spaces > profile.whiteSpace) {
     throw new ProverError(
       'PROVER_PROFILE',
-      `the token's "${name}" has ${spaces} characters of white space; ${profile.name} takes ${profile.whiteSpace}`,
+      `the token's "${name}" has ${spaces} characters of white space; ${profile.name} accepts ${profile.whiteSpace}`,
     );
   }
-  return member;
+  return property;
 }
 
-const rawValue = ({ text, valueIndex, valueLength }: PayloadMember) =>
+const rawValue = ({ text, valueIndex, valueLength }: PayloadProperty) =>
   text.slice(valueIndex, valueIndex + valueLength);
 
-function keyClaimOf(members: Members, name: string, profile: CircuitProfile): PayloadMember {
+function keyClaimOf(properties: Properties, name: string, profile: CircuitProfile): PayloadProperty {
   const fault = valueFault(name, profile.keyClaimName);
   if (fault !== null) throw new ProverError('PROVER_REQUEST', `keyClaimName ${fault}`);
-  return textClaim(members, name, profile.subject, profile.extendedSubject, profile);
+  return textClaim(properties, name, profile.subject, profile.extendedSubject, profile);
 }
 
-function nonceOf(members: Members, numbers: Numbers, profile: CircuitProfile): PayloadMember {
+function nonceOf(properties: Properties, numbers: Numbers, profile: CircuitProfile): PayloadProperty {
   const { key, maxEpoch, randomness } = numbers;
   const hash = poseidonHash([...splitKey(key), maxEpoch, randomness]);
   const expected = Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
-  const claim = memberOf(members, 'nonce');
+  const claim = propertyOf(properties, 'nonce');
   if (claim.value !== expected) {
     throw new ProverError(
       'PROVER_NONCE',
-      "the token's nonce is not that of extendedEphemeralPublicKey, maxEpoch and jwtRandomness: log in again",
+      "the token's nonce does not match extendedEphemeralPublicKey, maxEpoch and jwtRandomness: log in again",
     );
   }
-  return textClaim(members, 'nonce', expected.length + 2, profile.extendedNonce, profile);
+  return textClaim(properties, 'nonce', expected.length + 2, profile.extendedNonce, profile);
 }
 
-function emailVerifiedOf(members: Members, profile: CircuitProfile): PayloadMember {
-  const claim = memberOf(members, 'email_verified');
+function emailVerifiedOf(properties: Properties, profile: CircuitProfile): PayloadProperty {
+  const claim = propertyOf(properties, 'email_verified');
   if (!['true', '"true"'].includes(rawValue(claim))) {
-    throw new ClaimError('email_verified', "is not true, so that its email can't stand for the user");
+    throw new KeyClaimError('email_verified', "is not true, so the email can't identify the user");
   }
   return fitting(claim, profile.extendedEmailVerified, profile);
 }
 
-/** Validators decode it, so that it may have escapes, as `https:\/\/` has. */
-function issuerOf(token: Token, profile: CircuitProfile): PayloadMember {
-  const member = memberOf(token.members, 'iss');
-  if (typeof member.value !== 'string') throw new ClaimError('iss', 'is no text');
-  return fitting(member, profile.extendedIssuer, profile);
+/** The issuer may have escapes, such as `https:\/\/`, since validators decode it. */
+function issuerOf(token: Token, profile: CircuitProfile): PayloadProperty {
+  const property = propertyOf(token.properties, 'iss');
+  if (typeof property.value !== 'string') throw new KeyClaimError('iss', 'is not a string');
+  return fitting(property, profile.extendedIssuer, profile);
 }
 
 // --- Signals ---
@@ -348,28 +348,28 @@ function messageSignals({ unsigned, payloadStart, payloadLength }: Token, profil
   };
 }
 
-/** The base64 characters of the unsigned token that a member's bytes touch. */
-function positionOf({ start, text }: PayloadMember, { payloadStart }: Token) {
+/** Returns the range of base64 characters in the unsigned token that a property's bytes touch. */
+function positionOf({ start, text }: PayloadProperty, { payloadStart }: Token) {
   const first = Math.floor((8 * start) / 6);
   const last = Math.floor((8 * (start + text.length) - 1) / 6);
   return { index: payloadStart + first, length: last - first + 1 };
 }
 
-function claimSignals(prefix: string, member: PayloadMember, token: Token, maxExtended: number) {
-  const { index, length } = positionOf(member, token);
+function claimSignals(prefix: string, property: PayloadProperty, token: Token, maxExtended: number) {
+  const { index, length } = positionOf(property, token);
   const text = Buffer.alloc(maxExtended);
-  text.write(member.text, 'latin1');
+  text.write(property.text, 'latin1');
   return {
     [`ext_${prefix}`]: Array.from(text, String),
-    [`ext_${prefix}_length`]: String(member.text.length),
+    [`ext_${prefix}_length`]: String(property.text.length),
     [`${prefix}_index_b64`]: String(index),
     [`${prefix}_length_b64`]: String(length),
-    [`${prefix}_colon_index`]: String(member.colonIndex),
-    [`${prefix}_value_index`]: String(member.valueIndex),
+    [`${prefix}_colon_index`]: String(property.colonIndex),
+    [`${prefix}_value_index`]: String(property.valueIndex),
   };
 }
 
-/** The least significant first. */
+/** The least significant limb comes first. */
 function limbs(value: bigint): string[] {
   const mask = (1n << BigInt(LIMB_BITS)) - 1n;
   return Array.from({ length: RSA_BITS / LIMB_BITS }, (_, index) =>

@@ -1,15 +1,15 @@
-/** Where the members of a JWT's payload stand, byte by byte: JSON.parse does not say it. */
-import { ClaimError, ProverError } from './errors.ts';
+/** Locates the properties of a JWT's payload in its bytes, which JSON.parse can't do. */
+import { KeyClaimError, ProverError } from './errors.ts';
 
-/** A member of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
-export interface PayloadMember {
-  /** As JSON reads it. */
+/** A property of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
+export interface PayloadProperty {
+  /** Unescaped. */
   readonly name: string;
-  /** As JSON reads it. */
+  /** As JSON.parse returns it. */
   readonly value: unknown;
-  /** From the name's quote through the `,` or `}` that ends the member; a character for each byte. */
+  /** From the name's quote through the `,` or `}` that ends the property; one character for each byte. */
   readonly text: string;
-  /** Where it begins in the payload. */
+  /** Index of the first byte in the payload. */
   readonly start: number;
   readonly nameLength: number;
   readonly colonIndex: number;
@@ -22,21 +22,21 @@ const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
 
 /**
- * The members of a JSON object's top level, in their order.
+ * Returns the properties of a JSON object's top level, in order.
  *
  * @param payload the object in UTF-8
- * @throws ProverError when it is no JSON object; ClaimError when a name is there twice, since JSON
- *   doesn't say which one counts
+ * @throws ProverError if it is not a JSON object; KeyClaimError if a name occurs twice, since JSON
+ *   doesn't define which one counts
  */
-export function membersOf(payload: Uint8Array): Map<string, PayloadMember> {
+export function propertiesOf(payload: Uint8Array): Map<string, PayloadProperty> {
   const parsed = parseObject(payload);
-  // One character for each byte. In UTF-8 no byte of a longer character looks like one of ASCII.
+  // One character for each byte. In UTF-8 no byte of a multi-byte character equals an ASCII character.
   const text = Buffer.from(payload).toString('latin1');
-  const members = new Map<string, PayloadMember>();
+  const properties = new Map<string, PayloadProperty>();
   let at = skip(SPACE, text, 0) + 1;
   for (;;) {
     at = skip(SPACE, text, at);
-    if (text[at] === '}') return members;
+    if (text[at] === '}') return properties;
     const start = at;
     const nameEnd = skip(SCALAR, text, start);
     const colon = skip(SPACE, text, nameEnd);
@@ -44,8 +44,8 @@ export function membersOf(payload: Uint8Array): Map<string, PayloadMember> {
     const valueEnd = endOfValue(text, value);
     const terminator = skip(SPACE, text, valueEnd);
     const name = JSON.parse(Buffer.from(text.slice(start, nameEnd), 'latin1').toString()) as string;
-    if (members.has(name)) throw new ClaimError(name, 'is there twice');
-    members.set(name, {
+    if (properties.has(name)) throw new KeyClaimError(name, 'occurs twice');
+    properties.set(name, {
       name,
       value: parsed[name],
       text: text.slice(start, terminator + 1),
@@ -55,7 +55,7 @@ export function membersOf(payload: Uint8Array): Map<string, PayloadMember> {
       valueIndex: value - start,
       valueLength: valueEnd - value,
     });
-    if (text[terminator] === '}') return members;
+    if (text[terminator] === '}') return properties;
     at = terminator + 1;
   }
 }
@@ -71,10 +71,10 @@ function parseObject(payload: Uint8Array): Record<string, unknown> {
   } catch {
     // The parser's message quotes its input.
   }
-  throw new ProverError('PROVER_TOKEN', "the token's payload is no JSON object");
+  throw new ProverError('PROVER_TOKEN', "the token's payload is not a JSON object");
 }
 
-/** Where what the pattern matches at `at` ends; `text` is known to be well-formed. */
+/** Returns the end of the pattern's match at `at`, or `at` without a match. `text` is well-formed JSON. */
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return at + (pattern.exec(text)?.[0].length ?? 0);

@@ -1,13 +1,13 @@
-/** The sizes that the circuit is compiled with, and that a request is checked against. */
+/** The sizes that the circuit is compiled with and that a request is checked against. */
 import { type Profile, SUI_V1 } from '../zklogin/claims.ts';
 
 /** Sizes in characters; names and values are counted with their quotes. */
 export interface CircuitProfile extends Profile {
-  /** Blocks of SHA-256 that header, dot, payload and padding may fill. */
+  /** Maximum number of SHA-256 blocks of header, dot, payload and padding. */
   readonly blocks: number;
   readonly keyClaimName: number;
   readonly extendedEmailVerified: number;
-  /** The part of the payload's base64 that has the extended issuer. */
+  /** The part of the payload's base64 that contains the extended issuer. */
   readonly issuerBase64: number;
 }
 
@@ -15,13 +15,13 @@ export type CircuitSize = 'small' | 'full';
 
 const V1 = { ...SUI_V1, keyClaimName: 32, extendedEmailVerified: 53, issuerBase64: 224 };
 
-/** `full` has the sizes of the production circuit; `small` takes shorter tokens, and is for tests. */
+/** `full` has the sizes of the production circuit; `small` accepts only shorter tokens and is for tests. */
 export const PROFILES: Readonly<Record<CircuitSize, CircuitProfile>> = {
   small: { ...V1, name: 'sui-v1 (small)', blocks: 8, paddedUnsignedJwt: 64 * 8 },
   full: { ...V1, blocks: 25, paddedUnsignedJwt: 64 * 25 },
 };
 
-/** The circom file that the circuit of a profile is compiled from. */
+/** Returns the circom source from which the circuit of a profile is compiled. */
 export function mainComponent(profile: CircuitProfile): string {
   const sizes = [
     profile.blocks,

@@ -1,9 +1,9 @@
-/** The one public input of a proof: what binds it to key, address, epoch, issuer, header and signing key. */
+/** The single public input of a proof, which binds it to key, address, epoch, issuer, header and signing key. */
 import { hashASCIIStrToField, poseidonHash } from '@mysten/sui/zklogin';
 import type { CircuitProfile } from './profile.ts';
 
 export interface PublicParts {
-  /** Scheme flag and public key, as one number. */
+  /** Scheme flag and public key, as one integer. */
   readonly extendedEphemeralPublicKey: bigint;
   readonly addressSeed: bigint;
   readonly maxEpoch: bigint;
@@ -16,12 +16,12 @@ export interface PublicParts {
 const WORD_BITS = 248n;
 const MODULUS_WORDS = 9;
 
-/** The key as the circuit takes it: split 16 bytes from the end. */
+/** Splits the key 16 bytes from the end, as the circuit expects it. */
 export function splitKey(extendedEphemeralPublicKey: bigint): [bigint, bigint] {
   return [extendedEphemeralPublicKey >> 128n, extendedEphemeralPublicKey % (1n << 128n)];
 }
 
-/** What validators compute for a signature's inputs (fastcrypto-zkp), below the order of BN254. */
+/** Computes the hash that validators compute from a signature (fastcrypto-zkp), below the order of BN254. */
 export function publicInputOf(parts: PublicParts, profile: CircuitProfile): bigint {
   const { issBase64Details, headerBase64 } = parts;
   return poseidonHash([
@@ -35,7 +35,7 @@ export function publicInputOf(parts: PublicParts, profile: CircuitProfile): bigi
   ]);
 }
 
-/** Words of 248 bits counted from the lowest, the highest first. */
+/** Splits from the lowest bit on into words of 248 bits, and hashes them from the highest word on. */
 function hashModulus(modulus: bigint): bigint {
   const words = Array.from(
     { length: MODULUS_WORDS },

@@ -1,8 +1,8 @@
-/** Verifies Groth16 proofs on BN254, in the form that snarkjs and circom's tools use. */
+/** Verifies Groth16 proofs on BN254, in the format of snarkjs and circom's tools. */
 import { bn254, bn254_Fr } from '@noble/curves/bn254.js';
 import { ProverError } from './errors.ts';
 
-/** A proof: affine coordinates in decimal with a last coordinate of 1. Those of G2 have the real part first. */
+/** A proof: affine coordinates in decimal with a last coordinate of 1. Coordinates of G2 have the real part first. */
 export interface Groth16Proof {
   readonly a: readonly string[];
   readonly b: readonly (readonly string[])[];
@@ -15,12 +15,12 @@ type Gt = ReturnType<typeof bn254.pairing>;
 
 const { Fp, Fp2, Fp12 } = bn254.fields;
 
-/** A verifying key, with what is the same for each proof computed once. */
+/** A verifying key, with the parts that are the same for each proof computed once. */
 export interface VerifyingKey {
   readonly alphaBeta: Gt;
   readonly gamma: G2;
   readonly delta: G2;
-  /** One more than there are public inputs. */
+  /** One point for each public input, after a constant one. */
   readonly inputs: readonly G1[];
 }
 
@@ -39,7 +39,7 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
   ) {
     throw new ProverError(
       'PROVER_MALFORMED_PROOF',
-      "the verifying key is not one of snarkjs' form for groth16 on bn128",
+      "the verifying key is not in snarkjs' format for groth16 on bn128",
     );
   }
   return {
@@ -51,9 +51,9 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
 }
 
 /**
- * Whether the proof is one of these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
+ * Returns whether the proof is valid for these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
  *
- * @throws ProverError when the proof has no points of the groups, or an input is not below their order
+ * @throws ProverError if a point of the proof is not in its group, or an input is not below the order of the groups
  */
 export function verifyProof(
   key: VerifyingKey,
@@ -67,7 +67,7 @@ export function verifyProof(
       `the verifying key is for ${others.length} public inputs`,
     );
   }
-  // Above the order an input would stand for a second one, with the same proof.
+  // An input above the order would be a second representation, for which the same proof is valid.
   if (!publicInputs.every((input) => input >= 0n && input < bn254_Fr.ORDER)) {
     throw new ProverError('PROVER_MALFORMED_PROOF', 'a public input must be below the order of BN254');
   }
@@ -78,7 +78,7 @@ export function verifyProof(
     (sum, point, index) => sum.add(point.multiplyUnsafe(publicInputs[index] as bigint)),
     first,
   );
-  // No honest key comes here: the library takes no point at infinity.
+  // The library rejects the point at infinity. This never happens with an honest key.
   if (inputs.is0()) return false;
   const product = bn254.pairingBatch([
     { g1: a, g2: b },
@@ -88,14 +88,14 @@ export function verifyProof(
   return Fp12.eql(product, key.alphaBeta);
 }
 
-/** On the curve, which has no smaller subgroups. The point at infinity is in no honest key or proof. */
+/** Reads a point on the curve, which has prime order. Refuses the point at infinity: no honest key or proof has it. */
 function readG1(name: string, point: unknown): G1 {
   const [x, y, z] = listOf(name, point, 3).map((each) => coordinate(name, each)) as [bigint, bigint, bigint];
   if (z !== 1n) throw malformed(name);
   return valid(name, () => bn254.G1.Point.fromAffine({ x, y }));
 }
 
-/** On the twist, and in the subgroup. */
+/** Reads a point on the twist and in the subgroup. */
 function readG2(name: string, point: unknown): G2 {
   const pairs = listOf(name, point, 3).map((pair) =>
     listOf(name, pair, 2).map((each) => coordinate(name, each)),
@@ -111,11 +111,11 @@ function valid<Point extends { assertValidity(): void; is0(): boolean }>(
 ): Point {
   try {
     const point = read();
-    // Curve and subgroup. The library takes (0, 0) for the point at infinity.
+    // Checks curve and subgroup. The library reads (0, 0) as the point at infinity.
     point.assertValidity();
     if (!point.is0()) return point;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw malformed(name);
 }
@@ -133,5 +133,8 @@ function coordinate(name: string, value: unknown): bigint {
 }
 
 function malformed(name: string): ProverError {
-  return new ProverError('PROVER_MALFORMED_PROOF', `${name} is no point of its group in affine coordinates`);
+  return new ProverError(
+    'PROVER_MALFORMED_PROOF',
+    `${name} is not a point of its group in affine coordinates`,
+  );
 }

@@ -1,24 +1,24 @@
-/** Runs circom's witness generator, in C++ or in Node, without a file: what it reads and writes is private. */
+/** Runs circom's witness generator, in C++ or in Node, without files, since its input and output are private. */
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
 
-/** 33 MB are those of the full size. */
+/** In bytes. A witness of the full size has 33 MB. */
 const MAX_WITNESS = 256 * 1024 * 1024;
 
 /**
- * The generator takes names of files. Node's own pipes are sockets, which can't be opened by name, so a shell
- * makes real ones. The generator's exit code comes on descriptor 3. It aborts where it refuses, and no core of it
- * may reach a disk.
+ * The generator expects file names. Node's own pipes are sockets, which can't be opened by name, so a shell
+ * creates real ones. It writes the generator's exit code to descriptor 3. Core dumps are disabled, because the
+ * generator aborts if it refuses its input.
  */
 const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
 
 /**
- * The witness for an input, as a `.wtns` file has it. Whoever has it can prove the login, and knows its token:
- * overwrite it after use.
+ * Computes the witness for an input, in the format of a `.wtns` file. Whoever has it can prove the login and knows
+ * its token: overwrite it after use.
  *
- * @param generator a program and its arguments; the names of input and output follow them
+ * @param generator a program and its arguments; the names of input and output are appended
  * @throws ProverError
  */
 export async function generateWitness(
@@ -27,7 +27,7 @@ export async function generateWitness(
   { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<Buffer> {
   const child = spawn('/bin/sh', ['-c', PIPELINE, 'sh', ...generator], {
-    // A group of its own, so that all of the pipeline can be ended.
+    // A process group of its own, so that the whole pipeline can be killed.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
   });
@@ -38,7 +38,7 @@ export async function generateWitness(
   const end = () => child.pid !== undefined && killGroup(child.pid);
   const timer = setTimeout(end, timeoutMs);
   const [stdin, stdout, , status] = child.stdio as readonly unknown[] as [Writable, Readable, null, Readable];
-  // A generator that ends early closes its input; its exit code tells why.
+  // A generator that exits early closes its input; its exit code gives the reason.
   stdin.on('error', () => {});
   stdin.end(JSON.stringify(input));
   try {
@@ -59,12 +59,12 @@ export async function generateWitness(
 }
 
 /**
- * The generator's own words may hold private values: none is repeated.
+ * Describes a failure without the generator's own messages, which may contain private values.
  *
- * @param exit the generator's exit code; empty when the pipeline was ended before it could be told
+ * @param exit the generator's exit code; empty if the pipeline was killed before it wrote the code
  */
 function faultOf(exit: string, timeoutMs: number): string {
-  if (exit === '') return `the witness generator did not end within ${timeoutMs} ms, or was ended`;
+  if (exit === '') return `the witness generator did not finish within ${timeoutMs} ms, or was killed`;
   // The shell's codes for a program that is missing or can't be executed.
   if (exit === '126' || exit === '127') return 'the witness generator could not be run';
   return 'the witness generator refused the input: it does not satisfy the circuit';
@@ -90,6 +90,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already exited.
   }
 }

@@ -33,9 +33,9 @@ export interface BootOptions {
   readonly version?: string;
   /** Absolute path of the NSM addon. Default: `build/nsm.node` of the repository. */
   readonly nsmAddon?: string;
-  /** For development and tests, never from the environment: the origin to use in place of `https://<host>`. */
+  /** For development and tests, never from the environment: the origin to use instead of `https://<host>`. */
   readonly origins?: Readonly<Record<string, string>>;
-  /** For development and tests, never from the environment: the secrets, in place of those of the environment. */
+  /** For development and tests, never from the environment: the secrets, instead of those of the environment. */
   readonly secrets?: Readonly<Record<string, string>>;
   /** For development and tests, never from the environment: a replacement for the NSM's device. */
   readonly nsm?: NsmTransport;

@@ -9,7 +9,7 @@ const CONFIRMED_MS = 10 * 60_000;
 /** How often the server requests such a document. */
 export const CONFIRM_EVERY_MS = 60_000;
 
-/** What init steers the clock by, and how a warning names it. */
+/** The sources that init may steer the clock by, and their names in a warning. */
 const REFERENCES = { ptp0: 'hypervisor', nsm: 'NSM' } as const;
 
 const State = v.union([

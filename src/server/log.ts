@@ -66,10 +66,10 @@ function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[
   if (typeof first !== 'object' || first === null) {
     return [redactor.value(first), ...values] as Parameters<LogFn>;
   }
-  const members = redactor.line(first);
+  const line = redactor.line(first);
   // Without a message for the line, pino would print the error's message.
-  if (values[0] === undefined && 'err' in members) return [members, 'error'];
-  return [members, ...values] as Parameters<LogFn>;
+  if (values[0] === undefined && 'err' in line) return [line, 'error'];
+  return [line, ...values] as Parameters<LogFn>;
 }
 
 function printLess(log: Logger, method: LogFn): void {

@@ -55,11 +55,11 @@ export class Redactor {
   }
 
   /** The properties of a line, or the bindings of a child log. Their `err` may be any thrown value. */
-  line(members: object): object {
+  line(line: object): object {
     const left = { values: MAX_VALUES };
     try {
-      if (members instanceof Error) return { err: this.#describeError(members) };
-      return this.#members(members, left, 0);
+      if (line instanceof Error) return { err: this.#describeError(line) };
+      return this.#properties(line, left, 0);
     } catch {
       return { unreadable: true };
     }
@@ -74,20 +74,20 @@ export class Redactor {
     }
   }
 
-  #members(owner: object, left: { values: number }, depth: number): object {
+  #properties(owner: object, left: { values: number }, depth: number): object {
     const copies: [name: string, copy: unknown][] = [];
     for (const name of Object.keys(owner)) {
       if (left.values <= 0) {
         copies.push(['more', TOO_MANY]);
         break;
       }
-      copies.push([name, this.#member(owner, name, left, depth)]);
+      copies.push([name, this.#property(owner, name, left, depth)]);
     }
     // Not by assignment: a property may be named __proto__.
     return Object.fromEntries(copies);
   }
 
-  #member(owner: object, name: string, left: { values: number }, depth: number): unknown {
+  #property(owner: object, name: string, left: { values: number }, depth: number): unknown {
     left.values -= 1;
     if (this.#names.has(plainName(name))) return REDACTED;
     try {
@@ -109,14 +109,14 @@ export class Redactor {
     if ('toJSON' in value && typeof value.toJSON === 'function') {
       return this.#copy(value.toJSON(), left, depth + 1);
     }
-    return Array.isArray(value) ? this.#items(value, left, depth) : this.#members(value, left, depth);
+    return Array.isArray(value) ? this.#items(value, left, depth) : this.#properties(value, left, depth);
   }
 
   #items(list: readonly unknown[], left: { values: number }, depth: number): unknown[] {
     const copies: unknown[] = [];
     for (let at = 0; at < list.length; at++) {
       if (left.values <= 0) return [...copies, TOO_MANY];
-      copies.push(this.#member(list, String(at), left, depth));
+      copies.push(this.#property(list, String(at), left, depth));
     }
     return copies;
   }

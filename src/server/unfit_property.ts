@@ -1,4 +1,4 @@
-/** Which property of a value a BCS type can't hold, for the author of an application. Values are never named. */
+/** Finds the property of a value that a BCS type can't hold, for an application's author. Never reveals values. */
 import { isDeepStrictEqual } from 'node:util';
 
 /**
@@ -10,7 +10,7 @@ export function propertyThatFails(serialize: (value: object) => void, value: obj
   try {
     serialize(recordReads(value, '', (path) => (last = path)));
   } catch {
-    // As it did before.
+    // It failed in the same way before.
   }
   return last;
 }

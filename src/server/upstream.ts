@@ -37,8 +37,8 @@ export interface UpstreamAnswer {
 export type Upstream = (path: string, request: UpstreamRequest) => Promise<UpstreamAnswer>;
 
 /**
- * Why there is no complete answer. Each application turns it into an error of its own, which keeps it as its
- * `cause`. It contains nothing of the request, whose URL may contain a key.
+ * Reports that there is no complete answer. Each application translates it into its own error, which keeps it as
+ * its `cause`. It contains nothing of the request, whose URL may contain a key.
  */
 export class ExchangeFailed extends Error {
   /**
@@ -47,7 +47,7 @@ export class ExchangeFailed extends Error {
    */
   readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
   /**
-   * What failed, for the log: the error code of the DNS query, the connection, TLS or the HTTP parser, such
+   * The error code, for the log: of the DNS query, the connection, TLS or the HTTP parser, such
    * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined for a time-out.
    */
   readonly code: string | undefined;

@@ -1,4 +1,4 @@
-/** Why something on Sui failed: one stable `code` for each cause. Browser-safe. */
+/** Errors of reads and transactions on Sui: one stable `code` for each cause. Browser-safe. */
 import { CodedError } from '../errors.ts';
 
 /** Every code of a SuiError, and what it means. */

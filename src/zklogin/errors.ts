@@ -1,4 +1,4 @@
-/** Why a zkLogin call fails: one stable `code` for each cause. No error holds a token, salt, key or proof. */
+/** Errors of zkLogin calls: one stable `code` for each cause. No error holds a token, salt, key or proof. */
 import { CodedError } from '../errors.ts';
 import { UNREACHABLE, type UnreachableReason } from '../fetch.ts';
 

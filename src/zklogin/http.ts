@@ -129,8 +129,8 @@ function headersOf(given: ServiceOptions['headers'], contentType: string): Heade
 }
 
 /**
- * Whether no answer began, or the service says that it is busy. After a time-out a prover may still be working: another
- * request would double its load.
+ * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may still be
+ * working: another request would double its load.
  */
 function didNothing(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError

@@ -18,7 +18,7 @@ export interface JwtPayload {
 
 /** The claims that a login needs. */
 export interface LoginClaims {
-  /** As spelt in the token. */
+  /** As written in the token. */
   readonly issuer: string;
   readonly subject: string;
   readonly audience: string;
@@ -198,7 +198,7 @@ function requireUsable(name: string, value: string, maxQuoted: number): void {
 
 function requireShort(name: string, extended: string, max: number): void {
   if (extended.length <= max) return;
-  throw new ClaimError(name, `takes ${extended.length} characters with its name: too many for a proof`);
+  throw new ClaimError(name, `has ${extended.length} characters with its name: too many for a proof`);
 }
 
 function parts(jwt: string): { header: string; payload: string } {

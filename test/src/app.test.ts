@@ -275,7 +275,7 @@ describe('the address of a caller', () => {
 
 describe("an application's errors", () => {
   const ERRORS = {
-    UNKNOWN: { status: 401, meaning: 'nobody knows the caller' },
+    UNKNOWN: { status: 401, meaning: 'the caller is unknown' },
     BARRED: { status: 403, meaning: 'the caller may not have this' },
     OFTEN: { status: 429, meaning: 'the caller has asked too often' },
     BROKEN: { status: 502, meaning: 'an upstream failed' },

@@ -1,4 +1,4 @@
-/** What several tests share: a server as `boot` makes it, on a free port, with its log kept. */
+/** Shared by several tests: a server as `boot` makes it, on a free port, with its log recorded. */
 import { onTestFinished, vi } from 'vitest';
 import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../scripts/dev/weather_api.ts';
 import { loadApplication } from '../../src/app.ts';
@@ -47,7 +47,7 @@ export async function startServer({
   };
 }
 
-/** A weather server and the stand-in that it asks; both end with the test. */
+/** A weather server and its stand-in upstream; both stop with the test. */
 export async function startWeather(
   options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
 ): Promise<{ server: TestServer; weather: WeatherStandIn; ask: (location: string) => Promise<Response> }> {

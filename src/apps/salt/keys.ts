@@ -44,7 +44,7 @@ export class IssuerKeys {
   #asking: Promise<void> | undefined;
 
   /**
-   * @param ask the upstream of the host of the keys
+   * @param ask the upstream for the host of the keys
    * @param path path and query of the keys
    * @param now a monotonic clock in milliseconds
    */

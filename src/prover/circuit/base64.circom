@@ -10,7 +10,7 @@ function sextetOf(char) {
     return 62;
 }
 
-// The character that stands for a sextet in base64url (RFC 4648, section 5). The bits must be bits.
+// The character that encodes a sextet in base64url (RFC 4648, section 5). The bits must be bits.
 template Base64Char() {
     signal input bits[6];
     signal output char;

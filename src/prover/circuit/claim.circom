@@ -6,7 +6,7 @@ include "base64.circom";
 include "payload.circom";
 include "select.circom";
 
-// Sextets that n bytes take, wherever in a sextet they begin.
+// Maximum number of sextets that n bytes touch, wherever in a sextet they begin.
 function sextetsOf(n) {
     return (8 * n + 4 + 5) \ 6;
 }
@@ -59,9 +59,9 @@ template PayloadText(nWords, max) {
     remainder.out[2] * remainder.out[1] === 0;
 }
 
-// A JSON string that stands unescaped: quotes around it, and neither a quote nor a backslash within. `chars` is
-// zero from `length` on. `content` is the text between the quotes, and zeros. With isBare, which must be a bit,
-// quotes are not demanded, and content means nothing.
+// A JSON string without escapes: quotes around it, and neither a quote nor a backslash inside. `chars` is zero
+// from `length` on. `content` is the text between the quotes, followed by zeros. With isBare, which must be a bit,
+// quotes are not required, and content is meaningless.
 template JsonString(max) {
     signal input chars[max];
     signal input inside[max];
@@ -90,8 +90,8 @@ template JsonString(max) {
     (1 - isBare) * (close.out - 34) === 0;
 }
 
-// text is `name ws : ws value ws [,}]`, with name and value of any form; zeros follow it. White space is what JSON
-// means by it (RFC 8259, section 2). `inside` must be 1 for the text's characters, and then 0.
+// text is `name ws : ws value ws [,}]`, with name and value of any form; zeros follow it. White space is defined
+// as in JSON (RFC 8259, section 2). `inside` must be 1 for the text's characters, and then 0.
 template Member(max, maxName, maxValue) {
     signal input text[max];
     signal input inside[max];
@@ -126,8 +126,8 @@ template Member(max, maxName, maxValue) {
     component colonBeforeValue = Num2Bits(8);
     colonBeforeValue.in <== valueIndex - colonIndex - 1;
 
-    // Each character is of exactly one of name, colon, value, terminator and white space: were two of the first
-    // four at one place, or one of them beyond the text, isSpace would be -1 or less there.
+    // Each character belongs to exactly one of name, colon, value, terminator and white space: if two of the first
+    // four overlapped, or one of them were beyond the text, isSpace would be -1 or less there.
     component last = Dot(max);
     signal isSpace[max];
     signal notBlank[max];

@@ -2,8 +2,8 @@ pragma circom 2.1.6;
 
 include "circomlib/circuits/poseidon.circom";
 
-// Poseidon over a text of n bytes: big-endian words of 31 bytes counted from the right, so that the first one is
-// the short one. The caller pads the text with zeros to its right.
+// Poseidon over a string of n bytes: big-endian words of 31 bytes counted from the right, so that the first one is
+// the short one. The caller pads the string with zeros on the right.
 template HashAscii(n) {
     signal input text[n];
     signal output out;

@@ -14,7 +14,7 @@ template CheckPadding(maxBlocks) {
     signal input blocks;
     signal output isLastBlock[maxBlocks];
 
-    // The message, the byte 0x80 and the length of 8 bytes fill the last block, and no other one.
+    // The message, the byte 0x80 and the length of 8 bytes end in the last block, and fit into no fewer.
     component slack = Num2Bits(6);
     slack.in <== 64 * blocks - 9 - length;
 
@@ -60,7 +60,7 @@ template Sha256Blocks(maxBlocks) {
     component initial[8];
     for (var i = 0; i < 8; i++) initial[i] = H(i);
 
-    // Both halves of the digest are selected as numbers, and then taken apart again.
+    // Both halves of the digest are selected as integers, and then split into bits again.
     component compression[maxBlocks];
     component select[2];
     component half[2];
@@ -68,7 +68,7 @@ template Sha256Blocks(maxBlocks) {
     for (var b = 0; b < maxBlocks; b++) {
         compression[b] = Sha256compression();
         for (var i = 0; i < 512; i++) compression[b].inp[i] <== bits[512 * b + i];
-        // circomlib takes the state's words with their lowest bit first and gives them with their highest first.
+        // circomlib expects the state's words with their lowest bit first and returns them with their highest first.
         for (var i = 0; i < 8; i++) {
             for (var k = 0; k < 32; k++) {
                 if (b == 0) compression[b].hin[32 * i + k] <== initial[i].out[k];

@@ -3,9 +3,9 @@ pragma circom 2.1.6;
 include "circomlib/circuits/bitify.circom";
 include "select.circom";
 
-// The m characters from `index` on, out of words of 16 bytes, the first byte lowest: whole words are shifted
-// first, then the bytes within those that are left. This costs about a hundredth of shifting bytes alone.
-// indexBits has the index' 11 bits; beyond the last word come zeros.
+// The m characters from `index` on, taken from words of 16 bytes, the first byte lowest: whole words are shifted
+// first, then the bytes within the remaining ones. This costs about a hundredth of shifting bytes alone.
+// indexBits has the 11 bits of the index; zeros follow the last word.
 template Slice(nWords, m) {
     signal input words[nWords];
     signal input indexBits[11];
@@ -31,7 +31,7 @@ template Slice(nWords, m) {
     chars <== fine.out;
 }
 
-// The `length` characters of the payload from `index` on, and zeros up to m. Refuses what is not all within the
+// The `length` characters of the payload from `index` on, and zeros up to m. Refuses a slice that is not entirely in the
 // payload, which runs from `start` to before `end`, both at most 64 * 25.
 template PayloadSlice(nWords, m) {
     signal input words[nWords];

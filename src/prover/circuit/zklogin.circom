@@ -22,7 +22,7 @@ template Pack(n) {
     out <== number;
 }
 
-// The statement of Sui's zkLogin; README.md has its rules, and which constraint enforces each. Sizes are in
+// The statement of Sui's zkLogin; README.md lists its rules and the constraint that enforces each. Sizes are in
 // characters: names and values with their quotes, extended claims through the ',' or '}' after them. The names of
 // the inputs are those of the production circuit.
 template ZkLogin(
@@ -107,7 +107,7 @@ template ZkLogin(
     component modulusHash = HashBits(2048);
     modulusHash.bits <== rsa.modulusBits;
 
-    // --- The header: what stands before the '.' ---
+    // --- The header: the part before the '.' ---
     component header = Below(maxHeader);
     header.length <== payload_start_index - 1;
     component headerHash = HashAscii(maxHeader);
@@ -231,7 +231,7 @@ template ZkLogin(
     nonceHash.inputs <== [eph_public_key[0], eph_public_key[1], max_epoch, jwt_randomness];
     component randomnessBits = Num2Bits(128);
     randomnessBits.in <== jwt_randomness;
-    // Strict: another representation of the hash, plus the field's order, would have other low bits.
+    // Strict: the hash plus the field's order would be a second representation, with other low bits.
     component nonceHashBits = Num2Bits_strict();
     nonceHashBits.in <== nonceHash.out;
     for (var i = 0; i < 160; i++) nonceBits.bits[i] === nonceHashBits.out[159 - i];

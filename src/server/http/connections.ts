@@ -51,7 +51,7 @@ export class Connections {
   }
 
   /**
-   * Whether the connection must not send further requests: it is closed, or too many of its requests wait for an
+   * Returns whether the connection must not send further requests: it is closed, or too many of its requests wait for an
    * answer. While more requests wait than connections are allowed, the limit is one per connection.
    */
   isFull(socket: unknown): boolean {

@@ -21,7 +21,7 @@ function explain(issue: v.BaseIssue<unknown>): string {
   return `must be ${KINDS[issue.expected ?? ''] ?? issue.expected ?? 'of another shape'}`;
 }
 
-/** valibot's names of checks that bound a size or a value, in plain words. Its own message says `>=1`. */
+/** Plain words for valibot's checks that bound a size or a value. Its own message would be `>=1`. */
 const BOUNDS: Readonly<Record<string, string>> = {
   min_length: 'must have at least',
   max_length: 'must have at most',

@@ -26,7 +26,7 @@ const prove = (...args: string[]) => call(main, args);
 
 test('prints the input of the production circuit, and says that it is private', async () => {
   const { status, stdout, stderr } = await prove(GOOD, '--jwks', KEYS, '--at', ISSUED, '--input-only');
-  expect(stderr).toBe('What is printed here is PRIVATE: keep it out of logs and tickets.\n');
+  expect(stderr).toBe('The output is PRIVATE: keep it out of logs and tickets.\n');
   expect(JSON.parse(stdout)).toEqual(buildInput(request, key, PROFILES.full).circuit);
   expect(status).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** What people provide: PCR files and PEM files; and the pinned root. */
+/** Inputs from people, namely PCR files and PEM files; and the pinned root. */
 import { createHash, X509Certificate } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What comes back from a trusted document, and what a refusal tells. */
+/** The result of a trusted document, and the contents of a refusal. */
 import { describe, expect, test } from 'vitest';
 import {
   AWS_NITRO_ROOT_SHA256,

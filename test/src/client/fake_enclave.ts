@@ -39,7 +39,7 @@ export class FakeEnclave {
     this.nsm = nsm;
   }
 
-  /** @param nsm may be shared: its certificate authority takes long to make */
+  /** @param nsm may be shared: its certificate authority is slow to generate */
   static async start(nsm = new SoftwareNsm()): Promise<FakeEnclave> {
     const enclave = new FakeEnclave(nsm);
     await new Promise<void>((resolve) => {

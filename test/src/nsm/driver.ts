@@ -1,5 +1,5 @@
 /**
- * The NSM driver's stand-in: the real addon runs in a child process in which `preload.c` takes the kernel's place, and
+ * The NSM driver's stand-in: the real addon runs in a child process in which `preload.c` replaces the kernel, and
  * what the "driver" answers is decided here.
  */
 import { type ChildProcess, fork } from 'node:child_process';

@@ -139,7 +139,7 @@ describe('the fields of an answer', () => {
     ['a register of 47 bytes', describePcr, { DescribePCR: { lock: true, data: filled(47) } }],
     ['a register of 0 bytes', extendPcr, { ExtendPCR: { data: filled(0) } }],
     ['a register of 65 bytes', extendPcr, { ExtendPCR: { data: filled(65) } }],
-    ['fields where there are none', lockPcr, { LockPCR: {} }],
+    ['fields in an answer without fields', lockPcr, { LockPCR: {} }],
     ['null where there are no fields', lockPcr, { LockPCR: null }],
     ['the sibling operation', lockPcr, 'LockPCRs'],
     ['the right fields under another name', extendPcr, { DescribePCR: { data: filled(48) } }],

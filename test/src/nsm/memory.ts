@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'nsm-memory-'));
 const source = readFileSync(join(root, 'src/nsm/addon.cc'), 'utf8');
 
-/** How often everything is done; as many worker threads end with a call in flight, and at last the process. */
+/** Number of repetitions; as many worker threads end with a call in flight, and finally the process. */
 const rounds = 13;
 
 /** AddressSanitizer's exit code if it reports an error. */
@@ -61,7 +61,7 @@ const replies: Reply[] = [
   ...[constants.errno.EIO, constants.errno.EMSGSIZE, 512].map((errno) => ({ errno })),
 ];
 
-/** Everything that the addon does, in one process; the report of the sanitizers, empty when there is none. */
+/** Runs everything that the addon does in one process. Returns the sanitizers' report, or an empty string. */
 async function report(addon: string): Promise<string> {
   let requests = 0;
   const driver = new Driver(async () => {
@@ -92,7 +92,7 @@ async function report(addon: string): Promise<string> {
       setTimeout(() => process.exit(0));
     });
   } catch (error) {
-    // Where the process ended too early, its report says why.
+    // If the process ended too early, its report gives the reason.
     if (error instanceof ChildError) {
       child.process.kill('SIGKILL');
       throw error;

@@ -1,4 +1,4 @@
-/** The engine's client against workers that misbehave; the real one is in test/src/prover/circuit. */
+/** Runs the engine's client against misbehaving workers; test/src/prover/circuit tests the real one. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const PROOF = {
   pi_c: ['5', '6', '1'],
 };
 
-/** A worker that calls `onFrame(type, body)` for each question; `answer(type, json)` answers. */
+/** A worker that calls `onFrame(type, body)` for each request; `answer(type, json)` answers. */
 function worker(name: string, onFrame: string): string {
   const file = join(folder, name);
   const script = `#!${process.execPath}
@@ -52,7 +52,7 @@ const prove = (engine: string, timeoutMs = 10_000) =>
 const refusal = (message: RegExp) =>
   expect.objectContaining({ code: 'PROVER_ENGINE', message: expect.stringMatching(message) });
 
-test('the worker is told the key, then given the witness, and its proof comes back', async () => {
+test('sends the worker the key, then the witness, and returns its proof', async () => {
   const engine = worker(
     'good',
     `if (type === 1 && String(body) === '/keys/k.zkey' && process.argv[2] === 'worker') answer(129, {});
@@ -69,15 +69,19 @@ test.each<[string, string, RegExp]>([
     `type === 1 ? answer(129, {}) : answer(255, { code: 'C', message: 'm' })`,
     /refused/,
   ],
-  ['answers another question', 'answer(131, {})', /refused/],
-  ['ends', 'process.exit(0)', /ended before it answered/],
-  ['says more than an answer has', 'process.stdout.write(Buffer.alloc(100, 0xff))', /more than an answer/],
-  ['never answers', '', /ended before it answered/],
-])('a worker that %s is a failure', async (name, onFrame, message) => {
+  ['answers another request', 'answer(131, {})', /refused/],
+  ['exits', 'process.exit(0)', /exited before it answered/],
+  [
+    'sends more than the largest answer',
+    'process.stdout.write(Buffer.alloc(100, 0xff))',
+    /more than the largest/,
+  ],
+  ['never answers', '', /exited before it answered/],
+])('fails if the worker %s', async (name, onFrame, message) => {
   const engine = worker(name.replaceAll(' ', '-'), onFrame);
   await expect(prove(engine, 3000)).rejects.toThrow(refusal(message));
 });
 
-test('an engine that is not there is named as that', async () => {
-  await expect(prove('/nonexistent')).rejects.toThrow(refusal(/could not be run/));
+test('reports an engine that does not exist', async () => {
+  await expect(prove('/nonexistent')).rejects.toThrow(refusal(/could not be started/));
 });

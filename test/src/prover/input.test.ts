@@ -21,7 +21,7 @@ const build = (
 ) => buildInput(request, key, PROFILES[size]);
 const code = (name: string) => expect.objectContaining({ code: name });
 
-/** The text that the witness generator is told, by the signals that say where it stands. */
+/** Returns a claim as the signals locate it in the token (`bytes`) and as they repeat it (`text`). */
 function told({ circuit }: BuiltInput, claim: string) {
   const number = (name: string) => Number(circuit[name]);
   const jwt = Buffer.from((circuit['padded_unsigned_jwt'] as string[]).map(Number)).toString('latin1');
@@ -34,7 +34,7 @@ function told({ circuit }: BuiltInput, claim: string) {
 }
 
 describe('the input for a real token', () => {
-  test.each(GIVEN)('of $provider says where its claims stand', ({ request, key }) => {
+  test.each(GIVEN)('of $provider gives the positions of its claims', ({ request, key }) => {
     const built = build(request, key);
     const [, payload = ''] = request.jwt.split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
@@ -73,7 +73,7 @@ describe('the input for a real token', () => {
   });
 });
 
-describe('a token is taken', () => {
+describe('a token is accepted', () => {
   test('with an issuer that has escapes, which validators decode', () => {
     const { iss, ...claims } = CLAIMS;
     const payload = `{"iss":"${iss.replaceAll('/', '\\/')}",${JSON.stringify(claims).slice(1)}`;
@@ -107,7 +107,7 @@ describe('a token is taken', () => {
     expect(() => build(requestFor(signToken(spaces)))).not.toThrow();
   });
 
-  test('while message and padding fill 25 blocks, and no longer', () => {
+  test('only while message and padding fit into 25 blocks', () => {
     const lengths = Array.from({ length: 8 }, (_, more) => {
       const request = requestWith({ more: 'm'.repeat(992 + more) });
       const length = request.jwt.lastIndexOf('.');
@@ -121,7 +121,7 @@ describe('a token is taken', () => {
   });
 });
 
-describe('a token is refused, with what is wrong and no word of its claims,', () => {
+describe('a token is refused, with the reason but without its claims,', () => {
   test.each<[string, string, object]>([
     ['without the key claim', 'PROVER_CLAIM', { sub: undefined }],
     ['without an audience', 'PROVER_CLAIM', { aud: undefined }],
@@ -143,9 +143,9 @@ describe('a token is refused, with what is wrong and no word of its claims,', ()
   });
 
   test.each<[string, string, string]>([
-    ['with a key claim that is written with an escape', 'PROVER_CLAIM', '"sub":"\\u0031"'],
-    ['with a name that is written with an escape', 'PROVER_CLAIM', '"\\u0073ub":"1"'],
-    ['with a claim that is there twice', 'PROVER_CLAIM', '"sub":"1","sub":"2"'],
+    ['with a key claim that has an escape', 'PROVER_CLAIM', '"sub":"\\u0031"'],
+    ['with a claim name that has an escape', 'PROVER_CLAIM', '"\\u0073ub":"1"'],
+    ['with a claim that occurs twice', 'PROVER_CLAIM', '"sub":"1","sub":"2"'],
     ['with too much white space', 'PROVER_PROFILE', '"sub"  :  "1"   '],
   ])('%s', (_, expected, claim) => {
     const { sub, ...others } = CLAIMS;
@@ -164,7 +164,7 @@ describe('a token is refused, with what is wrong and no word of its claims,', ()
     },
   );
 
-  test('with a header or message over the limit of its size', () => {
+  test('with a header or message over its size limit', () => {
     const header = { alg: 'RS256', kid: 'k'.repeat(152), typ: 'JWT' };
     expect(() => build(requestFor(signToken(JSON.stringify(CLAIMS), header)))).toThrow(
       code('PROVER_PROFILE'),
@@ -173,7 +173,7 @@ describe('a token is refused, with what is wrong and no word of its claims,', ()
     expect(() => build(request, key, 'small')).toThrow(code('PROVER_PROFILE'));
   });
 
-  test('that is no JWT, or not canonical', () => {
+  test('that is not a JWT, or not canonical', () => {
     const { jwt } = requestWith({});
     const [header, payload, signature] = jwt.split('.') as [string, string, string];
     for (const bad of [
@@ -206,7 +206,7 @@ describe('a request is refused with', () => {
     ['a negative salt', { salt: '-1' }],
     ['a randomness over 16 bytes', { jwtRandomness: String(1n << 128n) }],
     ['an epoch of 2^64', { maxEpoch: String(1n << 64n) }],
-    ['an epoch that is no whole number', { maxEpoch: 1.5 }],
+    ['an epoch that is not an integer', { maxEpoch: 1.5 }],
     ['an epoch with a leading zero', { maxEpoch: '010' }],
     ['a key of another scheme', { extendedEphemeralPublicKey: (3n << 264n) + 5n }],
     ['a key of ed25519 with another flag', { extendedEphemeralPublicKey: EPHEMERAL_KEY + (1n << 256n) }],
@@ -218,7 +218,7 @@ describe('a request is refused with', () => {
     expect(() => build(requestWith({}, changes))).toThrow(code('PROVER_REQUEST'));
   });
 
-  test('numbers in base64 are taken as well', () => {
+  test('numbers in base64 are accepted too', () => {
     const base64 = (value: bigint, size: number) =>
       Buffer.from(value.toString(16).padStart(2 * size, '0'), 'hex').toString('base64');
     const { jwt } = requestWith({});

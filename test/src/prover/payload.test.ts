@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { membersOf } from '../../../src/prover/payload.ts';
+import { propertiesOf } from '../../../src/prover/payload.ts';
 
-const members = (text: string) => membersOf(Buffer.from(text));
+const properties = (text: string) => propertiesOf(Buffer.from(text));
 
-describe('the members of a payload', () => {
-  test('have their places in bytes', () => {
+describe('the properties of a payload', () => {
+  test('have their positions in bytes', () => {
     const text = '{ "é": "ü" ,"sub"\t:\n"1" , "n":[{"sub":"2"},"}"],"z":{"a":[1,"]"]}, "t":true }';
-    const found = members(text);
+    const found = properties(text);
     expect([...found.keys()]).toEqual(['é', 'sub', 'n', 'z', 't']);
     expect(found.get('sub')).toEqual({
       name: 'sub',
@@ -24,10 +24,10 @@ describe('the members of a payload', () => {
     expect(found.get('t')?.text).toBe('"t":true }');
   });
 
-  test('may be none, or names of objects', () => {
-    expect(members(' { } ').size).toBe(0);
-    expect([...members('{"__proto__":1,"constructor":"x"}').keys()]).toEqual(['__proto__', 'constructor']);
-    expect(members('{"__proto__":{"sub":1}}').has('sub')).toBe(false);
+  test('may be absent, or have the names of built-in properties', () => {
+    expect(properties(' { } ').size).toBe(0);
+    expect([...properties('{"__proto__":1,"constructor":"x"}').keys()]).toEqual(['__proto__', 'constructor']);
+    expect(properties('{"__proto__":{"sub":1}}').has('sub')).toBe(false);
   });
 
   test('are what JSON.parse reads, whatever white space and escapes there are', () => {
@@ -39,7 +39,7 @@ describe('the members of a payload', () => {
         (value, space) => {
           const text = spaced(value, space);
           const bytes = Buffer.from(text);
-          const found = membersOf(bytes);
+          const found = propertiesOf(bytes);
           const parsed = JSON.parse(text);
           expect([...found.keys()].sort()).toEqual(Object.keys(parsed).sort());
           for (const [name, { start, text, nameLength, colonIndex, valueIndex, valueLength }] of found) {
@@ -57,17 +57,17 @@ describe('the members of a payload', () => {
     );
   });
 
-  test.each(['', '[]', 'null', '"x"', '{', '{"a":1', '{"a":1}}', '{a:1}'])('are not in %j', (text) => {
-    expect(() => members(text)).toThrow(expect.objectContaining({ code: 'PROVER_TOKEN' }));
+  test.each(['', '[]', 'null', '"x"', '{', '{"a":1', '{"a":1}}', '{a:1}'])('are not found in %j', (text) => {
+    expect(() => properties(text)).toThrow(expect.objectContaining({ code: 'PROVER_TOKEN' }));
   });
 
-  test('are not in what is no UTF-8', () => {
+  test('are not read from invalid UTF-8', () => {
     const bytes = Buffer.from('{"a":"x"}');
     bytes[6] = 0xff;
-    expect(() => membersOf(bytes)).toThrow(expect.objectContaining({ code: 'PROVER_TOKEN' }));
+    expect(() => propertiesOf(bytes)).toThrow(expect.objectContaining({ code: 'PROVER_TOKEN' }));
   });
 
-  test.each(['{"a":1,"a":2}', '{"a":1,"\\u0061":2}'])('are there once: not %j', (text) => {
-    expect(() => members(text)).toThrow(expect.objectContaining({ code: 'PROVER_CLAIM', claim: 'a' }));
+  test.each(['{"a":1,"a":2}', '{"a":1,"\\u0061":2}'])('are refused if a name occurs twice: %j', (text) => {
+    expect(() => properties(text)).toThrow(expect.objectContaining({ code: 'PROVER_CLAIM', claim: 'a' }));
   });
 });

@@ -7,7 +7,7 @@ import { EPHEMERAL_KEY, vector } from './support.ts';
 const [google, devnet] = vector('zklogin-proofs');
 const modulusOf = (base64url: string) => BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
-test('the public input of a published proof of a real login is what validators compute for it', () => {
+test('computes the public input of a published proof of a real login, as validators do', () => {
   const { salt, keyClaimName, keyClaimValue, aud, partialInputs } = google;
   const parts = {
     extendedEphemeralPublicKey: EPHEMERAL_KEY,
@@ -20,7 +20,7 @@ test('the public input of a published proof of a real login is what validators c
   expect(publicInputOf(parts, PROFILES.full)).toBe(BigInt(google.publicInput));
 });
 
-test('so is that of the published proof whose address seed is known', () => {
+test('computes the public input of the published proof whose address seed is known', () => {
   const { partialInputs } = devnet;
   const parts = {
     extendedEphemeralPublicKey: BigInt(devnet.extendedEphemeralPublicKey),

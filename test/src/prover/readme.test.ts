@@ -1,4 +1,4 @@
-/** The READMEs of the prover say what the code says. */
+/** The READMEs of the prover agree with the code. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -30,7 +30,7 @@ test('every hint of the circuit is named', () => {
   expect(named).toEqual(hints.sort());
 });
 
-test('files that are there', () => {
+test('every link leads to a file', () => {
   for (const folder of ['src/prover/', 'src/prover/circuit/']) {
     const links = all(read(`${folder}README.md`), /\]\(([^)#]+)\)/g);
     for (const link of links) expect(existsSync(root + folder + link), link).toBe(true);

@@ -1,4 +1,4 @@
-/** Requests for proofs: of the given real tokens, and of tokens signed here by a key of RSA-2048 of our own. */
+/** Requests for proofs of the given real tokens, and of tokens signed with our own RSA-2048 key. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -55,7 +55,7 @@ export const OUR_MODULUS = Buffer.from(OUR_KEY.n as string, 'base64url');
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');
 
-/** @param payload JSON as it stands in the token */
+/** @param payload the exact JSON of the token's payload */
 export function signToken(
   payload: string,
   header: object = { alg: 'RS256', kid: 'ours', typ: 'JWT' },

@@ -12,7 +12,7 @@ const token = (claims = {}, header = {}) =>
 const REFUSED = expect.objectContaining({ code: 'PROVER_TOKEN_REFUSED' });
 
 describe('a token is verified', () => {
-  test.each(GIVEN)('that is a real one of $provider', async ({ request, key }) => {
+  test.each(GIVEN)('that $provider issued', async ({ request, key }) => {
     const { iat } = JSON.parse(Buffer.from(request.jwt.split('.')[1] ?? '', 'base64url').toString());
     expect(await verifyToken(request.jwt, { keys: [key] }, new Date(iat * 1000))).toEqual(key);
   });
@@ -36,22 +36,22 @@ describe('a token is refused', () => {
     ['of no algorithm', token({}, { alg: 'none' }), KEYS],
     ['of another type', token({}, { typ: 'at+jwt' }), KEYS],
     ['without a key id', token({}, { kid: undefined }), KEYS],
-    ['by a key that is not there', token({}, { kid: 'other' }), KEYS],
-    ['by a key that is there twice', token(), { keys: [OUR_KEY, OUR_KEY] }],
-    ['by a key for encryption', token(), { keys: [{ ...OUR_KEY, use: 'enc' }] }],
-    ['by a key of another algorithm', token(), { keys: [{ ...OUR_KEY, alg: 'RS512' }] }],
-    ['by no set of keys', token(), [OUR_KEY]],
+    ['signed by an unknown key', token({}, { kid: 'other' }), KEYS],
+    ['signed by a key that occurs twice', token(), { keys: [OUR_KEY, OUR_KEY] }],
+    ['signed by a key for encryption', token(), { keys: [{ ...OUR_KEY, use: 'enc' }] }],
+    ['signed by a key of another algorithm', token(), { keys: [{ ...OUR_KEY, alg: 'RS512' }] }],
+    ['without a key set', token(), [OUR_KEY]],
     [
       'with another payload',
       token().replace(/\.[^.]+\./, `.${token({ sub: 'other' }).split('.')[1]}.`),
       KEYS,
     ],
-    ['by another key of that id', token(), { keys: [{ ...GIVEN[0]?.key, kid: 'ours' }] }],
+    ['signed by another key with that id', token(), { keys: [{ ...GIVEN[0]?.key, kid: 'ours' }] }],
   ])('%s', async (_, jwt, keys, at = NOW) => {
     await expect(verifyToken(jwt, keys, at)).rejects.toThrow(REFUSED);
   });
 
-  test('that is none', async () => {
+  test('that is not a JWT', async () => {
     await expect(verifyToken('x', KEYS, NOW)).rejects.toThrow(
       expect.objectContaining({ code: 'PROVER_TOKEN' }),
     );
@@ -67,17 +67,17 @@ describe('a request', () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ['none', null, /must be a JSON object/],
+    ['null', null, /must be a JSON object/],
     ['a list', [request], /must be a JSON object|is missing/],
-    ['a member too few', { ...request, salt: undefined }, /^salt /],
-    ['a member too many', { ...request, legacy: true }, /^there is no member legacy$/],
+    ['a missing property', { ...request, salt: undefined }, /^salt /],
+    ['an unknown property', { ...request, legacy: true }, /^unknown property: legacy$/],
     [
       'a key as a number, which has lost its low digits',
       { ...request, extendedEphemeralPublicKey: 1e77 },
       /^extendedEphemeralPublicKey must/,
     ],
-    ['an epoch that is no whole number', { ...request, maxEpoch: 1.5 }, /^maxEpoch must/],
-  ])('is refused with %s', (_, value, message) => {
+    ['an epoch that is not an integer', { ...request, maxEpoch: 1.5 }, /^maxEpoch must/],
+  ])('is refused: %s', (_, value, message) => {
     expect(() => readProofRequest(value)).toThrow(
       expect.objectContaining({ code: 'PROVER_REQUEST', message: expect.stringMatching(message) }),
     );

@@ -25,7 +25,7 @@ describe('a published proof', () => {
     expect(verifyProof(main, devnet.proof, [devnet.publicInput])).toBe(false);
   });
 
-  test('is of no other public input', () => {
+  test('is not valid for any other public input', () => {
     expect(verifyProof(main, google.proof, [devnet.publicInput])).toBe(false);
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: ORDER - 1n }), (input) => {
@@ -36,14 +36,14 @@ describe('a published proof', () => {
     );
   });
 
-  test('is not verified for an input beyond the order, which would stand for the same one', () => {
+  test('is refused for an input beyond the order, which would be another representation of the same one', () => {
     expect(() => verifyProof(main, google.proof, [google.publicInput + ORDER])).toThrow(MALFORMED);
     expect(() => verifyProof(main, google.proof, [google.publicInput - ORDER])).toThrow(MALFORMED);
     expect(() => verifyProof(main, google.proof, [])).toThrow(MALFORMED);
     expect(() => verifyProof(main, google.proof, [google.publicInput, 0n])).toThrow(MALFORMED);
   });
 
-  test('is of its three points, in their places', () => {
+  test('is valid only with its three points in their places', () => {
     const { a, b, c } = google.proof;
     expect(verifyProof(main, { a: c, b, c: a }, [google.publicInput])).toBe(false);
     const negated = [a[0], String(FIELD - BigInt(a[1])), '1'];
@@ -71,7 +71,7 @@ describe('a point is refused', () => {
         ],
       },
     ],
-    ['with a number in place of its text', { a: [1, 2, '1'] }],
+    ['with a number instead of a string', { a: [1, 2, '1'] }],
     ['with hexadecimal', { a: ['0x1', '0x2', '1'] }],
     ['with a leading zero', { a: ['01', '2', '1'] }],
     ['too short', { a: [a[0], a[1]] }],
@@ -94,7 +94,7 @@ describe('a point is refused', () => {
 test.each([
   ['another protocol', { protocol: 'plonk' }],
   ['another curve', { curve: 'bls12381' }],
-  ['a point too few', { IC: mainJson.IC.slice(1) }],
+  ['a missing point', { IC: mainJson.IC.slice(1) }],
   ['a point off the curve', { vk_alpha_1: ['1', '1', '1'] }],
 ])('a verifying key with %s is refused', (_, changed) => {
   expect(() => readVerifyingKey({ ...mainJson, ...changed })).toThrow(MALFORMED);

@@ -1,4 +1,4 @@
-/** How a witness generator is run; the real ones are in test/src/prover/circuit. */
+/** Runs fake witness generators; test/src/prover/circuit runs the real ones. */
 import { expect, test } from 'vitest';
 import { generateWitness } from '../../../src/prover/witness.ts';
 
@@ -14,7 +14,7 @@ test('a generator reads the input, and its output is the witness', async () => {
   expect(witness.toString()).toBe(`wtns${JSON.stringify(INPUT)}`);
 });
 
-test('an output of some size arrives whole', async () => {
+test('a large output arrives completely', async () => {
   const witness = await run('{ printf wtns; head -c 20000000 /dev/zero; } > "$2"');
   expect(witness.length).toBe(20_000_004);
 });
@@ -23,21 +23,21 @@ test.each<[string, string]>([
   ['a failed constraint', 'cat "$1"; echo "salt 5 is wrong" >&2; exit 1'],
   ['an abort', 'kill -ABRT $$'],
   ['no output', 'true'],
-  ['an output that is none', 'cat "$1" > "$2"'],
-  ['an output of a generator that failed then', 'printf wtns > "$2"; exit 1'],
-])('%s is a refusal, whose words are not repeated', async (_, script) => {
+  ['an output that is not a witness', 'cat "$1" > "$2"'],
+  ['an output of a generator that then failed', 'printf wtns > "$2"; exit 1'],
+])("%s is reported as a refusal, without the generator's own messages", async (_, script) => {
   await expect(run(script)).rejects.toThrow(refusal(/^the witness generator refused the input/));
 });
 
-test('a generator that is not there, or not to be executed, is named as that', async () => {
+test('reports a generator that does not exist or is not executable', async () => {
   for (const program of ['/nonexistent', '/etc/passwd']) {
     await expect(generateWitness([program], INPUT)).rejects.toThrow(refusal(/could not be run/));
   }
 });
 
-test('one that does not end is ended, with all that it started', async () => {
+test('kills a generator that does not finish, with its child processes', async () => {
   const start = performance.now();
-  // The promise waits for whoever could still write.
+  // The promise settles only once no process has the pipe open.
   await expect(run('sleep 60 & sleep 60', 200)).rejects.toThrow(refusal(/within 200 ms/));
   expect(performance.now() - start).toBeLessThan(30_000);
 });

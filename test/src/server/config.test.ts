@@ -99,7 +99,7 @@ describe('the log level', () => {
     [{ RUST_LOG: 'nautilus_server' }, 'trace'],
     [{ RUST_LOG: 'nautilus_server::app=debug,warn' }, 'debug'],
     [{ RUST_LOG: 'nautilus_server=' }, 'trace'],
-    // What means nothing to this server.
+    // Directives that mean nothing to this server.
     [{ RUST_LOG: '' }, 'info'],
     [{ RUST_LOG: ' ' }, 'info'],
     [{ RUST_LOG: ',' }, 'info'],

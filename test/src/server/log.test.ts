@@ -15,7 +15,7 @@ function print(object: object): string {
 }
 
 /** The log of a server whose application needs HUNTING_PERMIT and logs these properties. */
-async function linesOfServer(members: object): Promise<unknown[]> {
+async function linesOfServer(properties: object): Promise<unknown[]> {
   let printed = '';
   const env = { APP: 'hunter', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', HUNTING_PERMIT: 'hunter2' };
   const log = createLog('info', { write: (line) => (printed += line) });
@@ -23,7 +23,7 @@ async function linesOfServer(members: object): Promise<unknown[]> {
   const module = {
     signs: [],
     create: (context: AppContext) => ({
-      checkSecrets: () => context.log.info(members, 'the secrets are there'),
+      checkSecrets: () => context.log.info(properties, 'the secrets are there'),
     }),
   };
   const server = await boot({ config: readConfig(env), env, log, manifest, module });
@@ -72,9 +72,9 @@ describe('the log', () => {
     const log = createLog('info', { write: (line) => (printed += line) });
     const child = log.child({ a: 1 });
     hideFromLog(log, ['SALT_SEED', 'DB_URL']);
-    const members = { SALT_SEED: 'hunter2', list: [{ saltSeed: 'hunter2', 'db-url': 'hunter2' }] };
-    log.info(members, 'from it');
-    child.info(members, 'from a child');
+    const properties = { SALT_SEED: 'hunter2', list: [{ saltSeed: 'hunter2', 'db-url': 'hunter2' }] };
+    log.info(properties, 'from it');
+    child.info(properties, 'from a child');
     log.info(
       { seed_fingerprints: ['ab'], secrets_missing: ['SALT_SEED'], public_key: 'cd', urls: 1 },
       'more',
@@ -106,7 +106,7 @@ describe('the log', () => {
     const log = createLog('info', { write: (line) => (printed += line) });
     log.info('of %j and %o', { a: { token: 'hunter2' } }, [{ JWT: 'hunter2' }]);
     log.info({ a: 1 }, 'failed: %s %j', new Error('hunter2'), new Error('hunter2'));
-    log.info('an object for a text %s', { toString: () => 'hunter2' });
+    log.info('an object for a string %s', { toString: () => 'hunter2' });
     expect(printed).not.toMatch(/hunter2/);
     expect(printed).toMatch(/of {\\"a\\":{\\"token\\":\\"\[Redacted\]\\"}}/);
   });
@@ -195,7 +195,7 @@ describe('the log', () => {
     ],
     ['a cycle', [cycle, 'text']],
     ['a cycle of lists', [{ x: [cycle, [cycle]] }, 'text']],
-    ['what the text refers to', ['text %j %o', new Proxy({}, evil), revoked]],
+    ['the values that a message interpolates', ['text %j %o', new Proxy({}, evil), revoked]],
     ['a symbol for a number', ['text %d', Symbol('hunter2')]],
     ['a symbol as the message', [Symbol('hunter2')]],
     ['a proxy as the message', [{ before: 1 }, new Proxy({}, evil)]],
@@ -252,15 +252,17 @@ describe('the log', () => {
         fc.array(tie('tree'), { maxLength: 3 }),
         fc.dictionary(harmless, tie('tree'), { maxKeys: 3 }),
         fc.tuple(name, tie('tree')).map(([key, rest]) => ({ [key]: ['hunter2', rest], rest })),
-        tie('tree').map((members) => Object.assign(new Error('hunter2'), { members, token: 'hunter2' })),
+        tie('tree').map((properties) =>
+          Object.assign(new Error('hunter2'), { properties, token: 'hunter2' }),
+        ),
       ),
     }));
     fc.assert(
-      fc.property(fc.dictionary(harmless, tree), tree, (members, binding) => {
+      fc.property(fc.dictionary(harmless, tree), tree, (properties, binding) => {
         let printed = '';
         const log = createLog('info', { write: (line) => (printed += line) });
         hideFromLog(log, ['SALT_SEED']);
-        log.child({ binding }).info(members, 'text %j', binding);
+        log.child({ binding }).info(properties, 'text %j', binding);
         expect(printed).not.toMatch(/hunter2/);
         expect(printed.split('\n')).toHaveLength(2);
         JSON.parse(printed);
@@ -360,7 +362,7 @@ describe('the log', () => {
     expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
   });
 
-  test.each([['a text with hunter2'], [null], [undefined], [{ hunter2: true }]])(
+  test.each([['a string with hunter2'], [null], [undefined], [{ hunter2: true }]])(
     'survives %o thrown',
     (thrown) => {
       expect(JSON.stringify(describeError(thrown))).not.toMatch(/hunter2/);

@@ -94,7 +94,7 @@ describe('a secret in a file', () => {
   });
 
   test.each([
-    ['is not there', () => '/nonexistent/hunter1', /^A_FILE must name a readable text file/],
+    ['does not exist', () => '/nonexistent/hunter1', /^A_FILE must name a readable text file/],
     ['is not UTF-8', () => file(Uint8Array.of(0x68, 0xff)), /^A_FILE must name a readable text file/],
     ['is too large', () => file('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
     ['is named relative to who knows where', () => 'hunter1', /^A_FILE must be an absolute path$/],

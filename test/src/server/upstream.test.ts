@@ -245,7 +245,7 @@ describe('over TLS', () => {
     } as SecureContextOptions);
     const asked = createUpstream(`https://localhost:${port}`, rsa.ca)('/', BOUNDS);
     await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
-    // A client that takes it gets on with this host.
+    // A client that accepts this certificate could talk to the host.
     const socket = connect({
       host: '127.0.0.1',
       port,

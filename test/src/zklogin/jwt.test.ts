@@ -106,8 +106,8 @@ describe('the issuer', () => {
   });
 
   test.each([
-    ['a text that quotes one', String.raw`"x":"\"iss\":\"https:\/\/evil.example\","`],
-    ['a text that quotes one with codes', String.raw`"x":"{\"i\\u0073s\":\"https:\/\/evil.example\"}"`],
+    ['a string that quotes one', String.raw`"x":"\"iss\":\"https:\/\/evil.example\","`],
+    ['a string that quotes one with codes', String.raw`"x":"{\"i\\u0073s\":\"https:\/\/evil.example\"}"`],
     ['a list that names it', String.raw`"iss":"https:\/\/id.example\/pool_1","x":["iss","i\u0073s"]`],
     [
       'names that contain its own',
@@ -158,7 +158,7 @@ describe('the issuer', () => {
       const [good, tooLong] = [long(characters), long(characters + 1)];
       expect(check(`{${rest},${claim(write(good))}}`, good).issuer).toBe(good);
       expect(() => check(`{${rest},${claim(write(tooLong))}}`, tooLong)).toThrow(refused);
-      expect(() => check(`{${rest},${claim(write(good))} }`, good)).toThrow(/takes 166 characters/);
+      expect(() => check(`{${rest},${claim(write(good))} }`, good)).toThrow(/has 166 characters/);
     }
   });
 

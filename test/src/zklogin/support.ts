@@ -27,7 +27,7 @@ export function jwtOf(payload: unknown, header: unknown = { alg: 'RS256', kid: '
 }
 
 /**
- * What a proof shows of the issuer: the base64 characters that hold this piece of the payload, from the name's
+ * The part of a proof that shows the issuer: the base64 characters that hold this piece of the payload, from the name's
  * opening quote through the `,` or `}` that ends the claim.
  */
 export function issuerDetails(jwt: string, claim: string): { value: string; indexMod4: number } {

@@ -98,8 +98,8 @@ describe('a malformed key', () => {
     ['has a text for key_ops', (good) => ({ ...good, key_ops: 'verify' })],
     ['has key_ops that name one twice', (good) => ({ ...good, key_ops: ['verify', 'verify'] })],
     ['has key_ops of numbers', (good) => ({ ...good, key_ops: ['verify', 1] })],
-    ['has a use that is no text', (good) => ({ ...good, use: ['sig'] })],
-    ['has an alg that is no text', (good) => ({ ...good, alg: 256 })],
+    ['has a use that is not a string', (good) => ({ ...good, use: ['sig'] })],
+    ['has an alg that is not a string', (good) => ({ ...good, alg: 256 })],
     ['has its private part beside it', (good) => ({ ...good, d: 'AQAB' })],
   ];
 

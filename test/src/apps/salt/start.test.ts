@@ -18,7 +18,7 @@ describe('the service does not start', () => {
     ['without clients', { SALT_CLIENTS: '[]' }, /^SALT_CLIENTS, top level/],
     ['for pages of any origin', { CORS_ORIGINS: '*' }, /^CORS_ORIGINS must list your wallets' origins/],
     [
-      'with a limit by address that nobody has',
+      'with a limit by address but no addresses',
       { SALT_ADDRESS_REQUESTS_PER_MINUTE: '5' },
       /needs TRUSTED_PROXIES/,
     ],

@@ -22,7 +22,7 @@ export const OTHER_SEED = 'ff'.repeat(32);
 
 type Key = CryptoKey;
 
-/** RSA keys take long to make: these are used in turn, so that the issuers of one test differ. */
+/** RSA keys are slow to generate: these are used in turn, so that the issuers of one test differ. */
 const KEY_PAIRS = Array.from({ length: 3 }, () => {
   let made: Promise<{ privateKey: Key; publicKey: Key }> | undefined;
   return () => {
@@ -37,9 +37,9 @@ export class Issuer {
   readonly kid: string;
   readonly privateKey: Key;
   readonly publicKey: Key;
-  /** What its place of keys serves. */
+  /** The keys that it serves. */
   keys: JWK[];
-  /** How often it was asked for its keys. */
+  /** Number of requests for its keys. */
   asked = 0;
   /** Changes how it answers. */
   answer: (response: ServerResponse) => unknown = (response) =>

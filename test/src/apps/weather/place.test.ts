@@ -1,4 +1,4 @@
-/** Which spellings denote the same place. */
+/** Tests which spellings denote the same place. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonicalPlace } from '../../../../src/apps/weather/place.ts';

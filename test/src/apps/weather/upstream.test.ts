@@ -1,4 +1,4 @@
-/** Which answers contain a valid temperature; other failures of the service are in app.test.ts. */
+/** Tests which answers contain a valid temperature; other failures of the service are in app.test.ts. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';

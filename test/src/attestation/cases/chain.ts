@@ -242,12 +242,12 @@ export const chainCases: Case[] = [
     null,
   ),
   refused(
-    'a critical extension that nobody knows',
+    'an unknown critical extension',
     under({ zonal: { moreExtensions: [extension('1.2.3.4', true)] } }),
     'CERTIFICATE_CRITICAL_EXTENSION',
     null,
   ),
-  made('an extension that nobody knows', under({ zonal: { moreExtensions: [extension('1.2.3.4', false)] } })),
+  made('an unknown extension', under({ zonal: { moreExtensions: [extension('1.2.3.4', false)] } })),
   refused(
     'an extension twice',
     under({ zonal: { moreExtensions: [extension('1.2.3.4', false), extension('1.2.3.4', false)] } }),

@@ -88,13 +88,13 @@ export const payloadCases: Case[] = [
     }),
   ),
   made('a public key of RSA', documentWith({ public_key: new Uint8Array(294) })),
-  made('a field that nobody knows', documentWith({ firmware: [1, { version: 2.5 }, null, true] })),
+  made('an unknown field', documentWith({ firmware: [1, { version: 2.5 }, null, true] })),
 
   refused('a payload that is not CBOR', signed(Uint8Array.of(0xff, 0xff)), 'CBOR_MALFORMED', 1),
   refused('a payload cut short', signed(encodeMap(entries()).slice(0, -1)), 'CBOR_MALFORMED', 1),
   refused('a map that ends after a key', signed(Uint8Array.of(0xbf, 0x61, 0x61, 0xff)), 'CBOR_MALFORMED', 1),
   refused('257 nested arrays', documentWith({ deep: nested(257) }), 'CBOR_MALFORMED', 1),
-  made('254 nested arrays in a field that nobody knows', documentWith({ deep: nested(254) })),
+  made('254 nested arrays in an unknown field', documentWith({ deep: nested(254) })),
   refused(
     'a string that is not UTF-8',
     withEncoded('module_id', Uint8Array.of(0x61, 0xff)),

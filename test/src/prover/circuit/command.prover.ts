@@ -1,4 +1,4 @@
-/** `npm run prove`, from the files of an operator to a proof. */
+/** Runs `npm run prove` from an operator's files to a proof. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { artifacts } from './generator.ts';
 const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a request is proved, in the form that a proving service answers', () => {
+test('proves a request, and answers in the format of a proving service', () => {
   const request = requestFor(signToken(JSON.stringify(CLAIMS)));
   const [file, keys] = [join(folder, 'request.json'), join(folder, 'keys.json')];
   writeFileSync(file, JSON.stringify({ ...request, extendedEphemeralPublicKey: String(EPHEMERAL_KEY) }));

@@ -1,6 +1,6 @@
 /**
- * The inputs built for the given real tokens satisfy every constraint, and changed in any one field they don't.
- * `PROVER_SIZE=full npm run test:prover -- fields` takes all four tokens, at the size of production.
+ * The inputs built for the given real tokens satisfy every constraint, and no longer do when any one field is changed.
+ * `PROVER_SIZE=full npm run test:prover -- fields` uses all four tokens, at the production size.
  */
 import { describe, expect, test } from 'vitest';
 import { builtArtifacts, isSize } from '../../../../scripts/prover/artifacts.ts';
@@ -24,7 +24,7 @@ const fitting = GIVEN.flatMap(({ provider, request, key }) => {
   }
 });
 
-/** Every number by itself, and of every list its first, middle and last element. */
+/** Every number, and the first, middle and last element of every list. */
 function* changesOf(input: CircuitInput): Generator<[string, CircuitInput]> {
   const more = (text = '') => String(BigInt(text) + 1n);
   for (const [name, value] of Object.entries(input)) {
@@ -48,7 +48,7 @@ describe.each(fitting)('the input for the token of $provider', ({ input }) => {
     expect(broken(r1cs, readWitness(witness as Buffer))).toEqual([]);
   });
 
-  test('changed in any one field satisfies them no more', () => {
+  test('no longer satisfies them when any one field is changed', () => {
     for (const [name, changed] of changesOf(input)) {
       expect(run(changed, artifacts).refusedBy, name).not.toBeNull();
     }

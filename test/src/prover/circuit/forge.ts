@@ -1,7 +1,7 @@
 /**
- * Builds inputs of the circuit as an attacker would: without any of the checks of input.ts, signed by a key of
- * ours as an issuer would sign, and with the public input that the circuit itself computes from them. So an input
- * that is refused is refused by the rule that it breaks, and by nothing else.
+ * Builds inputs of the circuit as an attacker would: without the checks of input.ts, signed by our own key in the
+ * issuer's place, and with the public input that the circuit itself computes from them. A forged input is
+ * therefore refused only by the rule that it breaks.
  */
 import { constants, privateEncrypt } from 'node:crypto';
 import { genAddressSeed } from '@mysten/sui/zklogin';
@@ -22,7 +22,7 @@ import {
 const PROFILE = PROFILES.small;
 const SIZE = 64 * PROFILE.blocks;
 
-/** An extended claim as the prover says that it stands in the payload. */
+/** An extended claim, with the position in the payload that the prover states. */
 export interface Claim {
   readonly text: string;
   readonly nameLength: number;
@@ -31,7 +31,7 @@ export interface Claim {
   readonly valueLength: number;
 }
 
-/** What an honest prover says of a claim's text. */
+/** Returns the claim that an honest prover states for this text. */
 export function claim(text: string, lie: Partial<Claim> = {}): Claim {
   const [, name = '', before = '', after = '', value = ''] =
     /^("(?:[^"\\]|\\.)*")(\s*):(\s*)(.*?)\s*[,}]$/s.exec(text) ?? [];
@@ -41,7 +41,7 @@ export function claim(text: string, lie: Partial<Claim> = {}): Claim {
 }
 
 export interface Forgery {
-  /** As it stands before the dot. */
+  /** The token's part before the dot. */
   readonly headerBase64?: string;
   /** A character for each byte. */
   readonly payload?: string;
@@ -121,7 +121,7 @@ export function forge(forgery: Forgery = {}): CircuitInput {
   try {
     input['all_inputs_hash'] = String(publicInputFor(input));
   } catch {
-    // Too long, a quote or a backslash within: such a part has no hash, and must be refused before it counts.
+    // Too long, or with a quote or backslash inside: such a part has no hash, and must be refused before it matters.
     input['all_inputs_hash'] = '0';
   }
   return input;
@@ -137,7 +137,7 @@ function position(prefix: string, payload: string, text: string, payloadStart: n
   };
 }
 
-/** SHA-256 of the blocks as they are, however they are padded. */
+/** SHA-256 of the blocks without checking their padding. */
 function digestOf(padded: Buffer, blocks: number): Buffer {
   const hash = sha256.create() as unknown as { process(view: DataView, at: number): void; get(): number[] };
   const view = new DataView(padded.buffer, padded.byteOffset, padded.length);
@@ -158,7 +158,7 @@ export function limbs(number: Buffer): string[] {
   return Array.from({ length: 32 }, (_, i) => String(number.readBigUInt64BE(256 - 8 * (i + 1))));
 }
 
-/** What the circuit computes from the inputs, whether or not they are what they should be. */
+/** Computes the public input as the circuit does, whether or not the inputs are valid. */
 function publicInputFor(input: Record<string, string | string[]>): bigint {
   const number = (name: string) => Number(input[name]);
   const bytes = (name: string) => Buffer.from((input[name] as string[]).map(Number)).toString('latin1');

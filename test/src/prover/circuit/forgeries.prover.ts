@@ -1,6 +1,6 @@
 /**
- * What the statement says, rule by rule, in the order of the table in src/prover/circuit/README.md: a prover who
- * breaks one rule, and keeps all others and the public input, is refused by the template that enforces it.
+ * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. A prover who breaks
+ * one rule but keeps all others and the public input is refused by the template that enforces this rule.
  */
 
 import { poseidonHash } from '@mysten/sui/zklogin';
@@ -10,7 +10,7 @@ import { AUD, claim, type Forgery, forge, ISS, KC, limbs, NONCE_CLAIM, PAYLOAD }
 import { run } from './generator.ts';
 
 const refusal = (forgery: Forgery) => run(forge(forgery)).refusedBy;
-/** Changes numbers of the input by a difference. */
+/** Adds a difference to numbers of the input. */
 const shift =
   (differences: Record<string, number>) =>
   (input: Record<string, string | string[]>): void => {
@@ -58,9 +58,9 @@ const withEmail = (ev: string, lie = {}): Forgery => ({
   ev: claim(ev, lie),
 });
 
-describe('the circuit takes', () => {
+describe('the circuit accepts', () => {
   test.each<[string, Forgery]>([
-    ['what an honest prover gives', {}],
+    ['the input of an honest prover', {}],
     ['a key claim at each offset of base64', { payload: PAYLOAD.replace(KC, `"x":1,${KC}`) }],
     ['a key claim at each offset of base64, the third', { payload: PAYLOAD.replace(KC, `"x":12,${KC}`) }],
     ['white space of JSON in every place', withKc('"sub" \t: \r\n"10629404924099930" ,')],
@@ -68,7 +68,7 @@ describe('the circuit takes', () => {
     ['the longest value', withKc(`"sub":"${'7'.repeat(113)}",`)],
     ['an empty value', withKc('"sub":"",')],
     ['a verified email', withEmail('"email_verified":true,')],
-    ['an email verified by a text', withEmail('"email_verified" : "true" ,')],
+    ['an email verified by a string', withEmail('"email_verified" : "true" ,')],
     ['a nonce of other randomness', withNonce(nonceFor(5n), 5n)],
   ])('%s', (_, forgery) => {
     expect(refusal(forgery)).toBeNull();
@@ -78,7 +78,7 @@ describe('the circuit takes', () => {
 describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it: refused is', () => {
   test.each<[string, string, Forgery]>([
     ['a byte over 255', 'Num2Bits', element('padded_unsigned_jwt', 5, (byte) => byte + 256)],
-    ['another byte than 0x80', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(0x81, LENGTH) }],
+    ['a byte other than 0x80', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(0x81, LENGTH) }],
     ['a byte in the padding', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(1, LENGTH + 1) }],
     ['another length', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(8, 64 * BLOCKS - 1) }],
     ['a length over 16 bits', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(1, 64 * BLOCKS - 3) }],
@@ -87,8 +87,8 @@ describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it:
     ['a block too many', 'Num2Bits', { blocks: BLOCKS + 1 }],
     ['a block too few', 'Num2Bits', { lie: shift({ num_sha2_blocks: -1 }) }],
     ['no block', 'Num2Bits', { lie: shift({ num_sha2_blocks: -BLOCKS }) }],
-    ['a payload that is longer than said', 'CheckPadding', { lie: shift({ payload_len: -1 }) }],
-    ['a payload that is shorter than said', 'CheckPadding', { lie: shift({ payload_len: 1 }) }],
+    ['a payload that is longer than stated', 'CheckPadding', { lie: shift({ payload_len: -1 }) }],
+    ['a payload that is shorter than stated', 'CheckPadding', { lie: shift({ payload_len: 1 }) }],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });
@@ -134,7 +134,7 @@ describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: refused is'
     expect(refusal(carry('modulus'))).toBe('Num2Bits');
   });
 
-  test('a signature that is the same modulo the modulus, and over it', () => {
+  test('a signature above the modulus that is congruent to a valid one', () => {
     const number = (list: string[]) => list.reduceRight((sum, limb) => (sum << 64n) + BigInt(limb), 0n);
     const bytes = (value: bigint) => Buffer.from(value.toString(16).padStart(512, '0'), 'hex');
     for (let randomness = 1n; ; randomness++) {
@@ -153,8 +153,8 @@ describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: refused is'
 
 const CLAIMS = ['kc', 'nonce', 'ev', 'aud'] as const;
 
-describe('rule 4, each extended claim stands in the payload: refused is', () => {
-  test.each(CLAIMS)('%s, with another text, place or length', (name) => {
+describe('rule 4, each extended claim is in the payload: refused is', () => {
+  test.each(CLAIMS)('%s, with another text, position or length', (name) => {
     const text = `ext_${name}`;
     const said = (differences: Record<string, number>) => refusal({ lie: shift(differences) });
     expect(refusal(element(text, 3, (byte) => byte ^ 1))).not.toBeNull();
@@ -169,7 +169,7 @@ describe('rule 4, each extended claim stands in the payload: refused is', () => 
     expect(said({ [`${name}_length_b64`]: 1000 })).toBe('Below');
   });
 
-  test('one that stands in the header', () => {
+  test('one that is in the header', () => {
     const header = `{${KC}"alg":"RS256","kid":"ours"}`;
     const forgery: Forgery = {
       headerBase64: Buffer.from(header).toString('base64url'),
@@ -182,7 +182,7 @@ describe('rule 4, each extended claim stands in the payload: refused is', () => 
   });
 
   test('one that begins within a byte', () => {
-    // The claim's text, two bits late: what stands at the character that is 3 modulo 4 is no byte of the payload.
+    // The claim's text, two bits late: at a character that is 3 modulo 4 no byte of the payload begins.
     const shifted = (BigInt(`0x${Buffer.from(KC).toString('hex')}`) << 2n).toString(16);
     const bytes = Buffer.from(shifted.padStart(2 * KC.length + 2, '0'), 'hex').toString('latin1');
     const payload = `{${ISS}"x":"${bytes}",${AUD}${NONCE_CLAIM}`;
@@ -201,7 +201,7 @@ describe('rule 4, each extended claim stands in the payload: refused is', () => 
     expect(refusal(forgery)).not.toBeNull();
   });
 
-  test('one with a character that is none of base64url', () => {
+  test('one with a character outside base64url', () => {
     for (const char of ['+', '/', '=', '.', '@', '[', '`', '{', ':', ',', '\0', '\x80', '\xff']) {
       const forgery: Forgery = {
         message: (bytes) => {
@@ -243,7 +243,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
       withKc('"sub":"1"x,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 3 }),
     ],
     [
-      'white space that is none of JSON',
+      'white space that JSON does not have',
       'Member',
       withKc('"sub":\v"1",', { nameLength: 5, colonIndex: 5, valueIndex: 7, valueLength: 3 }),
     ],
@@ -279,7 +279,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
       withKc('"sub":",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 1 }),
     ],
     [
-      'a value of no text',
+      'a value that is not a string',
       'JsonString',
       withKc('"sub":12345,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 5 }),
     ],
@@ -309,7 +309,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
   });
 });
 
-describe('rule 6, the audience is one text by the name of aud: refused is', () => {
+describe('rule 6, the audience is a single string named aud: refused is', () => {
   test.each<[string, string, Forgery]>([
     ['another claim', 'ZkLogin', withAud('"azp":"client-id",')],
     ['a list', 'JsonString', withAud('"aud":["client-id"],')],
@@ -351,18 +351,18 @@ describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is
 describe('rule 8, an email is verified: refused is', () => {
   test.each<[string, string, Forgery]>([
     ['one that is not', 'JsonString', withEmail('"email_verified":false,')],
-    ['one that is not, by a text', 'ZkLogin', withEmail('"email_verified":"false",')],
+    ['one that is not, by a string', 'ZkLogin', withEmail('"email_verified":"false",')],
     ['one that is nearly', 'ZkLogin', withEmail('"email_verified":"true ",')],
     ['one without the claim', 'ZkLogin', { payload: PAYLOAD.replace(KC, EMAIL), kc: claim(EMAIL) }],
     ['another claim that is true', 'ZkLogin', withEmail('"phone_verified":true,')],
-    ['a claim with a name that begins so', 'Below', withEmail('"email_verified2":true,')],
+    ['a claim whose name begins with that name', 'Below', withEmail('"email_verified2":true,')],
     ['a number that is true', 'JsonString', withEmail('"email_verified":1,')],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });
 });
 
-describe('rule 9, the issuer is a piece of the payload: refused is', () => {
+describe('rule 9, the issuer is a slice of the payload: refused is', () => {
   test('one that begins in the header, or ends after the payload', () => {
     const start = Number(forge()['iss_index_b64']) - Number(forge()['payload_start_index']);
     expect(refusal({ lie: shift({ iss_index_b64: -start - 1 }) })).toBe('Num2Bits');

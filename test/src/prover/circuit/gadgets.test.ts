@@ -1,4 +1,4 @@
-/** The lemmas that the static check rests on, over all that there is to try. */
+/** Tests the lemmas of the static check exhaustively. */
 import { expect, test } from 'vitest';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -25,7 +25,7 @@ test('Base64Char has the alphabet of RFC 4648, section 5, so that no two sextets
   expect(String.fromCharCode(...chars)).toBe(ALPHABET);
 });
 
-test('Below: steps that are bits, and as many ones as said, leave one choice', () => {
+test('Below: bits as steps and the stated number of ones leave one choice', () => {
   const n = 6;
   const choices = Array.from({ length: 2 ** (n + 1) }, (_, code) =>
     Array.from({ length: n + 1 }, (_, i) => (code >> i) & 1),

@@ -1,4 +1,4 @@
-/** Runs the witness generator and says which rule refused the input: tests need its words, which users don't get. */
+/** Runs the witness generator and returns its message, which names the failed rule. Users never see this message. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The gadgets whose outputs are determined for a reason that propagation doesn't see, found by their signals' names. */
+/** Lemmas for gadgets whose outputs are determined in a way that propagation can't detect, found by signal names. */
 import { eachSymbol } from './r1cs.ts';
 import type { Lemma } from './unique.ts';
 
@@ -65,7 +65,7 @@ export function lemmasOf(symbols: string): Lemma[] {
   eachSymbol(symbols, (name, wire) => {
     const array = name.replace(/\[\d+\]$/, '');
     const wires = wiresOf.get(array);
-    // Those that the compiler has found to be constant have no wire.
+    // Signals that the compiler found to be constant have no wire.
     if (wires) wires.push(...(wire > 0 ? [wire] : []));
     else wiresOf.set(array, wire > 0 ? [wire] : []);
     for (const gadget of GADGETS) {
@@ -77,7 +77,7 @@ export function lemmasOf(symbols: string): Lemma[] {
     const all = (names: readonly string[]) =>
       names.flatMap((name) => {
         const wires = wiresOf.get(`${component}.${name}`);
-        if (!wires) throw new Error(`${component} is no ${gadget.name}: it has no ${name}`);
+        if (!wires) throw new Error(`${component} is not a ${gadget.name}: it has no ${name}`);
         return wires;
       });
     return { needs: all(gadget.needs), gives: all(gadget.gives) };

@@ -1,4 +1,4 @@
-/** Proofs for the development key: ours and snarkjs' verify under each other, and a wrong witness has none. */
+/** Proofs for the development key: ours and snarkjs' verify with each other's verifier, and a wrong witness has no proof. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ describe('a proof of the engine', () => {
     expect(prove(at('wtns'), 'ours').status).toBe(0);
   });
 
-  test('is one of the public input that buildInput computes, and of no other', () => {
+  test('is valid only for the public input that buildInput computes', () => {
     expect(readJson(at('ours.public'))).toEqual([String(publicInput)]);
     expect(verifyProof(key, proofIn(at('ours')), [publicInput])).toBe(true);
     expect(verifyProof(key, proofIn(at('ours')), [publicInput + 1n])).toBe(false);
@@ -73,7 +73,7 @@ describe('a proof of the engine', () => {
   });
 });
 
-test('a proof of snarkjs verifies with ours', () => {
+test('a proof by snarkjs verifies with our verifier', () => {
   snarkjs('groth16', 'prove', artifacts.zkey, at('wtns'), at('theirs'), at('theirs.public'));
   expect(verifyProof(key, proofIn(at('theirs')), [publicInput])).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** Reads circom's `.r1cs`, `.wtns` and `.sym`, and checks a witness constraint by constraint, apart from every prover. */
+/** Reads circom's `.r1cs`, `.wtns` and `.sym`, and checks a witness constraint by constraint, independently of any prover. */
 import { readFileSync } from 'node:fs';
 
 /** The order of BN254's scalar field. */
@@ -134,7 +134,7 @@ export function usesOf(r1cs: R1cs): Uses {
   return { starts, terms, parts };
 }
 
-/** Calls back with each name of a signal, and its wire; -1 where the compiler has put other wires in its place. */
+/** Calls back with each name of a signal, and its wire; -1 if the compiler replaced it by other wires. */
 export function eachSymbol(path: string, callback: (name: string, wire: number) => void): void {
   const text = readFileSync(path, 'latin1');
   for (let at = 0; at < text.length; ) {
@@ -149,7 +149,7 @@ export function eachSymbol(path: string, callback: (name: string, wire: number) 
 /**
  * The wires that can be changed alone without breaking a constraint.
  *
- * @param change what is added to a wire's value
+ * @param change the difference added to a wire's value
  */
 export function freeWires(
   r1cs: R1cs,

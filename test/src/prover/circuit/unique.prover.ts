@@ -1,6 +1,6 @@
 /**
- * No prover can choose a wire: the inputs determine all of them. With it, an input that the honest generator's
- * witness doesn't satisfy (forgeries.prover.ts) has no other witness that does.
+ * No prover can choose a wire, because the inputs determine all of them. Therefore an input that the honest
+ * generator's witness doesn't satisfy (forgeries.prover.ts) has no other valid witness.
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -11,8 +11,8 @@ import { lemmasOf } from './lemmas.ts';
 import { eachSymbol, readR1cs } from './r1cs.ts';
 import { undetermined } from './unique.ts';
 
-test('the inputs determine every wire, but for inverses that nothing else depends on', () => {
-  // Fewer blocks have the same templates; without optimisation each signal has a wire, and its name.
+test('the inputs determine every wire, except inverses that nothing else depends on', () => {
+  // Fewer blocks use the same templates; without optimisation each signal keeps its wire and its name.
   const profile = { ...PROFILES.small, blocks: 4 };
   const folder = join(defaultCache(), 'prover', `plain-circuit-${circuitHashOf(profile)}`);
   buildWhole(folder, (partial) => compileCircuit(partial, profile, ['--r1cs', '--sym', '--O0']));

@@ -1,4 +1,4 @@
-/** The static check finds what is not determined. */
+/** The static check finds every wire that is not determined. */
 import { describe, expect, test } from 'vitest';
 import { P, type R1cs } from './r1cs.ts';
 import { type Lemma, undetermined } from './unique.ts';
@@ -43,11 +43,11 @@ describe('determined is', () => {
     ).toEqual([]);
   });
 
-  test('a number taken apart into bits', () => {
+  test('the bits of a number', () => {
     expect(found([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([]);
   });
 
-  test('what a lemma gives, once its needs are determined', () => {
+  test('the result of a lemma, once its needs are determined', () => {
     const lemma = { needs: [3], gives: [4] };
     const used: [Part, Part, Part] = [{ 4: 1n }, { 1: 1n }, { 2: 1n }];
     expect(found([[{ 1: 1n }, { 2: 1n }, { 3: 1n }], used], [lemma])).toEqual([]);
@@ -64,7 +64,7 @@ describe('not determined is', () => {
     expect(found([[{ 3: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
   });
 
-  test('a digit that is no bit', () => {
+  test('a digit that is not a bit', () => {
     expect(found([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([3, 4, 5]);
     const doubled: [Part, Part, Part] = [{ 5: 1n }, { 0: -2n, 5: 1n }, {}];
     expect(found([bit(3), bit(4), doubled, [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([3, 4, 5]);
@@ -75,7 +75,7 @@ describe('not determined is', () => {
     expect(found([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: -1n }]])).toEqual([3, 4]);
   });
 
-  test('bits beyond the field, as 254 of them without a further check', () => {
+  test('bits that overflow the field, such as 254 without a further check', () => {
     const wires = Array.from({ length: 254 }, (_, i) => i + 3);
     const sum = Object.fromEntries(wires.map((wire, i) => [wire, 1n << BigInt(i)]));
     expect(found([...wires.map(bit), [{}, {}, { 2: -1n, ...sum }]])).toEqual(wires);

@@ -1,20 +1,20 @@
 /**
- * A static check: which wires are determined by the inputs, whoever computes them. A wire that is not could be
- * chosen by a prover. It is a proof by propagation, so that it may find too few, and never too many:
+ * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The check
+ * proves by propagation, so it may find too few wires, but never too many:
  *
  * - a constraint whose A and B are determined determines the one wire in C that isn't yet;
- * - or several, where all are bits and no two subsets of their coefficients have the same sum;
+ * - or several, if all are bits and no two subsets of their coefficients have the same sum;
  * - a gadget determines its outputs by a lemma, which must be shown elsewhere.
  */
 import { P, type R1cs, usesOf } from './r1cs.ts';
 
-/** `gives` is determined where all of `needs` is. */
+/** `gives` is determined if all of `needs` are. */
 export interface Lemma {
   readonly needs: readonly number[];
   readonly gives: readonly number[];
 }
 
-/** The wires that are in some constraint, and neither inputs nor determined by them. */
+/** Returns the wires that occur in a constraint and are neither inputs nor determined by them. */
 export function undetermined(r1cs: R1cs, lemmas: readonly Lemma[]): number[] {
   return new Propagation(r1cs).run(lemmas);
 }
@@ -121,7 +121,7 @@ class Propagation {
 
 type Terms = { wire: number; coefficient: bigint }[];
 
-/** Whether each is, but for its sign, more than all smaller ones together, with no wrap-around. */
+/** Returns whether each absolute value exceeds the sum of all smaller ones, without wrapping around the field. */
 function isSubsetSumUnique(coefficients: readonly bigint[]): boolean {
   const sizes = coefficients.map((each) => (each > P / 2n ? P - each : each));
   sizes.sort((a, b) => (a < b ? -1 : 1));

@@ -1,4 +1,4 @@
-/** The witness of an honest input satisfies every constraint, and no wire of it can be another one. */
+/** The witness of an honest input satisfies every constraint, and none of its wires can have another value. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { generatorOf, wasmGeneratorOf } from '../../../../scripts/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
@@ -25,7 +25,7 @@ async function witnessOf(...of: Parameters<typeof input>): Promise<bigint[]> {
   return witness;
 }
 
-test('the circuit has one public input and, but for the message, the private inputs of production', () => {
+test('the circuit has one public input and, except for the message, the private inputs of production', () => {
   expect(r1cs.publicInputs).toBe(1);
   expect(r1cs.privateInputs).toBe(2082 - 64 * (25 - 8));
   expect(r1cs.constraints + r1cs.publicInputs + 1).toBeLessThanOrEqual(2 ** 19);
@@ -43,7 +43,7 @@ describe('every constraint is satisfied by', () => {
     expect(broken(r1cs, await witnessOf(requestFor(signToken(payload))))).toEqual([]);
   });
 
-  test('an email that is verified', async () => {
+  test('a verified email', async () => {
     const request = requestWith(
       { email: 'a@id.example', email_verified: true, iat: undefined },
       { keyClaimName: 'email' },
@@ -58,7 +58,7 @@ test('both generators write the same witness', async () => {
   expect(slow.equals(await generateWitness(generator, circuit))).toBe(true);
 });
 
-test('no wire can be changed alone, but for inverses of zero, which nothing else depends on', async () => {
+test('no wire can be changed alone, except inverses of zero, which nothing else depends on', async () => {
   const [{ request, key }] = fitting as [(typeof fitting)[0]];
   const witness = await witnessOf(request, key);
   const uses = usesOf(r1cs);

@@ -1,4 +1,4 @@
-/** How connections with malformed HTTP end; the answers themselves are in in_flight.test.ts. */
+/** Checks how connections with malformed HTTP end; in_flight.test.ts checks the answers. */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';

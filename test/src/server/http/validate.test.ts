@@ -32,7 +32,7 @@ describe('messages describe what a property must be, without repeating its value
   });
 });
 
-describe('a bound is said in words', () => {
+describe('a bound is described in words', () => {
   test.each([
     [v.pipe(v.array(v.string()), v.minLength(1)), [], 'must have at least 1 item'],
     [v.pipe(v.array(v.string()), v.nonEmpty()), [], 'must have at least 1 item'],

@@ -149,7 +149,7 @@ func expand(index []uint32, a, b []uint64, from int) int {
 	return starts[len(starts)-1]
 }
 
-// productH leaves full-size scalars to the library where there is no AVX-512: it is the faster there, by a third.
+// productH leaves full-size scalars to the library without AVX-512: it is a third faster there.
 func (o *own) productH(k *iden3.Key, values []fr.Element) (bn254.G1Jac, error) {
 	if !cpu.Vectors {
 		return libraryG1(k.H, values)
@@ -157,7 +157,7 @@ func (o *own) productH(k *iden3.Key, values []fr.Element) (bn254.G1Jac, error) {
 	return o.g1.Product(k.H, nil, plain(values))
 }
 
-// plain takes values out of Montgomery form, in place.
+// plain converts values from Montgomery form, in place.
 func plain(values []fr.Element) []iden3.Scalar {
 	par.Ranges(len(values), part, func(from, to, _ int) {
 		for i := from; i < to; i++ {

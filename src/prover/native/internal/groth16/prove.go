@@ -17,7 +17,7 @@ import (
 // Blinding makes a proof say nothing about the witness: r and s must be fresh and uniform for each proof.
 type Blinding struct{ R, S fr.Element }
 
-// RandomBlinding takes both from the kernel's random source.
+// RandomBlinding reads both from the kernel's random source.
 func RandomBlinding() (b Blinding, err error) {
 	for _, e := range []*fr.Element{&b.R, &b.S} {
 		if _, err := e.SetRandom(); err != nil {
@@ -47,7 +47,7 @@ type Prover struct {
 
 // engine does the heavy parts. There are two: this project's and the library's.
 type engine interface {
-	// prepare takes working memory for a key. free is called even after it failed.
+	// prepare allocates working memory for a key. free is called even if it fails.
 	prepare(k *iden3.Key) error
 	domain() fft.Domain
 	// sums returns the witness' products with A, B1, B2 and C.

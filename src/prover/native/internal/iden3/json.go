@@ -173,7 +173,7 @@ func parseCoordinate(z *fp.Element, s string) bool {
 	return ok
 }
 
-// parseDecimal takes the canonical decimal form of an integer below limit.
+// parseDecimal parses the canonical decimal form of an integer below limit.
 func parseDecimal(s string, limit *big.Int) (*big.Int, bool) {
 	if len(s) > 78 {
 		return nil, false

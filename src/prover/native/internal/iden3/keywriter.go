@@ -11,7 +11,7 @@ import (
 	"sui-enclave/prover/internal/mem"
 )
 
-// KeyHeader is what stands in front of a key's points.
+// KeyHeader is the part of a key before its points.
 type KeyHeader struct {
 	Wires, Public, Domain int
 	Verifying             *VerifyingKey

@@ -52,7 +52,7 @@ type windows struct {
 // tasks is how many there should be at least: four a core with sixteen cores.
 const tasks = 64
 
-// newWindows takes the width with the fewest additions: one for each digit and two for each bucket.
+// newWindows chooses the width with the fewest additions: one for each digit and two for each bucket.
 func newWindows(scalars int) windows {
 	best, least := windows{}, 0
 	for bits := 4; bits <= 16; bits++ {
@@ -112,7 +112,7 @@ func (m *Multiplier[P, J, PJ]) fillBuckets(w windows, points []P) {
 	m.addCarries(carries)
 }
 
-// carry is a sum that belongs to a bucket beside what the bucket holds; with bucket nil there is none.
+// carry is a sum that belongs to a bucket in addition to the bucket's value; a nil bucket means no sum.
 type carry[P any] struct {
 	bucket *P
 	sum    P

@@ -42,7 +42,7 @@ func joinSegments[P, J any, PJ jacobian[J, P]](weighted, plain []J, size int) (s
 // reduceSegment returns the sums of (i+1)·points[i] and of points[i]; there are 2^k points, which it clobbers.
 //
 // Halving k times, to points[2i] + points[2i+1], gives at level l sums of 2^l points each. i is the sum of 2^l over
-// the levels where its sum stands at an odd place, so that the sum of i·points[i] is the sum of 2^l times those.
+// the levels where its sum is at an odd position, so that the sum of i·points[i] is the sum of 2^l times those.
 func (m *Multiplier[P, J, PJ]) reduceSegment(points []P, worker int) (weighted, plain J) {
 	a, w := m.adders[worker], &m.work[worker]
 	odd, runs := w.points[:0], w.runs[:0]

@@ -85,7 +85,7 @@ func (w windows) offset(i int) int {
 	return w.buckets
 }
 
-// cut takes the digits of the windows at work.
+// cut extracts the digits of the current windows.
 func (s *sorted) cut(w windows, scalars []Scalar) {
 	par.Ranges(w.scalars, 1<<12, func(from, to, _ int) {
 		for window := range w.here {

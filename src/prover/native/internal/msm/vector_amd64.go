@@ -24,7 +24,7 @@ const (
 // its last pair: they make the same sum at the same place again.
 type pairQueue [batch + (readAhead+1)*lanes]Pair
 
-// fill takes a batch of pairs and returns the number of groups: two at least, as inverter wants.
+// fill takes a batch of pairs and returns the number of groups: at least two, as inverter requires.
 func (q *pairQueue) fill(pairs []Pair) int {
 	n := copy(q[:], pairs)
 	for i := n; i < min(n+(readAhead+1)*lanes, len(q)); i++ {

@@ -107,7 +107,7 @@ func New(in io.Reader, out io.Writer, engine groth16.Engine) *Worker {
 	}
 }
 
-// Run serves requests until the input ends, which is no error, or breaks the protocol. It wipes everything.
+// Run serves requests until the input ends, which is not an error, or breaks the protocol. It wipes everything.
 func (w *Worker) Run() error {
 	defer w.unload()
 	defer w.running.Wait()
