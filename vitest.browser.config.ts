@@ -13,7 +13,7 @@ const casesAsData: Plugin = {
   name: 'attestation-cases-as-data',
   enforce: 'pre',
   async load(id) {
-    if (!/\/test\/attestation\/cases\/(index|real)\.ts$/.test(id)) return null;
+    if (!/\/test\/src\/attestation\/cases\/(index|real)\.ts$/.test(id)) return null;
     const exported: Record<string, unknown> = await import(id);
     return Object.entries(exported)
       .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`)
@@ -24,8 +24,8 @@ const casesAsData: Plugin = {
 export default defineConfig({
   plugins: [casesAsData],
   test: {
-    include: ['test/attestation/{verify,attacks,result}.test.ts', 'test/browser/*.browser.ts'],
-    globalSetup: ['test/browser/enclave.ts'],
+    include: ['test/src/attestation/{verify,attacks,result}.test.ts', 'test/e2e/browser/*.browser.ts'],
+    globalSetup: ['test/e2e/browser/enclave.ts'],
     testTimeout: 60_000,
     browser: {
       enabled: true,

@@ -1,8 +1,37 @@
-import { defineConfig } from 'vitest/config';
+import { availableParallelism } from 'node:os';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+// Processes that tests start compile this project's modules once.
+process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cache`;
+
+/** They change or watch their process, or start others. */
+const ISOLATED = [
+  'test/enclave/**/*.test.ts',
+  'test/scripts/{parent,salt,sui,verify}/**/*.test.ts',
+  'test/src/nsm/{addon,device}.test.ts',
+  'test/src/prover/{engine,witness}.test.ts',
+  'test/src/server/{clock,health,log,secrets,server,upstream}.test.ts',
+  'test/src/server/http/{connections,hostile,in_flight,json_body}.test.ts',
+];
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     testTimeout: 20_000,
+    maxWorkers: availableParallelism(),
+    projects: [
+      {
+        extends: true,
+        test: { name: 'isolated', include: ISOLATED, globalSetup: ['test/natives.ts'] },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, 'test/e2e/**', ...ISOLATED],
+          isolate: false,
+        },
+      },
+    ],
   },
 });

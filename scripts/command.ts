@@ -1,54 +1,200 @@
-/** What the commands have in common that do not talk to Sui: arguments, help, and how they end. */
+/**
+ * The framework of every command. A command is a module that exports `main`, made by `command`; run as a program, it
+ * passes `main` to `runAsProcess`. Only `runAsProcess` touches the process, so tests call `main` directly.
+ *
+ * A command imports lazily what only its action needs: `--help` and a usage error must not wait for it.
+ */
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { EnclaveError } from '../src/errors.ts';
 
-/** The command was called in a way that can't be meant. */
-export class Usage extends EnclaveError {
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Input and output of a command, apart from files. */
+export interface Io {
+  /** Writes a string and a newline to standard output. */
+  log(text: string): void;
+  /** Writes a string and a newline to standard error. */
+  error(text: string): void;
+  /** Reads standard input to its end. */
+  stdin(): string;
+}
+
+/** @param argv the arguments after the command's name @returns the exit code */
+export type Main = (argv: readonly string[], env: Environment, io: Io) => Promise<number>;
+
+/** The exit codes of all commands. */
+export const EXIT = {
+  /** Done, or nothing to do. */
+  done: 0,
+  /** Refused or failed. */
+  failed: 1,
+  /** Not tried: the command line, or something that it names, can't be used. */
+  notTried: 2,
+} as const;
+
+/** The command line can't be used. */
+export class UsageError extends EnclaveError {
   readonly code = 'USAGE';
+
+  /** @param usage what `--help` prints, to follow the message */
+  constructor(message: string, usage?: string) {
+    super(usage === undefined ? message : `${message}\n\n${usage}`);
+  }
+}
+
+/** A file that the command line names can't be read. */
+export class UnreadableFileError extends EnclaveError {
+  readonly code = 'UNREADABLE_FILE';
+}
+
+/** An error as a command reports it. */
+export interface Failure {
+  readonly exit: number;
+  /** For people, printed on standard error. */
+  readonly text: string;
+  /** For programs, printed on standard output in place of `text` if the command got `--json`. */
+  readonly json: object;
+}
+
+type Values<Options extends ParseArgsOptionsConfig> = ReturnType<
+  typeof parseArgs<{ options: Options; allowPositionals: true }>
+>['values'];
+
+export interface Context {
+  readonly env: Environment;
+  readonly io: Io;
+}
+
+export interface Command<Options extends ParseArgsOptionsConfig> {
+  /** The output of `--help`. */
+  readonly usage: string;
+  /** In the format of parseArgs; `--help` needs no entry. */
+  readonly options: Options;
+  /** Names of the positional arguments, in order. Default: none. */
+  readonly positionals?: readonly string[];
+  /** How many of them may be omitted, from the end. Default: 0. */
+  readonly optional?: number;
+  /** Whether the last positional argument may be repeated. */
+  readonly repeats?: boolean;
+  /** @returns the exit code */
+  run(
+    given: { readonly values: Values<Options>; readonly positionals: readonly string[] },
+    context: Context,
+  ): Promise<number> | number;
+  /** Default: `failureOf`. Undefined: a fault of the program, which is thrown on. */
+  report?(error: unknown): Failure | undefined | Promise<Failure | undefined>;
+}
+
+/** The `main` of a command. */
+export function command<const Options extends ParseArgsOptionsConfig>(spec: Command<Options>): Main {
+  const { usage, report = failureOf } = spec;
+  return async (argv, env, io) => {
+    if (argv.includes('--help')) {
+      io.log(usage);
+      return EXIT.done;
+    }
+    try {
+      return await spec.run(parse(spec, argv), { env, io });
+    } catch (error) {
+      const failure = await report(error);
+      if (failure === undefined) throw error;
+      // Not from the parsed options: an error in the command line is reported as JSON too.
+      if ('json' in spec.options && argv.includes('--json')) io.log(JSON.stringify(failure.json, null, 2));
+      else io.error(failure.text);
+      return failure.exit;
+    }
+  };
+}
+
+/** Every error with a code; undefined for all others. */
+export function failureOf(error: unknown): Failure | undefined {
+  if (!(error instanceof EnclaveError)) return undefined;
+  const { code, message } = error;
+  return {
+    exit: error instanceof UsageError ? EXIT.notTried : EXIT.failed,
+    text: `${code}: ${message}`,
+    json: { status: 'failed', code, error: message },
+  };
+}
+
+/** Runs a command as this process. */
+export async function runAsProcess(main: Main): Promise<void> {
+  process.exitCode = await main(process.argv.slice(2), process.env, {
+    log: (text) => console.log(text),
+    error: (text) => console.error(text),
+    stdin: () => readFileSync(0, 'utf8'),
+  });
+}
+
+/** @throws UsageError that names the argument */
+function parse<Options extends ParseArgsOptionsConfig>(
+  { usage, options, positionals: names = [], optional = 0, repeats = false }: Command<Options>,
+  argv: readonly string[],
+) {
+  const { values, positionals } = parseNumbersToo(argv, options, usage);
+  const unexpected = repeats ? undefined : positionals[names.length];
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`, usage);
+  const missing = names.slice(positionals.length, names.length - optional);
+  if (missing.length > 0) {
+    throw new UsageError(`missing: ${missing.map((name) => `<${name}>`).join(' ')}`, usage);
+  }
+  return { values, positionals };
 }
 
 /**
- * The command line, by the options that parseArgs takes; `--help` prints the usage and ends the process.
- *
- * @throws Usage, with the usage after it
+ * parseArgs mistakes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
+ * argument of a process can hold, and restored afterwards.
  */
-export function readArguments<Options extends ParseArgsOptionsConfig>(
-  usage: string,
+function parseNumbersToo<Options extends ParseArgsOptionsConfig>(
+  argv: readonly string[],
   options: Options,
-  allowPositionals = false,
+  usage: string,
 ) {
-  if (process.argv.includes('--help')) {
-    console.log(usage);
-    process.exit(0);
-  }
+  const restore = <T>(value: T) => (typeof value === 'string' ? value.replace('\0', '') : value);
+  const args = argv.map((arg) => arg.replace(/^-(?=\.?\d)/, '\0-'));
   try {
-    return parseArgs({ options, allowPositionals });
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    const restored = Object.entries(values).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(restore) : restore(value),
+    ]);
+    return {
+      values: Object.fromEntries(restored) as Values<Options>,
+      positionals: positionals.map(restore),
+    };
   } catch (error) {
-    // The parser's advice about a leading dash helps nobody here.
-    throw new Usage(`${(error as Error).message.split('. ')[0]}\n${usage}`);
+    // The parser adds advice about a leading dash, which helps nobody here.
+    throw new UsageError((error as Error).message.split(/\.\s/)[0] ?? '', usage);
   }
 }
 
-/** The value of an option. @throws Usage */
-export function wholeNumber(option: string, text: string, from: number, to: number): number {
+/** Says where registers come from, to users who don't have any yet. */
+export const PCRS_HINT =
+  '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs';
+
+/**
+ * The content of a file that the command line names.
+ *
+ * @param hint says where the file comes from
+ * @throws UnreadableFileError
+ */
+export async function readFileArgument(path: string, hint?: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const more = hint !== undefined && code === 'ENOENT' ? `. ${hint}` : '';
+    throw new UnreadableFileError(`${path} can't be read: ${code}${more}`, { cause });
+  }
+}
+
+/** The value of an option that is an integer. @throws UsageError */
+export function integer(option: string, text: string, from: number, to: number): number {
   const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (!(number >= from && number <= to)) {
-    throw new Usage(`--${option} must be a whole number from ${from} to ${to}`);
+    throw new UsageError(`--${option} must be an integer from ${from} to ${to}`);
   }
   return number;
-}
-
-/**
- * Runs a command's main function; a mistake that is known is one line, any other one keeps its stack. Exit codes:
- * 0 done; 1 refused or failed; 2 the command line can't be used.
- */
-export async function runMain(main: () => void | Promise<void>): Promise<void> {
-  try {
-    await main();
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (!(error instanceof EnclaveError) && !code.startsWith('ERR_PARSE_ARGS')) throw error;
-    console.error(`${code}: ${(error as Error).message}`);
-    process.exitCode = error instanceof Usage || code.startsWith('ERR_PARSE_ARGS') ? 2 : 1;
-  }
 }

@@ -1,35 +1,38 @@
 import { X509Certificate } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
-import type { Env } from './config.ts';
 import { ConfigError } from './errors.ts';
-import type { Logger } from './log.ts';
-import type { SecretsCheck } from './secrets.ts';
-import type { DeclaredType, SignedType } from './signing/intent.ts';
-import type { SignedAnswer } from './signing/signer.ts';
-import type { Upstream } from './upstream.ts';
+import type { Env } from './server/config.ts';
+import type { Logger } from './server/log.ts';
+import type { SecretsCheck } from './server/secrets.ts';
+import type { SignedAnswer } from './server/signer.ts';
+import type { Upstream } from './server/upstream.ts';
+import type { DeclaredType, SignedType } from './wire/intent.ts';
 
 /**
- * What an application is to the core: a folder `<name>` with `app.yaml` and `app.ts`. The core knows
- * nothing else of it, and app.ts is the only file of it that the core loads.
+ * An application is a folder `<name>` with `app.yaml` and `app.ts`, which exports this interface. The core loads no
+ * other file of it.
  */
 export interface ApplicationModule {
-  /** Every type that the application signs, each with an intent code of its own. */
+  /** Every type that the application signs, each with a unique intent code. */
   readonly signs: readonly DeclaredType[];
-  /** Names of secrets that are refused in the environment, where process lists show them: a file may have them. */
+  /** Names of secrets that must come from a file or the hand-off: process lists show the environment. */
   readonly secretsNotInEnvironment?: readonly string[];
-  /** Called once at the start; a mistake in the application's own configuration is a ConfigError. */
+  /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
   create(context: AppContext): Application;
 }
 
-/** What the core gives to an application. */
+/** What the core provides to an application. */
 export interface AppContext {
   readonly env: Env;
   readonly log: Logger;
-  /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off. */
+  /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
   secret(name: string): string;
-  /** The way to an endpoint that app.yaml names. Get it at the start, where a host that is not there shows. */
+  /** A client for an endpoint that app.yaml names. Call it at the start, so that a missing host stops the start. */
   upstream(host: string): Upstream;
   /** Signs with the enclave's key: see Signer.sign. */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer;
@@ -37,48 +40,54 @@ export interface AppContext {
 
 export interface Application {
   /**
-   * Called with each complete set of the secrets before it is taken; what it throws refuses the set. From
-   * the environment they come before the first request, by a hand-off at any time.
+   * Validates each complete set of secrets before it is accepted; a ConfigError rejects it. A set from the
+   * environment comes before the first request, a set from a hand-off at any time.
    */
   readonly checkSecrets?: SecretsCheck;
-  /** Answers `POST /process_data`; without it there is no such endpoint. */
+  /** Answers `POST /process_data`; optional. */
   readonly processData?: ProcessData;
-  /** Endpoints of its own. */
+  /** Further endpoints. */
   readonly endpoints?: readonly Endpoint[];
 }
 
 export interface ProcessData<Payload = never> {
-  /** The schema of the request's `payload`; a member that it doesn't name should be refused. */
+  /** The schema of the request's `payload`. It should reject unknown properties. */
   readonly payload: v.GenericSchema<unknown, Payload>;
   handle(payload: Payload, caller: Caller): Promise<SignedAnswer>;
 }
 
-/** An endpoint that an application adds; its answer is sent as JSON with status 200. */
-export interface Endpoint<Body = never> {
+/** An endpoint of an application. Its answer is sent as JSON with status 200. */
+export interface Endpoint<Input = never> {
   readonly method: 'GET' | 'POST';
   /** A fixed path such as `/get_salt`, without parameters. */
   readonly path: string;
-  /** The schema of a POST's JSON body. A GET has none. */
-  readonly body?: v.GenericSchema<unknown, Body>;
-  handle(body: Body, caller: Caller): Promise<SignedAnswer | object>;
+  /** The schema of a POST's JSON body. */
+  readonly body?: v.GenericSchema<unknown, Input>;
+  /**
+   * The schema of a GET's query: an object with a string for each parameter, or a list of strings for one that is
+   * given more than once. Without a schema the query is ignored.
+   */
+  readonly query?: v.GenericSchema<unknown, Input>;
+  /** @param input the validated body or query; undefined for a GET without a schema */
+  handle(input: Input, caller: Caller): Promise<SignedAnswer | object>;
 }
 
-/** What is known of who sent a request. */
+/** The sender of a request. */
 export interface Caller {
   /**
-   * The address that the first of the trusted proxies saw; undefined where none is configured
-   * (`TRUSTED_PROXIES`), since behind the enclave's bridge every peer is 127.0.0.1.
+   * The address that the outermost trusted proxy saw. Undefined without `TRUSTED_PROXIES`, since behind the enclave's
+   * bridge every peer is 127.0.0.1.
    */
   readonly address: string | undefined;
 }
 
-/** Keeps the type that the schema gives to the payload for the handler. */
+/** Gives the handler the type that the schema of the payload describes. */
 export function processData<Payload>(definition: ProcessData<Payload>): ProcessData {
   return definition as unknown as ProcessData;
 }
 
-/** Keeps the type that the schema gives to the body for the handler. */
-export function endpoint<Body>(definition: Endpoint<Body>): Endpoint {
+/** Gives the handler the type that the schema of the body or query describes. */
+export function endpoint<Input>(definition: Endpoint<Input>): Endpoint {
   return definition as unknown as Endpoint;
 }
 
@@ -86,14 +95,17 @@ const Hostname = v.pipe(
   v.string(),
   v.regex(/^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/),
 );
-/** A host, or a host with the authority of its own that it is pinned to. */
+/** A host, or a host that is pinned to certificate authorities. */
 const EndpointEntry = v.pipe(
   v.union([Hostname, v.strictObject({ host: Hostname, ca: v.string() })]),
   v.transform((entry) => (typeof entry === 'string' ? { host: entry, ca: undefined } : entry)),
 );
 const SecretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/));
 const unique = <T>(nameOf: (entry: T) => string) =>
-  v.check<T[], string>((entries) => new Set(entries.map(nameOf)).size === entries.length, 'names one twice');
+  v.check<T[], string>(
+    (entries) => new Set(entries.map(nameOf)).size === entries.length,
+    'has a duplicate name',
+  );
 
 const ManifestFile = v.strictObject({
   endpoints: v.pipe(
@@ -108,28 +120,28 @@ const ManifestFile = v.strictObject({
   ),
 });
 
-/** `app.yaml`: measured with the image, so that an operator can't widen it. */
+/** `app.yaml`: measured with the image, so that an operator can't extend it. */
 export interface Manifest {
-  /** Host names that the application may reach, by https on port 443. */
+  /** Host names that the application may connect to, by https on port 443. */
   readonly endpoints: readonly string[];
-  /** By host, for those that are pinned: PEM of the authorities that their certificates must lead to, and no others. */
+  /** By pinned host: PEM of the only authorities that are trusted for it. */
   readonly authorities?: Readonly<Record<string, string>>;
   /** Names of the secrets that it needs. */
   readonly secrets: readonly string[];
 }
 
-/** @throws ConfigError that says which member is wrong. */
+/** @throws ConfigError that names the invalid property */
 export function parseManifest(yaml: string): Manifest {
   let data: unknown;
   try {
     data = parseYaml(yaml);
-  } catch {
-    throw new ConfigError('app.yaml is not YAML');
+  } catch (cause) {
+    throw new ConfigError('app.yaml is not YAML', { cause });
   }
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: want the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), no other member, and no name twice`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), no other property, and no duplicate name`,
     );
   }
   const { endpoints, secrets } = result.output;
@@ -141,13 +153,13 @@ export function parseManifest(yaml: string): Manifest {
   return { endpoints: hosts, secrets, ...(Object.keys(authorities).length > 0 && { authorities }) };
 }
 
-/** @param pem the certificates themselves, so that they are measured with app.yaml */
+/** @param pem the certificates themselves, not a path, so that they are measured with app.yaml */
 function requireAuthorities(pem: string, where: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const isWhole = blocks.length > 0 && blocks.length === pem.split('-----BEGIN').length - 1;
   if (!isWhole || !blocks.every(isAuthority)) {
     throw new ConfigError(
-      `${where}: want one or more certificates of authorities in PEM, as a text below "ca: |", and nothing else in PEM`,
+      `${where}: must be one or more CA certificates in PEM, as a block below "ca: |", and no other PEM`,
     );
   }
   return pem;
@@ -162,8 +174,8 @@ function isAuthority(pem: string): boolean {
 }
 
 /**
- * @param appsDir folder that holds one folder for each application, ending in a slash.
- * @param name already checked to be a plain folder name.
+ * @param appsDir folder with one subfolder for each application, ending in a slash
+ * @param name already validated as a plain folder name
  */
 export async function loadApplication(
   appsDir: URL,
@@ -171,9 +183,8 @@ export async function loadApplication(
 ): Promise<{ manifest: Manifest; module: ApplicationModule }> {
   const folder = new URL(`${name}/`, appsDir);
   const yaml = await readFile(new URL('app.yaml', folder), 'utf8').catch(() => {
-    throw new ConfigError(
-      `APP=${name}: there is no such application (no ${name}/app.yaml beside the others)`,
-    );
+    const others = applicationNames(appsDir).join(', ') || 'none';
+    throw new ConfigError(`APP=${name}: there is no such application; the applications are: ${others}`);
   });
   const manifest = parseManifest(yaml);
   const module: Partial<ApplicationModule> = await import(new URL('app.ts', folder).href);
@@ -181,4 +192,10 @@ export async function loadApplication(
     throw new ConfigError(`APP=${name}: app.ts must export signs (a list of types) and create (a function)`);
   }
   return { manifest, module: module as ApplicationModule };
+}
+
+function applicationNames(appsDir: URL): string[] {
+  return globSync('*/app.yaml', { cwd: fileURLToPath(appsDir) })
+    .map(dirname)
+    .sort();
 }

@@ -1,11 +1,11 @@
 /** One request, bounded in time and size, in Node and browsers: what every client of this project sends. */
 
 export interface Bounds {
-  /** The platform's own unless given. */
+  /** Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** For the whole exchange, the answer's body included. */
+  /** For the whole exchange, including the body of the response. */
   readonly timeoutMs: number;
-  /** Of the answer's body, in bytes. */
+  /** Of the response body, in bytes. */
   readonly maxSize: number;
 }
 
@@ -16,32 +16,67 @@ export interface TextAnswer {
   readonly text: string;
 }
 
-/** Never leaves this project's own clients: each makes an error of its own of it, with its own code. */
-export class NoAnswer extends Error {
-  /** `broken`: an answer began, and its rest did not come. */
+/** Internal: each client turns it into an error with a code of its own. */
+export class NoAnswerError extends Error {
+  /** `broken`: the response began, but did not complete. */
   readonly reason: 'unreachable' | 'timeout' | 'too large' | 'broken';
 
-  constructor(reason: NoAnswer['reason'], options?: ErrorOptions) {
+  constructor(reason: NoAnswerError['reason'], options?: ErrorOptions) {
     super(`no answer: ${reason}`, options);
     this.reason = reason;
   }
 }
 
-/** Whether a timer can be set to it, in milliseconds (WHATWG HTML, "Timers"). */
+/** Why there was no complete answer, as far as the platform says. */
+export const UNREACHABLE = {
+  /** No complete answer within `timeoutMs`, or no connection within the platform's own limit. */
+  timeout: 'it took too long',
+  dns: 'its host name was not found',
+  /** The connection was refused or reset, there is no route, or the peer doesn't speak HTTP. */
+  connection: 'the connection failed',
+  /** The certificate is not valid for this host, or the peer doesn't speak TLS. */
+  tls: 'no secure connection could be made (TLS)',
+  redirect: 'it redirects, which is not followed: give the URL that it redirects to',
+  /** The answer began, but did not complete. */
+  broken: 'the connection broke in the middle of the answer',
+  /** Browsers say no more. */
+  unknown:
+    "it can't be reached, or it redirects; or, in a page, the browser withheld the answer: the service doesn't allow the page's origin (CORS), or is on http under a page on https",
+} as const;
+
+export type UnreachableReason = keyof typeof UNREACHABLE;
+
+/** Node's codes (`tls`, "X509 certificate error codes", and its own) and OpenSSL's. */
+const TLS_CODES =
+  /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_)/;
+
+/** Reads the cause that Node's fetch attaches to its TypeError. Browsers attach none. */
+export function unreachableReason({ reason, cause }: NoAnswerError): UnreachableReason {
+  if (reason === 'timeout' || reason === 'broken') return reason;
+  const inner: unknown = cause instanceof Error ? cause.cause : undefined;
+  if (!(inner instanceof Error)) return 'unknown';
+  if (inner.message === 'unexpected redirect') return 'redirect';
+  const code = 'code' in inner ? String(inner.code) : '';
+  if (/^(ENOTFOUND$|EAI_)/.test(code)) return 'dns';
+  if (/TIMEDOUT|TIMEOUT/.test(code)) return 'timeout';
+  return TLS_CODES.test(code) ? 'tls' : 'connection';
+}
+
+/** Whether a timer accepts the value, in milliseconds (WHATWG HTML, "Timers"). */
 export function isTimeout(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && value <= 2_147_483_647;
 }
 
-/** What isTimeout takes, for messages. */
+/** What isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
 /**
- * Follows no redirect, sends no cookie and takes nothing from a cache.
+ * Follows no redirect, sends no cookie and ignores every cache.
  *
- * @throws NoAnswer
+ * @throws NoAnswerError
  */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
-  // Called as a method of an object, such as these bounds, a browser's fetch would refuse to work.
+  // Don't call it as a method of `bounds`: a browser's fetch would throw "Illegal invocation".
   const { fetch = globalThis.fetch } = bounds;
   const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
   let began = false;
@@ -52,8 +87,8 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
     const text = await readText(response, bounds.maxSize);
     return { status: response.status, ok: response.ok, text };
   } catch (cause) {
-    if (cause instanceof NoAnswer) throw cause;
-    throw new NoAnswer(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
+    if (cause instanceof NoAnswerError) throw cause;
+    throw new NoAnswerError(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
   }
 }
 
@@ -68,13 +103,13 @@ async function readText(response: Response, maxSize: number): Promise<string> {
     size += chunk.value.length;
     if (size > maxSize) {
       await reader?.cancel();
-      throw new NoAnswer('too large');
+      throw new NoAnswerError('too large');
     }
     text += decoder.decode(chunk.value, { stream: true });
   }
 }
 
-/** The `code` of an error's JSON, if it looks like one: nothing else of a foreign text is passed on. */
+/** The `code` in the JSON of an error response, if it has the form of one. Nothing else of the response is passed on. */
 export function serverCode(text: string): string | null {
   try {
     const code: unknown = JSON.parse(text)?.code;

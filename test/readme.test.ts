@@ -1,87 +1,207 @@
-/** The README's tables say what the code says, and its commands exist. */
+/** What the READMEs list is what the code has; their paths, links and commands exist, and the commands are run. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { FAILURES } from '../scripts/dev/weather_api.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const read = (path: string) => readFileSync(root + path, 'utf8');
-const readme = read('README.md');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const all = (pattern: string | string[]) => globSync(pattern, { cwd: root }).map(read).join('\n');
 const matches = (text: string, pattern: RegExp) => [
-  ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
+  ...new Set([...text.matchAll(pattern)].map((match) => match.slice(1).find(Boolean) ?? '')),
 ];
 
-/** The applications that the README documents; others have a page of their own. */
+const pages = globSync(['*.md', '{src,scripts,enclave,move,test}/**/*.md'], {
+  cwd: root,
+  // The circuit's tools.
+  exclude: ['**/node_modules/**'],
+}).sort();
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+const makefile = read('Makefile');
+
+/** The applications that the server's page documents; others have a page of their own. */
 const APPS = 'src/apps/{salt,weather}';
 
-/** The first column of the table below a heading, split into its `names`. */
-function names(heading: string): string[] {
-  const section = readme.split(new RegExp(`^#+ ${heading}$`, 'm'))[1]?.split(/^#/m)[0] ?? '';
+/** The code spans in the first column of the tables below a heading. */
+function names(page: string, heading: string): string[] {
+  const [, after = ''] = read(page).split(new RegExp(`^#+ ${heading}$`, 'm'));
+  const [section = ''] = after.split(/^#/m);
   return section
     .split('\n')
     .filter((line) => line.startsWith('|'))
-    .flatMap((line) =>
-      matches(
-        line
-          .split('|')
-          .slice(1, heading === 'Errors' ? 3 : 2)
-          .join('|'),
-        /`([^`]+)`/g,
-      ),
-    );
+    .flatMap((line) => matches(line.split('|')[1] ?? '', /`([^`]+)`/g));
 }
 
-describe('the README lists', () => {
+describe('a page lists', () => {
   test('every environment variable', () => {
-    const all = (pattern: string) => globSync(pattern, { cwd: root }).map(read).join('\n');
     const secrets = matches(all(`${APPS}/app.yaml`), /- ([A-Z_]+)$/gm).flatMap((name) => [
       name,
       `${name}_FILE`,
     ]);
-    const code = all('src/*.ts') + all(`${APPS}/**/*.ts`);
+    const code = all('src/{*.ts,server/*.ts}') + all(`${APPS}/**/*.ts`);
     const variables = matches(
       code,
       /(?:(?:text|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
     );
     expect(variables).toContain('PORT');
-    expect(names('Environment').sort()).toEqual([...variables, ...secrets].sort());
+    expect(names('src/server/README.md', 'Environment').sort()).toEqual([...variables, ...secrets].sort());
   });
 
-  test('every error that the server answers with', () => {
-    const files = globSync(['src/{*.ts,{http,nsm}/**/*.ts}', `${APPS}/**/*.ts`], { cwd: root });
-    const code = files.map(read).join('\n');
-    const codes = [
-      ...matches(code, /code(?:: string)? = '([A-Z_]+)'/g),
-      ...matches(code, /'([A-Z]+_[A-Z_]+)', 'the (?:headers|request)/g),
-    ].filter((name) => name !== 'CONFIG' && name !== 'APPLICATION');
-    expect(codes).toContain('WEATHER_STALE');
-    expect(codes).toContain('HEADERS_TOO_LARGE');
-    expect(names('Errors').sort()).toEqual([...new Set(codes)].sort());
+  test('every error that the server answers with, and its status', async () => {
+    const files = globSync(['src/{server,nsm}/errors.ts', `${APPS}/errors.ts`], { cwd: root });
+    const modules: object[] = await Promise.all(files.map((file) => import(join(root, file))));
+    const tables = modules.flatMap((module) =>
+      Object.entries(module).filter(([name]) => name.endsWith('_ERRORS')),
+    );
+    // The NSM's errors know nothing of HTTP: src/server/http/errors.ts answers each with 503.
+    const expected = tables.flatMap(([name, table]) =>
+      Object.entries(table).map(([code, entry]) => [
+        code,
+        name === 'NSM_ERRORS' ? 503 : (entry as { status: number }).status,
+      ]),
+    );
+    expect(tables).toHaveLength(4);
+    const rows = [...read('src/server/README.md').matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)];
+    const shown = rows.flatMap(([, status, codes = '']) =>
+      matches(codes, /`([^`]+)`/g).map((code) => [code, Number(status)]),
+    );
+    expect(shown.sort()).toEqual(expected.sort());
   });
 
   test('every failure of the weather stand-in', () => {
-    expect(matches(readme, /`(!\w+)`/g).sort()).toEqual(Object.keys(FAILURES).sort());
+    const shown = matches(read('src/server/README.md'), /`(!\w+)`/g);
+    expect(shown.sort()).toEqual(Object.keys(FAILURES).sort());
   });
 
   test('every dependency', () => {
-    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read('package.json'));
-    const all = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
-    expect(names('Dependencies').sort()).toEqual(all.sort());
+    const installed = ['package.json', 'src/prover/circuit/package.json'].flatMap((file) => {
+      const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read(file));
+      return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
+    });
+    expect(names('CONTRIBUTING.md', 'Dependencies').sort()).toEqual(installed.sort());
   });
+});
 
-  test('folders and files that are there', () => {
-    for (const path of matches(readme, /(?:`|\()((?:src|test|scripts|move|enclave)\/[\w./]*)/g)) {
-      expect(existsSync(root + path), path).toBe(true);
+test('the first page is short', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(121);
+});
+
+describe.each(pages)('%s', (page) => {
+  const text = read(page);
+
+  test('names folders and files that are there', () => {
+    // A placeholder, or what the page has its reader write.
+    const isExample = (path: string) => /price|stocks|salt\/server\.env/.test(path);
+    for (const path of matches(text, /(?:`|\()((?:src|test|scripts|move|enclave)\/[\w./]*\w)/g)) {
+      // Of the text src/apps/<name>, the part before the placeholder.
+      if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);
     }
   });
 
-  test('commands that are there', () => {
-    const { scripts, version } = JSON.parse(read('package.json'));
-    for (const name of matches(readme, /npm run (?:--silent )?([\w:]+)/g))
-      expect(scripts).toHaveProperty(name);
-    for (const name of matches(readme, /(?:^|`)make ([\w-]+)/gm)) {
-      expect(read('Makefile')).toMatch(new RegExp(`^${name}:`, 'm'));
+  test('links to pages and headings that are there', () => {
+    for (const link of matches(text, /\]\(((?!https?:)[^)\s]+)\)/g)) {
+      const [path = '', heading] = link.split('#');
+      const target = path === '' ? page : join(dirname(page), path);
+      expect(existsSync(join(root, target)), link).toBe(true);
+      if (heading !== undefined) expect(headingsOf(target), link).toContain(heading);
     }
-    expect(matches(readme, /sui-enclave-([\d.]+)\.tgz/g)).toEqual([version]);
   });
+
+  test('has commands that exist, and that a test or CI runs, or that CONTRIBUTING names as not run', () => {
+    const { make, npm } = commandsOf(text);
+    for (const name of npm) expect(scripts, name).toHaveProperty([name]);
+    for (const name of make) expect(targets.has(name), `make ${name}`).toBe(true);
+    const notRun = [...make.filter((name) => !isMakeRun(name)), ...npm.filter((name) => !isNpmRun(name))];
+    expect(notRun).toEqual([]);
+  });
+});
+
+/** Headings of a page as GitHub makes anchors of them. */
+function headingsOf(page: string): string[] {
+  return matches(read(page), /^#+ (.+)$/gm).map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** The make targets and npm scripts that a page has its reader run. */
+function commandsOf(text: string): { make: string[]; npm: string[] } {
+  const shell = matches(text, /^ *```sh\n(.*?)^ *```$/gms).join('\n');
+  const spans = matches(text.replace(/^ *```.*?^ *```$/gms, ''), /`((?:make|npm)\b[^`]*)`/g).join('\n');
+  const lines = `${shell}\n${spans}`.replace(/ #.*$/gm, '');
+  return {
+    make: matches(lines, /(?:^|&& )make +([a-z][\w-]*)(?![\w-]|=)/gm),
+    npm: [...matches(lines, /npm run (?:--silent )?([\w:]+)/g), ...matches(lines, /npm (start|test)\b/g)],
+  };
+}
+
+/** The make targets: their prerequisites, and the npm scripts and files that their recipes run. */
+const targets = new Map(
+  [...makefile.matchAll(/^([a-z][\w-]*(?: [a-z][\w-]*)*):(?!=)(.*)\n((?:\t.*\n)*)/gm)].flatMap(
+    ([, left = '', prerequisites = '', recipe = '']) =>
+      left
+        .split(' ')
+        .map((name) => [name, { prerequisites: prerequisites.trim().split(/ +/), recipe }] as const),
+  ),
+);
+
+const tests = globSync('test/**/*.ts', { cwd: root, exclude: ['test/readme.test.ts'] })
+  .map((path) => read(path))
+  .join('\n');
+const contributing = commandsOf(
+  names('CONTRIBUTING.md', 'Commands')
+    .map((span) => `\`${span}\``)
+    .join('\n'),
+);
+const excepted = (() => {
+  const [, table = ''] = read('CONTRIBUTING.md').split('No test runs the following');
+  return commandsOf(table.split('\n## ')[0] ?? '');
+})();
+
+/** What CI makes, with all that this needs. */
+const made = new Set<string>();
+const add = (name: string): void => {
+  if (made.has(name)) return;
+  made.add(name);
+  for (const needed of targets.get(name)?.prerequisites ?? []) add(needed);
+};
+matches(read('.ci/run'), /\bmake (?:--\S+ )?([\w-]+)/g).forEach(add);
+
+function isMakeRun(name: string): boolean {
+  if (made.has(name) || excepted.make.includes(name) || tests.includes(`make ${name}`)) return true;
+  const { recipe = '' } = targets.get(name) ?? {};
+  return matches(recipe, /npm run (?:--silent )?([\w:]+)/g).some(isNpmRun);
+}
+
+/** A test runs the commands of this page as they stand there. */
+const followed = commandsOf(read('src/sui/README.md')).npm;
+if (!existsSync(join(root, 'test/e2e/readme/sui.test.ts'))) followed.length = 0;
+
+function isNpmRun(name: string): boolean {
+  if (excepted.npm.includes(name) || followed.includes(name)) return true;
+  const command = scripts[name] ?? '';
+  const [file = command] = matches(command, /(\S+\.ts)/g);
+  const recipes = [...made].map((target) => targets.get(target)?.recipe ?? '').join('\n');
+  const isMade = matches(recipes, /npm run (?:--silent )?([\w:]+)/g).includes(name);
+  // By its npm name, or by the path of its file.
+  const short = file.split('/').slice(-2).join('/');
+  return (
+    isMade ||
+    name === 'test' ||
+    new RegExp(`npm (?:run )?${name}\\b|'run', '${name}'`).test(tests) ||
+    (short !== '' && tests.includes(short)) ||
+    (name.includes('_') && new RegExp(`'${name}(?:\\.ts)?'`).test(tests))
+  );
+}
+
+test('CONTRIBUTING lists every npm script and make target that is not listed elsewhere', () => {
+  const shown = pages.map((page) => commandsOf(read(page)));
+  const unlisted = Object.keys(scripts).filter((name) => !shown.some(({ npm }) => npm.includes(name)));
+  // make has the same under its own name.
+  const isTarget = (name: string) => targets.has(name.replace(':', '-'));
+  expect(unlisted.filter((name) => !isTarget(name))).toEqual([]);
+  expect(contributing.make).toContain('test-e2e');
 });

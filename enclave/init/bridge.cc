@@ -17,22 +17,22 @@ namespace enclave {
 
 namespace {
 
-// With both buffers of each of 2560 connections full, these are 80 MiB.
+// 2560 connections with two full buffers each use 80 MiB.
 constexpr size_t kChunk = 16 * 1024;
-// A connection on which nothing has moved for so long is forgotten by someone.
+// A connection that is idle for this long has been abandoned by one side.
 constexpr long long kIdleMs = 10 * 60 * 1000;
-// For so long new connections wait while all places are taken: the server may be about to end some.
+// How long new connections wait at the connection limit: the server may be about to close some.
 constexpr long long kFullMs = 1000;
 constexpr int kSweepMs = 1000;
-// Those who have a place have their turn between those who come.
+// Existing connections are served between accepting new ones.
 constexpr int kAcceptsAtOnce = 64;
 
-// Bytes on their way from one end to the other. They are kept here only when the receiver is slower.
+// Bytes in transit from one end to the other, buffered only if the receiver is slower.
 struct Direction {
   std::vector<char> pending;
   size_t sent = 0;
-  bool ended = false;   // the sender has ended
-  bool passed = false;  // and the receiver was told so
+  bool ended = false;   // the sender has closed its side
+  bool passed = false;  // and this was passed on to the receiver
   long long moved_ms = now_ms();
 
   bool has_pending() const { return sent < pending.size(); }
@@ -44,10 +44,9 @@ struct End {
   Fd fd;
   Connection* connection = nullptr;
   uint32_t watched = 0;
-  bool wide = false;
 };
 
-// Bytes that `ends[i]` sends travel in `from[i]`.
+// `from[i]` buffers the bytes that `ends[i]` sends.
 struct Connection {
   End ends[2];
   Direction from[2];
@@ -55,7 +54,7 @@ struct Connection {
   bool dead = false;
 };
 
-// Closes with a reset, so that nobody takes a broken stream for a whole one.
+// Closes with a reset, so that the peer doesn't mistake a broken stream for a complete one.
 void reset(Fd& fd) {
   const linger now{1, 0};
   if (fd) setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -75,7 +74,7 @@ class Bridge {
       const int count = epoll_wait(epoll_.get(), events, 64, kSweepMs);
       if (count < 0 && errno != EINTR) return;
       now_ = now_ms();
-      // Not watched while all places are taken: then anything that happens may have made room.
+      // Not polled at the connection limit; afterwards any event may have freed a connection.
       bool arrived = !listening_;
       for (int i = 0; i < count; ++i) {
         auto* end = static_cast<End*>(events[i].data.ptr);
@@ -89,7 +88,7 @@ class Bridge {
         swept = now_;
         sweep();
       }
-      // Only now: an event of the same round may still point at one.
+      // Only now: an event of the same round may still point to one.
       bury();
       if (arrived && !accept_some()) return;
     }
@@ -104,9 +103,9 @@ class Bridge {
     return epoll_ctl(epoll_.get(), want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener_.get(), &event) == 0;
   }
 
-  // When all places are taken, a newcomer gets the place of a connection that may be over. If there is none, it
-  // waits a moment for the server to make room, and is then turned away, which is better than to hang. False,
-  // with errno, when the kernel refuses to go on.
+  // At the connection limit, a new connection replaces one that may be finished. If there is none, it waits briefly for
+  // the server to close one, and is then rejected, which is better than hanging. Returns false, with errno, if a system
+  // call fails for good.
   bool accept_some() {
     for (int times = 0; times < kAcceptsAtOnce; ++times) {
       const bool full = connections_.size() >= limits_.connections;
@@ -117,7 +116,7 @@ class Bridge {
       if (!room && now_ - full_since_ < kFullMs) return watch_listener(false);
       Fd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
-        // Out of descriptors or memory: the queue stays readable, and this must not become a busy loop.
+        // Out of descriptors or memory: the listener stays readable, so pause to avoid a busy loop.
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) usleep(10'000);
         break;
       }
@@ -134,9 +133,9 @@ class Bridge {
     return watch_listener(true);
   }
 
-  // Looks for a connection that one side has ended, or that the target may have ended behind bytes that the peer
-  // does not take: the one on which the target's bytes have not moved for the longest time. All others are the
-  // server's to end, and it has fewer places than a bridge.
+  // Finds a connection that one side has closed, or that the target may have closed behind bytes that the peer does not
+  // read: the one whose bytes from the target have been stalled longest. The server closes all others, and its limit is
+  // lower than the bridge's.
   Connection* find_over() const {
     Connection* oldest = nullptr;
     for (const auto& [key, connection] : connections_) {
@@ -154,7 +153,7 @@ class Bridge {
     for (End& end : connection->ends) {
       end.connection = connection.get();
       const int yes = 1;
-      // Fails on vsock, which has no such delay.
+      // Fails on vsock, which doesn't delay.
       setsockopt(end.fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     }
     Connection& opened = *connection;
@@ -185,14 +184,14 @@ class Bridge {
     }
     if (!connection.connecting) {
       const int at = &end == &connection.ends[0] ? 0 : 1;
-      // Towards this end first: it may make room for what comes from the other one.
+      // Send to this end first: this may free buffer space for bytes from the other end.
       if (!flush(connection, 1 - at) || !pump(connection, at)) return abort(connection);
       if (connection.from[0].passed && connection.from[1].passed) return finish(connection);
     }
     watch(connection);
   }
 
-  // Reads once from an end and hands on what it can. False when the connection is broken.
+  // Reads once from an end and forwards what it can. Returns false if the connection is broken.
   bool pump(Connection& connection, int at) {
     Direction& direction = connection.from[at];
     if (direction.ended || direction.has_pending()) return true;
@@ -203,19 +202,15 @@ class Bridge {
       direction.ended = true;
       return flush(connection, at);
     }
-    End& to = connection.ends[1 - at];
-    const ssize_t sent = send(to.fd.get(), chunk_, static_cast<size_t>(count), MSG_NOSIGNAL);
+    const ssize_t sent = send(connection.ends[1 - at].fd.get(), chunk_, static_cast<size_t>(count), MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
-    if (sent < count && !to.wide) {
-      to.wide = true;
-      widen(to.fd.get());
-    }
     direction.pending.assign(chunk_ + std::max<ssize_t>(sent, 0), chunk_ + count);
     direction.sent = 0;
     return true;
   }
 
-  // Sends what waits in a direction, and its end after the last byte. False when the connection is broken.
+  // Sends the buffered bytes of a direction, and closes it after the last byte. Returns false if the connection is
+  // broken.
   bool flush(Connection& connection, int at) {
     Direction& direction = connection.from[at];
     const int to = connection.ends[1 - at].fd.get();
@@ -226,20 +221,20 @@ class Bridge {
       direction.sent += static_cast<size_t>(sent);
       direction.moved_ms = now_;
       if (direction.has_pending()) return true;
-      // For other connections to use: `= {}` would keep the memory here.
+      // Releases the memory, which `= {}` would not.
       std::vector<char>().swap(direction.pending);
       direction.sent = 0;
     }
     if (direction.ended && !direction.passed) {
       direction.passed = true;
-      // The receiver may have gone already: that it got everything is all that can be known.
+      // The receiver may be gone already, but it has received everything.
       shutdown(to, SHUT_WR);
     }
     return true;
   }
 
-  // Watches each end for what can be done with it now, and not at all when there is nothing: a hang-up would
-  // be reported without end.
+  // Polls each end for the events that it can handle now, or not at all if there are none: a hang-up would be reported
+  // continuously.
   void watch(Connection& connection) {
     for (int at = 0; at < 2; ++at) {
       End& end = connection.ends[at];
@@ -260,7 +255,7 @@ class Bridge {
     }
   }
 
-  // The peer has all that the target sent when the target has ended; else it must not take it for that.
+  // Closes cleanly if the peer has received everything that the target sent, otherwise with a reset.
   void give_up(Connection& connection) { connection.from[1].passed ? finish(connection) : abort(connection); }
 
   void abort(Connection& connection) {
@@ -268,7 +263,7 @@ class Bridge {
     drop(connection);
   }
 
-  // Without a reset: the last bytes may still be on their way to a slow reader.
+  // Without a reset: the last bytes may still be in transit to a slow reader.
   void finish(Connection& connection) {
     for (End& end : connection.ends) end.fd.reset();
     drop(connection);
@@ -290,7 +285,7 @@ class Bridge {
   Fd epoll_;
   bool listening_ = false;
   long long now_ = now_ms();
-  long long full_since_ = 0;  // 0 while there is room
+  long long full_since_ = 0;  // 0 while below the limit
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> dead_;
   char chunk_[kChunk];

@@ -21,7 +21,7 @@ namespace enclave {
 namespace {
 
 constexpr long long kSecond = 1'000'000'000;
-// The kernel slews half a millisecond a second: more than this would take over a quarter of an hour.
+// The kernel slews half a millisecond per second: a larger difference would take over a quarter of an hour.
 constexpr long long kStepNs = kSecond / 2;
 constexpr int kSamples = 5;
 
@@ -29,14 +29,14 @@ long long nanoseconds(const timespec& time) { return time.tv_sec * kSecond + tim
 
 timespec to_timespec(long long ns) { return {ns / kSecond, ns % kSecond}; }
 
-// The reference's time less the system's.
+// The reference's time minus the system's.
 using Difference = std::optional<long long>;
 
 Difference read_ptp(const Fd& device) {
   if (!device) return {};
   // The clock of a descriptor, as clock_getres(2) describes it.
   const auto id = static_cast<clockid_t>((~static_cast<unsigned>(device.get()) << 3) | 3);
-  // A pause between the readings would be taken for a difference: the quickest of a few counts.
+  // A pause between the readings would look like a difference, so only the fastest of several samples counts.
   Difference difference;
   long long narrowest = LLONG_MAX;
   for (int times = 0; times < kSamples; ++times) {

@@ -1,4 +1,4 @@
-// Keeps the system's clock in step with the hypervisor's (/dev/ptp0) or, where it doesn't show it, with the NSM's.
+// Synchronises the system clock with the hypervisor's (/dev/ptp0) or, where the hypervisor doesn't show it, the NSM's.
 #pragma once
 
 #include "socket.h"
@@ -16,7 +16,7 @@ inline constexpr Reference kPtp{"ptp0", 1'000'000, 10};
 // Its time may be in whole seconds, and a document costs it tens of milliseconds.
 inline constexpr Reference kNsm{"nsm", 1'000'000'000, 180};
 
-// What to do about a difference between the reference and the system's clock.
+// How to correct a difference between the reference and the system clock.
 enum class Correction { none, slew, step };
 Correction correction_for(const Reference& reference, long long difference_ns);
 
@@ -28,11 +28,11 @@ struct ClockDevices {
 ClockDevices open_clock_devices();
 
 // Corrects the clock once and writes what was found to `path`, for the server and its boot report:
-// {"source":"ptp0"|"nsm","difference_ms":N} (the reference's time less the system's, before the correction), or
+// {"source":"ptp0"|"nsm","difference_ms":N} (the reference's time minus the system's, before the correction), or
 // {"source":"kernel"} where no reference could be read. Returns the seconds after which to do so again.
 unsigned steer_clock(const ClockDevices& devices, const char* path);
 
-// steer_clock again and again, for as long as the process lives.
+// Calls steer_clock periodically until the process ends.
 [[noreturn]] void run_clock(const ClockDevices& devices, const char* path);
 
 }  // namespace enclave

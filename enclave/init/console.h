@@ -1,13 +1,13 @@
-// The console, which nobody reads in a production enclave: whatever waits for it would wait for ever.
+// The console. In a production enclave nobody reads it: a blocking write to it would block for ever.
 #pragma once
 
 namespace enclave {
 
-// Makes the file at `path` the output of this process and those it starts; none of them waits for it.
+// Redirects the output of this process and its children to the file at `path`, without blocking.
 bool open_console(const char* path);
 
-// Passes on what comes from a pipe until its writers have ended, and drops what the console does not take.
-// False, with errno, when the pipe can't be read.
+// Copies a pipe to the console until its writers have closed it, and drops what the console does not accept.
+// Returns false, with errno, if the pipe can't be read.
 bool print_log(int pipe);
 
 }  // namespace enclave

@@ -15,27 +15,31 @@ namespace enclave {
 
 namespace {
 
-// What the server takes, and the end of its line.
+// The server's limit, including the line break.
 constexpr size_t kMaxBytes = 64 * 1024;
-constexpr int kReceiveMs = 10 * 1000;
+#ifndef RECEIVE_MS  // The test build waits for less.
+#define RECEIVE_MS 10'000
+#define VERDICT_MS 2000
+#endif
+constexpr int kReceiveMs = RECEIVE_MS;
 constexpr int kAnswerMs = 1000;
-// How long the server may think about a hand-off before its sender is told that it was refused.
-constexpr int kVerdictMs = 2000;
+// How long the server may take to accept a hand-off before the sender is told that it was refused.
+constexpr int kVerdictMs = VERDICT_MS;
 
-// Overwritten when it is no longer needed.
+// Wiped when it is no longer needed.
 struct Buffer {
   std::array<char, kMaxBytes + 1> bytes;
   size_t size = 0;
   ~Buffer() { explicit_bzero(bytes.data(), bytes.size()); }
 };
 
-// Whether the reader has closed its end, waiting for it at most so long.
+// Waits until the reader has closed its end, or for the time-out; returns whether it has.
 bool reader_gone(int pipe, int timeout_ms) {
   pollfd waiting{pipe, 0, 0};
   return poll(&waiting, 1, timeout_ms) > 0 && (waiting.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// All that the sender sends until it ends its side, as one line. False when it is empty, too long or too slow.
+// Reads until the sender closes its side, as one line. Returns false if it is empty, too long or too slow.
 bool receive_line(int from, Buffer& buffer) {
   const long long until = now_ms() + kReceiveMs;
   for (;;) {
@@ -51,7 +55,7 @@ bool receive_line(int from, Buffer& buffer) {
     pollfd waiting{from, POLLIN, 0};
     if (left <= 0 || (poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR)) return false;
   }
-  // A line break of a JSON text is white space; inside a string it is no JSON, and neither is a tab.
+  // A line break between JSON tokens is white space. Inside a string it is invalid JSON, and so is a tab.
   for (size_t at = 0; at < buffer.size; ++at) {
     if (buffer.bytes[at] == '\n' || buffer.bytes[at] == '\r') buffer.bytes[at] = '\t';
   }
@@ -83,7 +87,7 @@ void answer(int to, std::string_view text) {
 }  // namespace
 
 bool run_hand_off(Fd listener, Fd pipe) {
-  // The server closes the pipe once it has its secrets, perhaps while another sender's are on their way.
+  // The server closes the pipe once it has its secrets, perhaps while another sender is being served.
   signal(SIGPIPE, SIG_IGN);
   fcntl(pipe.get(), F_SETFL, fcntl(pipe.get(), F_GETFL) | O_NONBLOCK);
   for (;;) {
@@ -93,7 +97,7 @@ bool run_hand_off(Fd listener, Fd pipe) {
     if (!(waiting[0].revents & POLLIN)) continue;
     Fd sender(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!sender) {
-      // Out of memory, for one: the queue stays readable, and this must not become a busy loop.
+      // For example out of memory: the listener stays readable, so pause to avoid a busy loop.
       usleep(10'000);
       continue;
     }
@@ -102,8 +106,7 @@ bool run_hand_off(Fd listener, Fd pipe) {
       answer(sender.get(), "empty, too long or too slow\n");
       continue;
     }
-    // Broken off in the middle, the rest of the line would become part of the next one: an end of line of
-    // its own keeps them apart.
+    // After a partial write, the next hand-off would continue the same line: a line break separates them.
     if (!write_all(pipe.get(), buffer) && !reader_gone(pipe.get(), 0)) {
       [[maybe_unused]] const ssize_t ignored = write(pipe.get(), "\n", 1);
     }

@@ -1,13 +1,13 @@
-// The hand-off of secrets: from the parent to the server's pipe, until the server has taken one.
+// The hand-off of secrets: from the parent to the server's pipe, until the server has accepted one.
 #pragma once
 
 #include "socket.h"
 
 namespace enclave {
 
-// Takes one JSON object a connection, bounded in size and time, writes it to `pipe` as one line, and tells the
-// sender what became of it. True once the server has closed its end of the pipe: it has what it needs, and
-// nobody can hand over anything any more. False, with errno, when the kernel refuses to go on.
+// Receives one JSON object per connection, with limits on size and time, writes it to `pipe` as one line, and reports
+// the result to the sender. Returns true once the server has closed its end of the pipe: it has its secrets, and no
+// further hand-off is possible. Returns false, with errno, if a system call fails for good.
 bool run_hand_off(Fd listener, Fd pipe);
 
 }  // namespace enclave

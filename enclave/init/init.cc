@@ -28,7 +28,7 @@ namespace enclave {
 
 namespace {
 
-// Ports of vsock. The parent listens on the first two, the enclave on the others.
+// Vsock ports. The parent listens on the first two, the enclave on the others.
 constexpr Address kHeartbeat{true, "", 9000};
 constexpr Address kLog{true, "", 7778};
 constexpr Address kSecrets{true, "", 7777};
@@ -48,7 +48,7 @@ constexpr unsigned kHandOffUser = 1002;
 constexpr unsigned kReportUser = 1003;
 constexpr unsigned kClockUser = 1004;
 
-// The reason goes where somebody may read it: the console in debug mode, else the parent's log port.
+// Reports the reason on the console, readable in debug mode, and on the parent's log port.
 [[noreturn]] void end_enclave(const std::string& reason) {
   fprintf(stderr, "init: the enclave ends: %s\n", reason.c_str());
   std::string line = "{\"event\":\"end\",\"reason\":\"";
@@ -61,7 +61,7 @@ constexpr unsigned kClockUser = 1004;
 
 [[noreturn]] void end_with_errno(const std::string& what) { end_enclave(what + ": " + strerror(errno)); }
 
-// nitro-cli waits for this; without it, it ends the enclave and tells no reason.
+// nitro-cli waits for this heartbeat; without it, it terminates the enclave without giving a reason.
 void report_in() {
   const Fd parent = connect_to(kHeartbeat);
   unsigned char byte = kHeartbeatByte;
@@ -84,22 +84,22 @@ Settings read_settings() {
 
 Service bridge(const std::string& name, const Address& from, const Address& to) {
   return {name, {}, [from, to] {
-            // A port below 1024 is opened as root, and served without.
+            // Opens a port below 1024 as root, and serves it without privileges.
             Fd listener = listen_on(from);
-            // Others fill its memory, and init starts it again; the server's end would be the enclave's.
+            // Callers control how much memory it uses, and init can restart it, unlike the server.
             if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
             return false;
           }};
 }
 
-// Descriptors: its report's, the pipe to the console, and that of the secrets where there are any.
+// Descriptors: 3 for reports, 4 for the pipe to the console, 5 for secrets if there are any.
 bool serve(const Settings& settings) {
   std::vector<std::string> environment = settings.environment;
   environment.push_back("REPORT_FD=3");
   if (settings.secrets) environment.push_back("SECRETS_FD=5");
   if (dup2(4, STDOUT_FILENO) < 0 || dup2(4, STDERR_FILENO) < 0) return false;
   close(4);
-  // Else the signal opens a debugger.
+  // Otherwise SIGUSR1 would open a debugger.
   if (become_user(kServerUser)) execute({"/bin/node", "--disable-sigusr1", "/app/server.js"}, environment);
   return false;
 }
@@ -162,7 +162,7 @@ void run_init() {
   if (settings.secrets) server_ends.push_back(secrets_out.get());
   const pid_t server = start("server", server_ends, [&settings] { return serve(settings); });
   if (server < 0) end_with_errno("fork");
-  // Only the server holds these ends now: it can close the one, and its own end closes the other.
+  // Now only the server holds these ends: it can close the one for secrets, and its exit closes the others.
   secrets_out.reset();
   reports_in.reset();
   log_in.reset();
@@ -173,7 +173,7 @@ void run_init() {
   add({"clock", {}, keep_time});
   add({"reports", {reports_out.get()}, report});
   const std::string reason = supervise(services, server, "server", kLastEndPath);
-  // The reports may still hold the server's own reason; their own time-outs end them.
+  // The reports may still contain the server's reason; their own time-outs bound this wait.
   if (const pid_t reports = services.back().pid; reports > 0) waitpid(reports, nullptr, 0);
   end_enclave(reason);
 }

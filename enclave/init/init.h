@@ -3,7 +3,7 @@
 
 namespace enclave {
 
-// Boots the enclave and looks after it until it ends, which reboots the machine: it never returns.
+// Boots and supervises the enclave. Never returns: when the enclave ends, it reboots the machine.
 [[noreturn]] void run_init();
 
 }  // namespace enclave

@@ -1,5 +1,5 @@
-// One program for all that an enclave does besides the server. As the first process it boots the enclave; with
-// a role as its argument it plays that role alone, for tests on any machine.
+// The single program of an enclave besides the server. As the first process it boots the enclave. With a role as its
+// argument it runs that role alone, for tests on any machine.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ int hand_off(const Address& from) {
   return 1;
 }
 
-// A bridge, and for a server what lives as long as the pipe.
+// Supervises a bridge, with a stand-in for the server that runs until the pipe closes.
 int supervise_bridge(const char* last_end, const Address& from, const Address& to) {
   const auto bridge = [&from, &to] {
     Fd listener = listen_on(from);

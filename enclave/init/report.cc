@@ -13,10 +13,13 @@ namespace enclave {
 namespace {
 
 constexpr int kSendMs = 2000;
-constexpr int kRetryMs = 5000;
-// The server's lines have fixed fields and are far shorter.
+#ifndef RETRY_MS  // The test build waits for less.
+#define RETRY_MS 5000
+#endif
+constexpr int kRetryMs = RETRY_MS;
+// The server's lines have fixed fields and are far shorter than this.
 constexpr size_t kMaxLine = 4096;
-// While nobody listens, the newest are kept.
+// While nobody listens, only the newest lines are kept.
 constexpr size_t kMaxUnsent = 8;
 
 }  // namespace
@@ -25,7 +28,7 @@ bool send_report(const Address& to, const std::string& line) {
   const Fd fd = connect_to(to);
   if (!fd || !wait_connected(fd.get(), kSendMs) || !send_all(fd.get(), line.data(), line.size(), kSendMs)) return false;
   shutdown(fd.get(), SHUT_WR);
-  // Its end is the sign that the line was taken; a reset before would lose it.
+  // Wait until the receiver closes, which confirms the line: closing first could reset the connection and lose it.
   char ignored;
   return !receive_all(fd.get(), &ignored, 1, kSendMs) && errno == ECONNRESET;
 }
@@ -46,7 +49,7 @@ void run_reports(Fd pipe, const Address& to) {
       for (ssize_t at = 0; at < count; ++at) {
         if (line.size() < kMaxLine) line += bytes[at];
         if (bytes[at] != '\n') continue;
-        // A line cut short is no line: it is dropped whole.
+        // A truncated line is dropped completely.
         if (line.back() == '\n') unsent.push_back(line);
         if (unsent.size() > kMaxUnsent) unsent.pop_front();
         line.clear();

@@ -1,4 +1,4 @@
-// Lines for whoever listens on the parent's log port: the console of a production enclave can't be read.
+// Sends lines to the parent's log port, since the console of a production enclave can't be read.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace enclave {
 
-// Sends one line; false when nobody takes it in time.
+// Sends one line. Returns false if nobody receives it in time.
 bool send_report(const Address& to, const std::string& line);
 
-// Passes on each line that the server writes to `pipe`, trying again while nobody takes it, until the server
-// has closed its end and the last line has had its chance.
+// Forwards each line that the server writes to `pipe`, retrying while nobody receives it, until the server has closed
+// its end and the last line was tried.
 void run_reports(Fd pipe, const Address& to);
 
 }  // namespace enclave

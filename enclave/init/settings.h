@@ -1,4 +1,4 @@
-// What the application's ramdisk tells init: measured with the image, so that an operator can't change it.
+// The settings in the application's ramdisk: measured with the image, so that an operator can't change them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace enclave {
 
-// From an address on loopback to the parent's vsock port that leads to one endpoint.
+// Forwards an address on loopback to the parent's vsock port for one endpoint.
 struct Forward {
   Address listen;
   Address parent;
@@ -17,11 +17,11 @@ struct Forward {
 struct Settings {
   std::vector<std::string> environment;  // NAME=VALUE, for the server
   std::vector<Forward> forwards;
-  bool secrets = false;  // whether the application needs any
+  bool secrets = false;  // whether the application needs secrets
 };
 
 // Lines `env NAME=VALUE`, `forward LISTEN PARENT` and `secrets`, as scripts/image/settings.ts writes them.
-// False with a reason when there is any other.
+// Returns false, with a reason, for any other line.
 bool parse_settings(const std::string& text, Settings& settings, std::string& reason);
 
 }  // namespace enclave

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,13 +16,8 @@ namespace enclave {
 
 namespace {
 
-// Beyond the default of 4096 connections the kernel cuts it anyway; a short queue drops simultaneous ones.
+// The kernel's maximum by default. A shorter queue would drop simultaneous connections.
 constexpr int kBacklog = 1024;
-// What the parent may send before it is read. The kernel's default would be 640 MiB for all connections of a full
-// bridge, more than a small enclave has; for TCP the kernel bounds the sum itself.
-constexpr uint64_t kVsockBuffer = 16 * 1024;
-// The kernel's default, and the most that it takes.
-constexpr uint64_t kWideVsockBuffer = 256 * 1024;
 
 union SocketAddress {
   sockaddr any;
@@ -45,12 +39,10 @@ socklen_t fill(const Address& address, unsigned cid, SocketAddress& out) {
   return sizeof out.in;
 }
 
+// With the kernel's own buffers: it limits what a vsock sends to the size of the socket's own buffer, too, and the
+// parent announces room only when more than a small one has been read, so the two would wait for each other.
 Fd open_socket(const Address& address) {
-  Fd fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd || !address.vsock) return fd;
-  // A listener's connections inherit it.
-  if (setsockopt(fd.get(), AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &kVsockBuffer, sizeof kVsockBuffer) == 0) return fd;
-  return Fd();
+  return Fd(socket(address.vsock ? AF_VSOCK : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 bool wait_for(int fd, short events, long long until) {
@@ -100,10 +92,6 @@ Fd connect_to(const Address& address) {
   const socklen_t size = fill(address, kParentCid, peer);
   if (fd && (connect(fd.get(), &peer.any, size) == 0 || errno == EINPROGRESS)) return fd;
   return Fd();
-}
-
-void widen(int fd) {
-  setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &kWideVsockBuffer, sizeof kWideVsockBuffer);
 }
 
 bool wait_connected(int fd, int timeout_ms) {

@@ -1,4 +1,4 @@
-// Sockets of the two kinds that an enclave has: vsock to the parent, TCP on loopback.
+// The two kinds of sockets in an enclave: vsock to the parent, TCP on loopback.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace enclave {
 
-// The parent instance, as every enclave sees it.
+// The CID of the parent instance, the same for every enclave.
 inline constexpr unsigned kParentCid = 3;
 
 // Owns a descriptor.
@@ -31,35 +31,30 @@ class Fd {
   int fd_ = -1;
 };
 
-// Where to listen or connect: `vsock:PORT` (any enclave address, or the parent) or `tcp:ADDRESS:PORT`.
+// An address to listen on or connect to: `vsock:PORT` (any enclave address, or the parent) or `tcp:ADDRESS:PORT`.
 struct Address {
   bool vsock = false;
   std::string ip;
   unsigned port = 0;
 };
 
-// Returns false when the text is no address.
+// Returns false if the string is not an address.
 bool parse_address(const std::string& text, Address& address);
 
-// A listening, non-blocking socket; without one, errno tells why.
+// Returns a listening, non-blocking socket, or none with errno.
 Fd listen_on(const Address& address);
 
-// A non-blocking socket whose connection is made or under way; without one, errno tells why.
+// Returns a non-blocking socket that is connected or connecting, or none with errno.
 Fd connect_to(const Address& address);
 
-// For a connection over vsock on which more is to be sent than its buffer holds; TCP needs nothing. The kernel also
-// takes this buffer for the most that may be on its way, and a parent whose kernel is older than 6.8 doesn't tell
-// that it has read anything before it has read 192 KiB: each would wait for the other for ever.
-void widen(int fd);
-
-// Waits for a connection that is under way; false, with errno, when it fails or takes too long.
+// Waits for a pending connection. Returns false, with errno, if it fails or times out.
 bool wait_connected(int fd, int timeout_ms);
 
-// Sends or receives the whole of a short message before the time is over.
+// Sends or receives a complete short message before the time-out.
 bool send_all(int fd, const void* data, size_t size, int timeout_ms);
 bool receive_all(int fd, void* data, size_t size, int timeout_ms);
 
-// Milliseconds of a clock that nobody sets.
+// Milliseconds of a monotonic clock.
 long long now_ms();
 
 }  // namespace enclave

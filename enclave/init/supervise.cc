@@ -12,7 +12,10 @@ namespace enclave {
 
 namespace {
 
-constexpr unsigned kRestartDelayUs = 200'000;
+#ifndef RESTART_DELAY_US  // The test build waits for less.
+#define RESTART_DELAY_US 200'000
+#endif
+constexpr unsigned kRestartDelayUs = RESTART_DELAY_US;
 constexpr int kRestartTries = 100;
 
 std::string describe_end(const std::string& name, int status) {
@@ -41,12 +44,12 @@ std::string supervise(std::vector<Service>& services, pid_t main, const std::str
     for (Service& service : services) {
       if (service.pid != ended) continue;
       service.pid = -1;
-      // The hand-off is final, for one: it is not offered again.
+      // For example the hand-off, which is final.
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
       const std::string reason = describe_end(service.name, status);
       fprintf(stderr, "init: %s, and is started again\n", reason.c_str());
       if (!write_state(last_end, reason + "\n")) perror("init: the reason of the last end");
-      // What was out of memory may leave none for a new process at first.
+      // If memory ran out, a new process may not start immediately.
       for (int tries = 0; tries < kRestartTries && service.pid < 0; ++tries) {
         usleep(kRestartDelayUs);
         service.pid = start(service.name, service.descriptors, service.run);

@@ -1,4 +1,4 @@
-// Starts what an enclave consists of, and keeps it running.
+// Starts the processes of an enclave and keeps them running.
 #pragma once
 
 #include <sys/types.h>
@@ -9,20 +9,20 @@
 
 namespace enclave {
 
-// Something that is started again when it ends.
+// A process that is restarted when it ends.
 struct Service {
   std::string name;
-  std::vector<int> descriptors;  // what it gets of its parent's, as 3 and up
-  std::function<bool()> run;     // in a process of its own; true when there is nothing left to do
+  std::vector<int> descriptors;  // inherited from init, numbered from 3
+  std::function<bool()> run;     // runs in the process; true: finished, don't restart
   pid_t pid = -1;
 };
 
-// Runs a function in a new process, which has only the descriptors named: one that it kept by accident would
-// keep a pipe open that another process waits on. -1, with errno, when there can't be one.
+// Runs a function in a new process that inherits only the given descriptors: any other could keep a pipe open whose end
+// another process waits for. Returns -1, with errno, if fork fails.
 pid_t start(const std::string& name, const std::vector<int>& descriptors, const std::function<bool()>& run);
 
-// Starts each service again that fails or is killed, and writes why it ended to `last_end`, a line of text for
-// the server and its boot report. Returns when the process `main` has ended, with why.
+// Restarts each service that fails or is killed, and writes the reason to `last_end`, one line for the server and its
+// boot report. Returns when the process `main` has ended, with the reason.
 std::string supervise(std::vector<Service>& services, pid_t main, const std::string& main_name,
                       const char* last_end);
 

@@ -25,8 +25,8 @@ namespace {
 
 constexpr unsigned long kPlain = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 constexpr rlim_t kOpenFiles = 16 * 1024;
-// Least, first and most bytes of a buffer. By default a reader that stalls makes a connection over loopback hold
-// 8 MB, and a few of them all that the kernel has for TCP in a small enclave.
+// Minimum, initial and maximum size of a buffer in bytes. By default a stalled reader makes a loopback connection
+// buffer 8 MB, and a few of them exhaust the kernel's memory for TCP in a small enclave.
 constexpr char kTcpBuffers[] = "4096 16384 131072";
 
 bool write_setting(const char* path, const char* value) {
@@ -34,7 +34,7 @@ bool write_setting(const char* path, const char* value) {
   return file && write(file.get(), value, strlen(value)) == static_cast<ssize_t>(strlen(value));
 }
 
-// The kernel gives the interface 127.0.0.1/8 when it goes up.
+// The kernel assigns 127.0.0.1/8 when the interface goes up.
 bool raise_loopback() {
   const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
@@ -53,7 +53,7 @@ bool prepare_system(std::string& failed) {
   };
   return step("mount /dev", mount("dev", "/dev", "devtmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755") == 0) &&
          step("/dev/console", open_console("/dev/console")) &&
-         // Processes of one user don't see those of another.
+         // Users can't see each other's processes.
          step("mount /proc", mount("proc", "/proc", "proc", kPlain, "hidepid=2") == 0) &&
          step("mount /run", mount("run", "/run", "tmpfs", kPlain, "mode=0755,size=64k") == 0) &&
          step("loopback", raise_loopback()) &&
@@ -63,7 +63,7 @@ bool prepare_system(std::string& failed) {
 }
 
 bool reserve_nsm(unsigned user) {
-  // The driver makes it for everybody.
+  // The driver creates it accessible to everyone.
   if (chmod("/dev/nsm", 0600) != 0) return errno == ENOENT;
   return chown("/dev/nsm", user, user) == 0;
 }
@@ -100,7 +100,7 @@ bool become_timekeeper(unsigned id) {
 bool keep_descriptors(const std::vector<int>& descriptors) {
   const int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (empty < 0 || dup2(empty, STDIN_FILENO) < 0) return false;
-  // Out of the way first: a target may be the number of another source.
+  // Move the sources away first: a target number may be that of another source.
   std::vector<int> copies;
   for (const int descriptor : descriptors) copies.push_back(fcntl(descriptor, F_DUPFD, 64));
   int next = 3;

@@ -1,4 +1,4 @@
-// What the first process does to the machine, and what it takes from the processes that it starts.
+// How the first process prepares the machine and restricts the processes that it starts.
 #pragma once
 
 #include <string>
@@ -6,35 +6,36 @@
 
 namespace enclave {
 
-// Mounts, loopback, kernel settings. False, with errno and the name of the step that failed.
+// Mounts, loopback, kernel settings. Returns false, with errno and the name of the failed step.
 bool prepare_system(std::string& failed);
 
-// Lets this user, and none other but root, use the NSM: whoever can, has any key attested. True where there is
-// no NSM. False, with errno.
+// Restricts the NSM to this user and root: whoever can use it can have any key attested. Returns true if there is no
+// NSM, false with errno on failure.
 bool reserve_nsm(unsigned user);
 
-// Nothing can be written any more but what is in memory below /run.
+// Makes the root read-only; only /run, which is in memory, stays writable.
 bool seal_root();
 
-// A folder below /run that this user may write to, and every process may read. False, with errno.
+// Makes a folder below /run that this user may write to and every process may read. Returns false, with errno, on failure.
 bool make_folder(const char* path, unsigned user);
 
-// Writes a file that every process may read, and that is always seen whole. False, with errno.
+// Writes a file atomically, readable by every process. Returns false, with errno, on failure.
 bool write_state(const char* path, const std::string& text);
 
-// Has the kernel end this process before others when memory runs out. Before become_user. False, with errno.
+// Makes this process the first that the kernel kills when memory runs out. Call it before become_user. Returns false,
+// with errno, on failure.
 bool end_first();
 
-// Gives up root for good: no process that is started this way can get a right back.
+// Drops root permanently: neither this process nor its children can regain a privilege.
 bool become_user(unsigned id);
 
-// become_user, but for the one right to set the clock.
+// become_user, except for the right to set the clock.
 bool become_timekeeper(unsigned id);
 
-// Leaves exactly these descriptors open, as 3 and up, and standard input empty.
+// Leaves exactly these descriptors open, renumbered from 3, and makes standard input empty.
 bool keep_descriptors(const std::vector<int>& descriptors);
 
-// Becomes the program, with nothing in its environment but what is given. Returns only when it can't.
+// Executes the program with exactly the given environment. Returns only on failure.
 void execute(const std::vector<std::string>& command, const std::vector<std::string>& environment);
 
 }  // namespace enclave

@@ -2,8 +2,8 @@
  * A throw-away certificate authority shaped like that of AWS Nitro Enclaves, and a writer of attestation
  * documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
  *
- * For development and tests only: nothing under `src/` imports it, its keys live in memory, and every name
- * in it says that it is not AWS. Each property that a verifier checks can be made wrong on purpose.
+ * For development and tests only: nothing under `src/` imports it, and every name in it says that it is not AWS.
+ * Each property that a verifier checks can be made wrong on purpose.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
@@ -54,7 +54,7 @@ export interface Identity {
 export interface CertificateOptions {
   /** Common name of the subject. */
   name: string;
-  /** Who signs it. Without one, the certificate signs itself. */
+  /** The issuer, which signs it. Without one, the certificate is self-signed. */
   issuer?: Identity;
   /** Written in whole seconds, as X.509 does (RFC 5280 section 4.1.2.5). */
   notBefore: Date;
@@ -62,17 +62,17 @@ export interface CertificateOptions {
   /** basicConstraints; `null` leaves the extension out. */
   ca: boolean | null;
   pathLength?: number;
-  /** Whether basicConstraints is marked critical: true unless told. */
+  /** Whether basicConstraints is marked critical. Default: true. */
   basicConstraintsCritical?: boolean;
   /** keyUsage; `null` leaves the extension out. */
   keyUsage: readonly KeyUsageName[] | null;
-  /** Curve of the new key: P-384 unless told. */
+  /** Curve of the new key. Default: P-384. */
   curve?: 'P-256' | 'P-384';
   /** Certify this identity's key instead of a new one. */
   keyOf?: Pick<Identity, 'publicKey' | 'privateKey'>;
-  /** Digest of the signature over the certificate: SHA-384 unless told. */
+  /** Digest of the signature over the certificate. Default: SHA-384. */
   digest?: keyof typeof SIGNATURE_OIDS;
-  /** The digest that the signed part names, where it is to differ from the signature's own. */
+  /** The digest that the signed part names, if it differs from the signature's own. */
   namedDigest?: keyof typeof SIGNATURE_OIDS;
   /** Write the public key as a compressed point (SEC 1 section 2.3.3). */
   compressedKey?: boolean;
@@ -80,7 +80,7 @@ export interface CertificateOptions {
   moreExtensions?: readonly Extension[];
 }
 
-/** Makes one certificate. Nothing is checked: wrong ones are what tests are after. */
+/** Makes one certificate. Nothing is checked, since tests need invalid ones. */
 export function createCertificate(options: CertificateOptions): Identity {
   const { publicKey, privateKey } =
     options.keyOf ?? generateKeyPairSync('ec', { namedCurve: options.curve ?? 'P-384' });
@@ -174,10 +174,13 @@ export interface Chain {
 
 export type IssuedLevel = Exclude<keyof Chain, 'root'>;
 
+/** The common name of every root that is made here. */
+export const ROOT_NAME = 'sui-enclave DEVELOPMENT ONLY root, not AWS';
+
 /** A self-signed root, valid from a minute before `at` for 30 years. */
 export function createRoot(at: Date, overrides: Partial<CertificateOptions> = {}): Identity {
   return createCertificate({
-    name: 'sui-enclave DEVELOPMENT ONLY root, not AWS',
+    name: ROOT_NAME,
     notBefore: new Date(at.getTime() - MINUTE),
     notAfter: new Date(at.getTime() + 30 * YEAR),
     ca: true,
@@ -258,7 +261,7 @@ export interface DocumentFields {
   nonce?: Uint8Array | null;
 }
 
-/** How a CBOR map tells its length: older NSM firmware writes definite ones, newer writes indefinite ones. */
+/** The encoding of a CBOR map's length: older NSM firmware writes definite lengths, newer firmware indefinite ones. */
 export type MapLength = 'definite' | 'indefinite';
 
 /** The payload of a document; fields that are `undefined` are left out, `null` is written as null. */
@@ -298,7 +301,7 @@ export const PROTECTED_HEADER: Uint8Array = Uint8Array.from([0xa1, 0x01, 0x38, 0
 /** The four parts of a COSE_Sign1. */
 export interface CoseParts {
   protectedHeader?: Uint8Array;
-  /** CBOR of the unprotected map: empty unless told. */
+  /** CBOR of the unprotected map. Default: empty. */
   unprotectedHeader?: Uint8Array;
   payload: Uint8Array;
   /** r followed by s, 48 bytes each. */

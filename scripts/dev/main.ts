@@ -1,102 +1,85 @@
 /**
- * `make dev`: the server as in production, against stand-ins on loopback. This is the only entry that has
- * any; `src/main.ts` reaches none of them.
+ * `make dev`: runs `serve.ts` and restarts it when a file changes, on the same port. A start that fails ends
+ * this process too; a restart that fails waits for the next change.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { loadApplication } from '../../src/app.ts';
-import { boot } from '../../src/boot.ts';
-import { readConfig } from '../../src/config.ts';
-import { ConfigError, EnclaveError } from '../../src/errors.ts';
-import { createLog } from '../../src/log.ts';
-import { endOnSignal } from '../../src/signals.ts';
-import { parseServerEnv } from '../image/settings.ts';
-import { SoftwareNsm } from './software_nsm.ts';
-import type { StandIns } from './stand_ins.ts';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { watch } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { endOnSignal } from '../../src/server/signals.ts';
 
-const APPS = new URL('../../src/apps/', import.meta.url);
-const OUT = new URL('../../out/', import.meta.url);
+const ROOT = new URL('../../', import.meta.url);
+const SERVE = fileURLToPath(new URL('scripts/dev/serve.ts', ROOT));
+const WATCHED = ['src/', 'scripts/dev/'];
+/** Files that a server loads: code and an application's files, but not the backups of editors. */
+const LOADED = /\.(ts|yaml|env|pem)$/;
+/** One save may be several events. */
+const SETTLE_MS = 100;
+/** Requests in flight may finish in this time. */
+const STOP_MS = 2000;
 
-async function main(): Promise<void> {
-  const attest = process.env['ATTEST'];
-  if (attest !== undefined && attest !== 'emulated') {
-    throw new ConfigError('ATTEST must be emulated, or not set');
-  }
-  const given = { APP: 'weather', ...process.env };
-  const { app } = readConfig(given);
-  const application = await loadApplication(APPS, app);
-  const { endpoints, secrets } = application.manifest;
-  const standIns = await startStandIns(app);
-  if (!standIns) {
-    console.log(
-      `Nothing stands in for the world of ${app} (there is no scripts/dev/apps/${app}.ts). It asks its real hosts: ${list(endpoints)}. It takes its secrets from the environment: ${list(secrets)}.`,
-    );
-  }
-  const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };
-  const config = readConfig(env);
-  const nsm = attest && new SoftwareNsm();
-  const server = await boot({
-    config,
-    env,
-    log: createLog(config.logLevel),
-    ...application,
-    ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
-    ...(nsm && { nsm }),
+let server: ChildProcess;
+/** The port that the system chose for PORT=0 stays the same. */
+let port: string | undefined;
+let restarting: Promise<void> | undefined;
+let changedMeanwhile = false;
+/** A file that changed before the first server listened. */
+let changedEarly: string | undefined;
+let isEnding = false;
+
+function start(): ChildProcess {
+  const child = fork(SERVE, { env: { ...process.env, ...(port !== undefined && { PORT: port }) } });
+  child.on('message', (message: { port: string }) => {
+    port = message.port;
+    // It may have loaded the file as it was before.
+    if (changedEarly !== undefined) onChange(changedEarly);
   });
-  // Not earlier: they would take the place of those of a server that runs.
-  if (nsm) writeTrust(nsm);
-  if (standIns) {
-    console.log(`\n${describe(endpoints, standIns)} Try, in another terminal:
+  child.on('exit', (code, signal) => {
+    if (child !== server || restarting || isEnding) return;
+    if (port === undefined) process.exit(code ?? 1);
+    console.log(`The server ended (${signal ?? `exit code ${code}`}). It starts again when a file changes.`);
+  });
+  return child;
+}
 
-  ${curl(server.url, standIns.example)}`);
-  }
-  console.log('\nCtrl-C ends it.');
-  endOnSignal(async () => {
-    await server.close();
-    await standIns?.close();
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, 'exit');
+  server.kill(signal);
+  await ended;
+}
+
+async function restart(): Promise<void> {
+  do {
+    changedMeanwhile = false;
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    const impatient = setTimeout(() => server.kill('SIGKILL'), STOP_MS);
+    await stop('SIGTERM');
+    clearTimeout(impatient);
+  } while (changedMeanwhile);
+  server = start();
+  restarting = undefined;
+}
+
+function onChange(file: string): void {
+  if (isEnding) return;
+  // Before the first server listens, no port has to be kept, and its failure ends this process.
+  changedEarly = port === undefined ? file : undefined;
+  if (changedEarly !== undefined) return;
+  changedMeanwhile = true;
+  if (restarting) return;
+  console.log(`\n${file} has changed: restarting.`);
+  restarting = restart();
+}
+
+server = start();
+for (const folder of WATCHED) {
+  watch(new URL(folder, ROOT), { recursive: true }, (_event, file) => {
+    if (file !== null && LOADED.test(file)) onChange(folder + file);
   });
 }
-
-/** What the image's build would put into the environment of the application. */
-function serverEnv(app: string, secrets: readonly string[]): Record<string, string> {
-  const file = new URL(`${app}/server.env`, APPS);
-  return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
-}
-
-async function startStandIns(app: string): Promise<StandIns | undefined> {
-  const file = new URL(`./apps/${app}.ts`, import.meta.url);
-  if (!existsSync(file)) return undefined;
-  const { start }: { start: () => Promise<StandIns> } = await import(file.href);
-  return start();
-}
-
-/** Registers and root of the software NSM, as files for whoever wants to verify its documents. */
-function writeTrust(nsm: SoftwareNsm): void {
-  mkdirSync(OUT, { recursive: true });
-  writeFileSync(new URL('dev.pcrs', OUT), nsm.pcrsFile());
-  writeFileSync(new URL('dev-root.pem', OUT), nsm.rootPem());
-  console.log(
-    'Attestation is emulated: its documents prove nothing. Wrote out/dev.pcrs and out/dev-root.pem.',
-  );
-}
-
-function describe(endpoints: readonly string[], { origins }: StandIns): string {
-  const real = endpoints.filter((host) => !(host in origins));
-  const rest = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
-  return `The server runs against stand-ins of ${list(Object.keys(origins))}${rest}.`;
-}
-
-function list(names: readonly string[]): string {
-  return names.join(', ') || 'none';
-}
-
-function curl(url: string, { path, body }: StandIns['example']): string {
-  if (!body) return `curl -s ${url}${path}`;
-  const json = JSON.stringify(body).replaceAll("'", `'\\''`);
-  return `curl -s ${url}${path} -H 'Content-Type: application/json' -d '${json}'`;
-}
-
-main().catch((error: unknown) => {
-  if (!(error instanceof EnclaveError)) throw error;
-  console.error(`make dev: ${error.message}`);
-  process.exit(1);
+endOnSignal(async (signal) => {
+  isEnding = true;
+  await restarting;
+  await stop(signal);
 });

@@ -1,8 +1,8 @@
 /**
  * A Nitro Secure Module in software: it answers the NSM's CBOR requests with complete, correctly signed
- * attestation documents, under a certificate authority that it makes at start and keeps in memory.
+ * attestation documents, under a certificate authority that it makes at start, or is given.
  *
- * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: whoever trusts its root
+ * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts its root
  * trusts this process, not an enclave.
  */
 
@@ -26,11 +26,11 @@ const REGISTER_COUNT = 32;
 const REGISTER_SIZE = 48;
 /** The registers that a real NSM locks at boot. */
 const LOCKED_AT_BOOT = 16;
-/** Limits of a document's fields in bytes. The emulator of QEMU lets more pass; Sui's verifier does not. */
+/** Limits of a document's fields in bytes. QEMU's emulator accepts more, Sui's verifier does not. */
 const FIELD_LIMITS = { user_data: 512, nonce: 512, public_key: 1024 } as const;
 const RANDOM_SIZE = 256;
 const MAX_REQUEST_SIZE = 0x1000;
-/** Chains are made anew after this time, long before their leaf's 3 hours are over. */
+/** Chains are replaced after this time, long before their leaf expires after 3 hours. */
 const CHAIN_LIFETIME_MS = 60 * 60 * 1000;
 
 type ErrorName = 'InvalidIndex' | 'ReadOnlyIndex' | 'InvalidOperation' | 'InputTooLarge';
@@ -58,10 +58,13 @@ export class SoftwareNsm implements NsmTransport {
   readonly #now: () => number;
   #chain: { certificates: Chain; issuedAt: number } | undefined;
 
-  /** @param now the clock that dates documents and certificates, in milliseconds since 1970 */
-  constructor(now: () => number = Date.now) {
+  /**
+   * @param now the clock that dates documents and certificates, in milliseconds since 1970
+   * @param root the authority; by default a new one
+   */
+  constructor(now: () => number = Date.now, root: Identity = createRoot(new Date(now()))) {
     this.#now = now;
-    this.#root = createRoot(new Date(now()));
+    this.#root = root;
     this.#registers = Array.from({ length: REGISTER_COUNT }, (_, index) => ({
       value: index < 3 ? measure(`sui-enclave development PCR${index}`) : new Uint8Array(REGISTER_SIZE),
       locked: index < LOCKED_AT_BOOT,
@@ -185,7 +188,7 @@ export class SoftwareNsm implements NsmTransport {
   }
 }
 
-/** An operation without arguments comes as a text, one with arguments as a map of one key. */
+/** An operation without arguments is encoded as a string, one with arguments as a map with a single key. */
 function parseRequest(bytes: Uint8Array): [operation: string, args: Arguments] {
   let request: unknown;
   try {

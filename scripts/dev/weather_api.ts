@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Loopback, listenOnLoopback } from './stand_ins.ts';
 
-/** The one API key that the stand-in takes. */
+/** The only API key that the stand-in accepts. */
 export const DEV_API_KEY = 'key-of-the-weather-stand-in';
 
 /** The real service refreshes a place about every 15 minutes. */
@@ -14,7 +14,7 @@ const REFRESH_SECONDS = 900;
 
 type Answer = (response: ServerResponse, place: string) => void;
 
-/** Places whose answer is a failure: ask for one of them to see what the server makes of it. */
+/** Locations that fail: ask for one of them to see how the server answers. */
 export const FAILURES = {
   '!unknown': (response) => refuse(response, 400, 1006, 'No matching location found.'),
   '!key': (response) => refuse(response, 401, 2006, 'API key provided is invalid'),
@@ -36,7 +36,7 @@ export const FAILURES = {
     response.once('close', () => clearInterval(timer));
   },
   '!garbage': (response) => response.end('<html>it is sunny</html>'),
-  // A good reading but for the byte 0xff in a text of it.
+  // A valid reading, except for the byte 0xff in one of its strings.
   '!notutf8': (response, place) =>
     response.end(Buffer.from(JSON.stringify(reading(place, { condition: { text: '\u00ff' } })), 'latin1')),
   '!missing': (response) => json(response, 200, { location: { name: 'Nowhere' }, current: {} }),
@@ -54,7 +54,7 @@ function now(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** From 0 to 34.9 °C, by the SHA-256 of the place, in any case. */
+/** From 0 to 34.9 °C, derived from the SHA-256 of the location, regardless of case. */
 export function temperatureOf(place: string): number {
   return (createHash('sha256').update(place.toLowerCase()).digest().readUInt16BE() % 350) / 10;
 }
@@ -89,7 +89,7 @@ export interface WeatherStandIn extends Loopback {
   readonly asked: readonly string[];
 }
 
-/** Listens on a free port of 127.0.0.1. @param delayMs before each answer. */
+/** Listens on a free port of 127.0.0.1. @param delayMs the time to wait before each answer. */
 export async function startWeatherStandIn({ delayMs = 0 } = {}): Promise<WeatherStandIn> {
   const asked: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {

@@ -5,7 +5,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { dataArchive, tarEntries } from './deb.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors } from './mirrors.ts';
@@ -13,7 +13,7 @@ import { findMirrors } from './mirrors.ts';
 /** Symbolic links to their namesakes in /usr: an entry below one would replace it. */
 const MERGED = /^(bin|sbin|lib|lib64)\//;
 
-/** @param overlays tar archives of files that come over those of the packages */
+/** @param overlays tar archives whose files replace those of the packages */
 export async function makeBase(
   locks: readonly string[],
   out: string,
@@ -44,13 +44,13 @@ function entriesOf(name: string, deb: Buffer): Buffer {
   for (const { path } of tarEntries(tar)) {
     const plain = path.replace(/^\.?\/+/, '');
     if (MERGED.test(plain) || plain.split('/').includes('..')) {
-      throw new ArchiveInvalid(`the package ${name} holds ${plain}, outside /usr`);
+      throw new ImageError('ARCHIVE_INVALID', `the package ${name} holds ${plain}, outside /usr`);
     }
   }
   return withoutEnd(tar);
 }
 
-/** An archive without the empty blocks at its end, so that another can follow. */
+/** An archive without its trailing empty blocks, so that another can follow. */
 function withoutEnd(tar: Buffer): Buffer {
   return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
 }

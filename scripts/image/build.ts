@@ -1,12 +1,4 @@
-/**
- * `make`: the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs.
- *
- *   node scripts/image/build.ts --app-dir src/apps/weather [--name nitro] [--channel experimental]
- *     [--dir build/image] [--cache DIR] [--out out]
- *     [--fresh] [--extra-lock FILE...] [--overlay TAR...]
- *
- * The last three are for `make verify-build`: nothing from earlier builds, and a base with more in it.
- */
+/** `make`: builds the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs. */
 import {
   copyFileSync,
   existsSync,
@@ -19,69 +11,76 @@ import {
 } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { ConfigError } from '../../src/errors.ts';
-import { runMain } from '../command.ts';
-import { formatPcrs, measureImage } from '../eif/measure.ts';
-import { readEif } from '../eif/read.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { makeBase } from './base.ts';
 import { buildContainer } from './container.ts';
 import { makeContext } from './context.ts';
+import { formatPcrs, measureImage } from './eif/measure.ts';
+import { readEif } from './eif/read.ts';
 import { checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LOCK = 'enclave/debian.lock.json';
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      'app-dir': { type: 'string', default: 'src/apps/weather' },
-      name: { type: 'string', default: 'nitro' },
-      channel: { type: 'string', default: 'experimental' },
-      'extra-lock': { type: 'string', multiple: true, default: [] },
-      overlay: { type: 'string', multiple: true, default: [] },
-      dir: { type: 'string', default: 'build/image' },
-      cache: { type: 'string', default: 'build/packages' },
-      out: { type: 'string', default: 'out' },
-      fresh: { type: 'boolean', default: false },
-    },
-  });
-  const appDir = values['app-dir'];
-  if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(appDir) || !existsSync(join(ROOT, appDir, 'app.yaml'))) {
-    throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
-  }
-  const channel = checkChannel(ROOT, values.channel, appDir);
-  const dir = resolve(values.dir);
-  mkdirSync(dir, { recursive: true });
-  const context = makeContext(ROOT, dir, appDir);
-  const locks = [LOCK, ...values['extra-lock']].map((lock) => join(ROOT, lock));
-  await makeBase(locks, join(context, 'base.tar'), resolve(values.cache), values.overlay);
+const USAGE = `usage: node scripts/image/build.ts --app-dir src/apps/weather [--name nitro] [--channel experimental]
+         [--dir build/image] [--cache DIR] [--out out] [--fresh] [--extra-lock FILE]... [--overlay TAR]...
 
-  const output = mkdtempSync(join(dir, 'output-'));
-  buildContainer({
-    file: join(ROOT, 'Containerfile'),
-    context,
-    args: { APP_DIR: appDir },
-    output,
-    fresh: values.fresh,
-  });
-  const eif = readFileSync(join(output, 'image.eif'));
-  const registers = formatPcrs(measureImage(readEif(eif)));
-  const target = (name: string) => join(resolve(values.out), name);
-  mkdirSync(values.out, { recursive: true });
-  copyFileSync(join(output, 'image.eif'), `${target(values.name)}.eif.new`);
-  renameSync(`${target(values.name)}.eif.new`, target(`${values.name}.eif`));
-  rmSync(output, { recursive: true });
-  writeFileSync(target(`${values.name}.pcrs`), registers);
-  const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, eif);
-  writeFileSync(
-    target(values.name === 'nitro' ? 'measurements.json' : `${values.name}.measurements.json`),
-    `${JSON.stringify(measurements, null, 2)}\n`,
-  );
-  console.log(`${values.out}/${values.name}.eif, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
-  if (isUnchanged(ROOT, LOCK) === false) {
-    console.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
-  }
-}
+Builds out/<name>.eif and out/<name>.pcrs. The last three options are for make verify-build: nothing from earlier
+builds, and a base with more in it.`;
 
-await runMain(main);
+export const main = command({
+  usage: USAGE,
+  options: {
+    'app-dir': { type: 'string', default: 'src/apps/weather' },
+    name: { type: 'string', default: 'nitro' },
+    channel: { type: 'string', default: 'experimental' },
+    'extra-lock': { type: 'string', multiple: true, default: [] },
+    overlay: { type: 'string', multiple: true, default: [] },
+    dir: { type: 'string', default: 'build/image' },
+    cache: { type: 'string', default: 'build/packages' },
+    out: { type: 'string', default: 'out' },
+    fresh: { type: 'boolean', default: false },
+  },
+  async run({ values }, { io }) {
+    const appDir = values['app-dir'];
+    if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(appDir) || !existsSync(join(ROOT, appDir, 'app.yaml'))) {
+      throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
+    }
+    const channel = checkChannel(ROOT, values.channel, appDir);
+    const dir = resolve(values.dir);
+    mkdirSync(dir, { recursive: true });
+    const context = makeContext(ROOT, dir, appDir);
+    const locks = [LOCK, ...values['extra-lock']].map((lock) => join(ROOT, lock));
+    await makeBase(locks, join(context, 'base.tar'), resolve(values.cache), values.overlay);
+
+    const output = mkdtempSync(join(dir, 'output-'));
+    buildContainer({
+      file: join(ROOT, 'Containerfile'),
+      context,
+      args: { APP_DIR: appDir },
+      output,
+      fresh: values.fresh,
+    });
+    const eif = readFileSync(join(output, 'image.eif'));
+    const registers = formatPcrs(measureImage(readEif(eif)));
+    const target = (name: string) => join(resolve(values.out), name);
+    mkdirSync(values.out, { recursive: true });
+    copyFileSync(join(output, 'image.eif'), `${target(values.name)}.eif.new`);
+    renameSync(`${target(values.name)}.eif.new`, target(`${values.name}.eif`));
+    rmSync(output, { recursive: true });
+    writeFileSync(target(`${values.name}.pcrs`), registers);
+    const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, eif);
+    writeFileSync(
+      target(values.name === 'nitro' ? 'measurements.json' : `${values.name}.measurements.json`),
+      `${JSON.stringify(measurements, null, 2)}\n`,
+    );
+    io.log(`${values.out}/${values.name}.eif, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
+    if (isUnchanged(ROOT, LOCK) === false) {
+      io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
+    }
+    return EXIT.done;
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { runMain } from '../command.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
+import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ENTRY = '\0entry';
@@ -16,7 +16,7 @@ const ENTRY = '\0entry';
 const entry = (version: string, appDir: string) => `
 import { readFileSync } from 'node:fs';
 import { parseManifest } from '/src/app.ts';
-import { start } from '/src/start.ts';
+import { start } from '/src/server/start.ts';
 import * as module from '/${appDir}/app.ts';
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
@@ -32,9 +32,9 @@ export async function bundle(root: string, version: string, appDir: string, stag
     cwd: root,
     input: { server: ENTRY },
     platform: 'node',
-    // A dependency that is not found would be left to the image, which has none.
+    // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no node_modules.
     onLog(level, log, handler) {
-      if (log.code === 'UNRESOLVED_IMPORT') throw new ArchiveInvalid(log.message);
+      if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
       handler(level, log);
     },
     plugins: [
@@ -51,10 +51,15 @@ export async function bundle(root: string, version: string, appDir: string, stag
   await bundler.write({ dir: stage, format: 'esm', entryFileNames: 'server.js', codeSplitting: false });
 }
 
-async function main(): Promise<void> {
-  const [appDir, stage] = process.argv.slice(2) as [string, string];
-  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  await bundle(ROOT, version, appDir, stage);
-}
+export const main = command({
+  usage: 'usage: node scripts/image/bundle.ts APP_DIR STAGE',
+  options: {},
+  positionals: ['app_dir', 'stage'],
+  async run({ positionals: [appDir = '', stage = ''] }) {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    await bundle(ROOT, version, appDir, stage);
+    return EXIT.done;
+  },
+});
 
-if (import.meta.main) await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,24 +1,22 @@
-/**
- * `make check-locks`: fetches every locked file into the cache, so that a version that is gone shows before a
- * build is begun.
- */
-import { parseArgs } from 'node:util';
-import { runMain } from '../command.ts';
+/** `make check-locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors } from './mirrors.ts';
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { cache: { type: 'string', default: 'build/packages' } },
-  });
-  const mirrors = findMirrors(process.env);
-  for (const path of positionals) {
-    const lock = readLock(path);
-    const files = await fetchAll([...lock.packages, ...lock.sources], lock, mirrors, values.cache);
-    console.log(`${path}: ${files.length} files are there`);
-  }
-}
+export const main = command({
+  usage: 'usage: node scripts/image/check_locks.ts [--cache build/packages] <lock file>...',
+  options: { cache: { type: 'string', default: 'build/packages' } },
+  repeats: true,
+  async run({ values, positionals }, { env, io }) {
+    const mirrors = findMirrors(env);
+    for (const path of positionals) {
+      const lock = readLock(path);
+      const files = await fetchAll([...lock.packages, ...lock.sources], lock, mirrors, values.cache);
+      io.log(`${path}: ${files.length} files are there`);
+    }
+    return EXIT.done;
+  },
+});
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

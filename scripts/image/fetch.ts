@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PackageChanged, PackageGone } from './errors.ts';
+import { ImageError } from './errors.ts';
 import type { Lock, LockedFile } from './lock.ts';
 import type { Mirrors } from './mirrors.ts';
 
@@ -35,7 +35,7 @@ async function fetchOne(
   cache: string,
 ): Promise<string> {
   const path = join(cache, file.sha256);
-  // Checked again: a cache outlives whoever wrote it.
+  // Checked again: a cache may have been changed since it was written.
   if (existsSync(path) && sha256(readFileSync(path)) === file.sha256) return path;
   const sources = archives[file.archive].map((base) => `${base}/${file.path}`);
   if (snapshot) sources.push(`${snapshot}/archive/${file.archive}/${archive_time}/${file.path}`);
@@ -47,7 +47,8 @@ async function fetchOne(
     });
     if (bytes === undefined) continue;
     if (sha256(bytes) !== file.sha256) {
-      throw new PackageChanged(
+      throw new ImageError(
+        'PACKAGE_CHANGED',
         `${file.name} ${file.version} from ${new URL(url).host} is not the file of the lock: its SHA-256 differs`,
       );
     }
@@ -56,8 +57,9 @@ async function fetchOne(
     renameSync(partial, path);
     return path;
   }
-  throw new PackageGone(
-    `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'none is known'}). ` +
+  throw new ImageError(
+    'PACKAGE_GONE',
+    `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'no source is known'}). ` +
       (snapshot
         ? 'Run make update-lock for the present versions: the registers then change, and the lock must be committed.'
         : "Set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version, or run make update-lock for the present ones: the registers then change, and the lock must be committed."),

@@ -26,7 +26,7 @@ strip stage/init stage/nsm.node stage/node
 gzip -n -9 stage/boot.cpio stage/app.cpio
 
 version=$("$node" -p 'require("./package.json").version')
-"$node" scripts/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
+"$node" scripts/image/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
   --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
   --kernel-version "$(cat /kernel/release)" --out /out/image.eif
 # What is left is kept with the build's layers.

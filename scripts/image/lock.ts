@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as v from 'valibot';
-import { LockInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const Name = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9+.-]*$/));
 
@@ -34,33 +34,33 @@ const Lock = v.strictObject({
 export type LockedFile = v.InferOutput<typeof LockedFile>;
 export type Lock = v.InferOutput<typeof Lock>;
 
-/** @throws LockInvalid */
+/** @throws ImageError: LOCK_INVALID */
 export function readLock(path: string): Lock {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new LockInvalid(`${path} can't be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new ImageError('LOCK_INVALID', `${path} can't be read: ${(error as NodeJS.ErrnoException).code}`);
   }
   return parseLock(text, path);
 }
 
-/** @throws LockInvalid that says which member is wrong */
+/** @throws ImageError: LOCK_INVALID. The message names the invalid property */
 export function parseLock(text: string, name: string): Lock {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch {
-    throw new LockInvalid(`${name} is not JSON`);
+    throw new ImageError('LOCK_INVALID', `${name} is not JSON`);
   }
   const result = v.safeParse(Lock, data);
   if (!result.success) {
     const at = v.getDotPath(result.issues[0]) ?? 'top level';
-    throw new LockInvalid(`${name}, ${at}: not what make update-lock writes`);
+    throw new ImageError('LOCK_INVALID', `${name}, ${at}: not what make update-lock writes`);
   }
   const names = [...result.output.packages, ...result.output.sources].map((file) => file.name);
   const twice = names.find((each, at) => names.indexOf(each) !== at);
-  if (twice !== undefined) throw new LockInvalid(`${name} names ${twice} twice`);
+  if (twice !== undefined) throw new ImageError('LOCK_INVALID', `${name} names ${twice} twice`);
   return result.output;
 }
 
@@ -79,7 +79,7 @@ export function formatLock(lock: Lock): string {
   return `{\n${[...head, `  "packages": ${list(packages)}`, `  "sources": ${list(sources)}`].join(',\n')}\n}\n`;
 }
 
-/** What changed from one lock to the next, a line each; none when they hold the same files. */
+/** The changes from one lock to the next, a line each; an empty list if both hold the same files. */
 export function diffLocks(before: Lock, after: Lock): string[] {
   const files = (lock: Lock) => new Map([...lock.packages, ...lock.sources].map((file) => [file.name, file]));
   const old = files(before);

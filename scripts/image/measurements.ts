@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { measureImage } from '../eif/measure.ts';
-import { readEif } from '../eif/read.ts';
+import { measureImage } from './eif/measure.ts';
+import { readEif } from './eif/read.ts';
 
 export const CHANNELS = {
-  stable: 'A tagged release, built from an unchanged tree: whoever builds the tag gets these registers.',
+  stable: 'A tagged release, built from an unchanged tree: everyone who builds the tag gets these registers.',
   experimental: 'Any other build: the next commit may change the registers, and nothing should rely on them.',
 } as const;
 export type Channel = keyof typeof CHANNELS;
@@ -42,7 +42,7 @@ export function makeMeasurements(
   };
 }
 
-/** @throws ConfigError when the channel promises what the tree can't hold */
+/** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
 export function checkChannel(root: string, channel: string, appDir: string): Channel {
   if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
   if (channel !== 'stable') return channel as Channel;
@@ -53,7 +53,7 @@ export function checkChannel(root: string, channel: string, appDir: string): Cha
     );
   }
   const folders = ['src', 'scripts', 'enclave', appDir];
-  // They get into the image as they lie on the disk, with what git ignores.
+  // These folders get into the image as they are on the disk, including the files that git ignores.
   const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...folders);
   if (ignored !== '') {
     throw new ConfigError(`CHANNEL=stable needs ${folders.join(', ')} without ignored files:\n${ignored}`);
@@ -74,7 +74,7 @@ function git(root: string, ...args: string[]): string | null {
   }
 }
 
-/** Whether a path is as it was committed; null where that can't be told. */
+/** Whether a path is unchanged since it was committed; null if that can't be determined. */
 export function isUnchanged(root: string, path: string): boolean | null {
   const changes = git(root, 'status', '--porcelain', '--', path);
   return changes === null ? null : changes === '';

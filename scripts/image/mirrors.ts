@@ -1,12 +1,12 @@
-/** Where Debian's packages are fetched from. No host stands here: the machine's own apt, or variables, name them. */
+/** Finds the mirrors of Debian's packages. No host is written here: the machine's own apt, or variables, name them. */
 import { execFileSync } from 'node:child_process';
-import { NoMirror } from './errors.ts';
+import { ImageError } from './errors.ts';
 import type { LockedFile } from './lock.ts';
 
 export type Archive = LockedFile['archive'];
 
 export interface Mirrors {
-  /** Address of each archive, without a slash at its end, best first. */
+  /** Address of each archive, without a trailing slash, best first. */
   readonly archives: Readonly<Record<Archive, readonly string[]>>;
   /** Address of a snapshot archive, the part before `/archive/debian/<time>/`. */
   readonly snapshot: string | undefined;
@@ -16,7 +16,7 @@ export interface Mirrors {
  * `DEBIAN_MIRROR` (the address above `/debian` and `/debian-security`), else what this machine's apt is set
  * up with; and `DEBIAN_SNAPSHOT`.
  *
- * @throws NoMirror when a variable is no address, or nothing names a mirror
+ * @throws ImageError: NO_MIRROR, if a variable is not an address, or nothing names a mirror
  */
 export function findMirrors(env: NodeJS.ProcessEnv, fromApt = readAptSources): Mirrors {
   const mirror = address(env, 'DEBIAN_MIRROR');
@@ -25,7 +25,8 @@ export function findMirrors(env: NodeJS.ProcessEnv, fromApt = readAptSources): M
     ? { debian: [`${mirror}/debian`], 'debian-security': [`${mirror}/debian-security`] }
     : parseAptSources(fromApt());
   if (archives.debian.length === 0 && snapshot === undefined) {
-    throw new NoMirror(
+    throw new ImageError(
+      'NO_MIRROR',
       "this machine's apt names no mirror of Debian: set DEBIAN_MIRROR to the address above its /debian and /debian-security, or DEBIAN_SNAPSHOT to that of a snapshot archive",
     );
   }
@@ -36,12 +37,12 @@ function address(env: NodeJS.ProcessEnv, name: string): string | undefined {
   const value = env[name];
   if (value === undefined || value === '') return undefined;
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
-    throw new NoMirror(`${name} must be an address that begins with http:// or https://`);
+    throw new ImageError('NO_MIRROR', `${name} must be an address that begins with http:// or https://`);
   }
   return value.replace(/\/+$/, '');
 }
 
-/** A line `<origin> <address>` for each package list that apt knows; nothing where there is no apt. */
+/** A line `<origin> <address>` for each package list that apt knows; an empty string if apt is not installed. */
 function readAptSources(): string {
   const format = ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages'];
   try {

@@ -6,17 +6,26 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseManifest } from '../../src/app.ts';
-import { runMain } from '../command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
-import { ArchiveInvalid } from './errors.ts';
+import { ImageError } from './errors.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
 import { tryStart } from './try_start.ts';
 
 const LOADER = '/lib64/ld-linux-x86-64.so.2';
 const LIBRARY_FOLDER = '/usr/lib/x86_64-linux-gnu';
 
-async function main(): Promise<void> {
-  const [appDir, stage] = process.argv.slice(2) as [string, string];
+export const main = command({
+  usage: 'usage: node scripts/image/ramdisks.ts APP_DIR STAGE',
+  options: {},
+  positionals: ['app_dir', 'stage'],
+  async run({ positionals: [appDir = '', stage = ''] }) {
+    await makeRamdisks(appDir, stage);
+    return EXIT.done;
+  },
+});
+
+async function makeRamdisks(appDir: string, stage: string): Promise<void> {
   const file = (path: string) => ({ data: readFileSync(path) });
   const program = (path: string) => ({ data: readFileSync(path), executable: true });
 
@@ -29,7 +38,7 @@ async function main(): Promise<void> {
       ...libraries.map(
         (name) => [`${LIBRARY_FOLDER}/${name}`.slice(1), file(`${LIBRARY_FOLDER}/${name}`)] as const,
       ),
-      // Names come from /etc/hosts alone.
+      // Names are resolved from /etc/hosts alone.
       ['etc/nsswitch.conf', { data: Buffer.from('hosts: files\n') }],
     ]),
     ['app', 'dev', 'proc', 'run'],
@@ -38,7 +47,7 @@ async function main(): Promise<void> {
 
   const yaml = readFileSync(join(appDir, 'app.yaml'), 'utf8');
   const manifest = parseManifest(yaml);
-  // Where an endpoint's certificate is not under a public authority: the application brings its own.
+  // An application may bring an authority of its own, for endpoints whose certificate no public authority signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))
@@ -56,7 +65,7 @@ async function main(): Promise<void> {
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 
-/** The shared libraries that the programs name, and those that these name, but for the loader. */
+/** The shared libraries that the programs need, directly or not, except the loader. */
 function neededBy(programs: readonly string[]): Set<string> {
   const found = new Set<string>();
   const waiting = [...programs];
@@ -66,7 +75,7 @@ function neededBy(programs: readonly string[]): Set<string> {
       if (LOADER.endsWith(name) || found.has(name)) continue;
       const library = join(LIBRARY_FOLDER, name);
       if (!existsSync(library))
-        throw new ArchiveInvalid(`${path} needs ${name}, which is not among the libraries`);
+        throw new ImageError('ARCHIVE_INVALID', `${path} needs ${name}, which is not among the libraries`);
       found.add(name);
       waiting.push(library);
     }
@@ -74,4 +83,4 @@ function neededBy(programs: readonly string[]): Set<string> {
   return found;
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,7 +1,7 @@
-/** What the application's ramdisk says to init (enclave/init/settings.h) and to the C library. */
+/** The settings in the application's ramdisk, for init (enclave/init/settings.h) and for the C library. */
 import type { Manifest } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
+import { readConfig } from '../../src/server/config.ts';
 
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;
@@ -10,9 +10,9 @@ const FIRST_ADDRESS = 64;
 
 export interface Forward {
   readonly host: string;
-  /** On the enclave's loopback; its port is 443. */
+  /** Address on the enclave's loopback; the port is 443. */
   readonly address: string;
-  /** Of the parent, on vsock. */
+  /** The parent's port, on vsock. */
   readonly port: number;
 }
 
@@ -26,10 +26,10 @@ export function forwardsOf({ endpoints }: Manifest): Forward[] {
 }
 
 /**
- * What a server.env says. No shell reads it: everything after the first `=` is the value.
+ * The variables of a server.env. No shell reads it: everything after the first `=` is the value.
  *
  * @param secrets the names of app.yaml's
- * @throws ConfigError that names the line
+ * @throws ConfigError. The message names the line
  */
 export function parseServerEnv(text: string, secrets: readonly string[]): Record<string, string> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -40,7 +40,7 @@ export function parseServerEnv(text: string, secrets: readonly string[]): Record
     if (name in env) throw new ConfigError(`server.env: ${name} is set twice`);
     if (secrets.some((secret) => name === secret || name === `${secret}_FILE`)) {
       throw new ConfigError(
-        `server.env: ${name} must not be here: what is here gets into the image, which is no secret. The secrets of app.yaml are handed to the server when it runs`,
+        `server.env: ${name} must not be here: everything in this file gets into the image, which is public. The secrets of app.yaml are handed to the server when it runs`,
       );
     }
     if (/^(["'`]).*\1$/.test(value)) {
@@ -66,10 +66,10 @@ function isJson(text: string): boolean {
 }
 
 /**
- * The server's environment in the image, but for what init adds to it.
+ * The server's environment in the image, except for the variables that init adds.
  *
- * @param serverEnv the text of enclave/server.env, then that of the application's own
- * @throws ConfigError when the server would not start with these settings
+ * @param serverEnv the content of enclave/server.env, then that of the application's own
+ * @throws ConfigError, if the server would not start with these settings
  */
 export function makeEnvironment(
   app: string,
@@ -93,7 +93,7 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
   ].join('\n');
 }
 
-/** /etc/hosts: an endpoint's name leads to its bridge, and every other name nowhere. */
+/** /etc/hosts: an endpoint's name resolves to its bridge, and no other name resolves. */
 export function makeHosts(manifest: Manifest): string {
   const lines = forwardsOf(manifest).map(({ address, host }) => `${address} ${host}\n`);
   return `127.0.0.1 localhost\n${lines.join('')}`;

@@ -1,8 +1,8 @@
-/** Whether the server of an image starts with its own settings: in an enclave, nobody would see why not. */
+/** Checks that the server of an image starts with its own settings: in an enclave, nobody would see why it fails. */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const START_MS = 60_000;
 
@@ -10,8 +10,8 @@ const START_MS = 60_000;
  * @param node the program that runs it
  * @param files the application's ramdisk, by path
  * @param environment `NAME=value`, as in the enclave
- * @param root where the files are put for the time of the start; `/`, but for tests
- * @throws CommandFailed with what the server said
+ * @param root where the files are put during the start: `/`, except in tests
+ * @throws ImageError: COMMAND_FAILED, with what the server printed
  */
 export async function tryStart(
   node: string,
@@ -36,7 +36,7 @@ function start(node: string, server: string, environment: readonly string[]): Pr
   const env = Object.fromEntries(
     environment.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
-  // There is no NSM where an image is built, and another server may be running. Secrets would come later.
+  // The machine that builds has no NSM, and another server may be running on it. Secrets would come later.
   const here = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
   const child = spawn(node, [server], {
     env: { ...env, ...here },
@@ -59,7 +59,10 @@ function start(node: string, server: string, environment: readonly string[]): Pr
       if (started) resolve();
       else
         reject(
-          new CommandFailed(`the server does not start with its settings: ${said.trim() || 'no answer'}`),
+          new ImageError(
+            'COMMAND_FAILED',
+            `the server does not start with its settings: ${said.trim() || 'no answer'}`,
+          ),
         );
     });
   });

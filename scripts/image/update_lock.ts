@@ -1,13 +1,14 @@
 /**
- * `make update-lock`: the lock files with the present versions of what they want, and what changed. Needs a
- * Debian machine: apt resolves the dependencies and checks the archive's signatures, in a state of its own.
+ * `make update-lock`: writes the lock files with the current versions of the wanted packages, and prints the
+ * changes. Needs a Debian machine: apt resolves the dependencies and checks the archive's signatures, in a state of its
+ * own.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runMain } from '../command.ts';
-import { CommandFailed, LockInvalid } from './errors.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { ImageError } from './errors.ts';
 import { diffLocks, type Lock, type LockedFile, readLock, writeLock } from './lock.ts';
 import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
 
@@ -24,7 +25,10 @@ class Apt {
     }
     const [main, security] = [archives.debian[0], archives['debian-security'][0]];
     if (main === undefined || security === undefined) {
-      throw new LockInvalid('make update-lock needs a mirror of both debian and debian-security');
+      throw new ImageError(
+        'LOCK_INVALID',
+        'make update-lock needs a mirror of both debian and debian-security',
+      );
     }
     const line = (kind: string, uri: string, of: string) =>
       `${kind} [signed-by=${KEYRING}] ${uri} ${of} main\n`;
@@ -86,7 +90,7 @@ class Apt {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
     } catch {
-      throw new CommandFailed(`apt-get ${args[0]} failed: see above`);
+      throw new ImageError('COMMAND_FAILED', `apt-get ${args[0]} failed: see above`);
     }
   }
 }
@@ -106,7 +110,7 @@ export function parseUris(text: string): LockedFile[] {
           decodeURIComponent(file ?? ''),
         ) ?? [];
       if (archive === undefined || name === undefined || version === undefined) {
-        throw new CommandFailed('apt-get printed a line that is not understood');
+        throw new ImageError('COMMAND_FAILED', 'apt-get printed a line in an unknown format');
       }
       return {
         name,
@@ -120,31 +124,37 @@ export function parseUris(text: string): LockedFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-async function main(): Promise<void> {
-  const paths = process.argv.slice(2);
-  const before = paths.map(readLock);
-  const [first] = before;
-  if (first === undefined) throw new LockInvalid('want the lock files to update');
-  const apt = new Apt(first.suite, findMirrors(process.env));
-  try {
-    const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-    const base = apt.packages(first.wanted);
-    const known = new Set(base.map(({ sha256 }) => sha256));
-    for (const [at, path] of paths.entries()) {
-      const lock = before[at] as Lock;
-      // Every other file holds what the first lacks: what it is for stands on the image's packages.
-      const packages =
-        at === 0
-          ? base
-          : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !known.has(sha256));
-      const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
-      const changes = diffLocks(lock, after);
-      if (changes.length > 0) writeLock(path, after);
-      console.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
+export const main = command({
+  usage: 'usage: node scripts/image/update_lock.ts <lock file>...',
+  options: {},
+  positionals: ['lock file'],
+  repeats: true,
+  run({ positionals: paths }, { env, io }) {
+    const before = paths.map(readLock);
+    const [first] = before;
+    if (first === undefined) throw new UsageError('missing: <lock file>');
+    const apt = new Apt(first.suite, findMirrors(env));
+    try {
+      const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+      const base = apt.packages(first.wanted);
+      const known = new Set(base.map(({ sha256 }) => sha256));
+      for (const [at, path] of paths.entries()) {
+        const lock = before[at] as Lock;
+        // Every other file lists only what the first lacks: its packages are installed on top of the image's.
+        const packages =
+          at === 0
+            ? base
+            : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !known.has(sha256));
+        const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
+        const changes = diffLocks(lock, after);
+        if (changes.length > 0) writeLock(path, after);
+        io.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
+      }
+    } finally {
+      apt.close();
     }
-  } finally {
-    apt.close();
-  }
-}
+    return EXIT.done;
+  },
+});
 
-if (import.meta.main) await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -7,18 +7,17 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { runMain } from '../command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { compareEifs } from './compare.ts';
-import { CommandFailed } from './errors.ts';
+import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
-const CLOCK_LOCK = 'test/image/clock.lock.json';
+const CLOCK_LOCK = 'test/scripts/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
 
-/** What a build might let in from whoever runs it. */
+/** Properties of the user and the machine that a build might let into its result. */
 const OTHERS = {
   USER: 'somebody',
   LOGNAME: 'somebody',
@@ -27,44 +26,49 @@ const OTHERS = {
   SOURCE_DATE_EPOCH: '1234567890',
 };
 
-function main(): void {
-  const { values } = parseArgs({
-    options: {
-      'app-dir': { type: 'string', default: 'src/apps/weather' },
-      cache: { type: 'string', default: 'build/packages' },
-    },
-  });
-  const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
-  try {
-    const copy = join(dir, 'elsewhere');
-    copyTree(copy);
-    // Tools of the second build; what gets into its image is installed anew.
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    const build = [
-      ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
-      ...['--app-dir', values['app-dir'], '--cache', values.cache],
-      ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
-    ];
-    const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
-      cwd: copy,
-      env: { ...process.env, ...OTHERS },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    if (status !== 0) throw new CommandFailed('the second build failed: see above');
-    const differences = compareEifs(
-      readFileSync(join(ROOT, 'out/nitro.eif')),
-      readFileSync(join(dir, 'out/nitro.eif')),
-    );
-    if (differences.length > 0) {
-      throw new CommandFailed(`the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`);
+export const main = command({
+  usage: 'usage: node scripts/image/verify.ts [--app-dir src/apps/weather] [--cache build/packages]',
+  options: {
+    'app-dir': { type: 'string', default: 'src/apps/weather' },
+    cache: { type: 'string', default: 'build/packages' },
+  },
+  run({ values }, { env, io }) {
+    const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
+    try {
+      const copy = join(dir, 'elsewhere');
+      copyTree(copy);
+      // Tools of the second build; the packages that get into its image are installed again.
+      symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+      const build = [
+        ...['scripts/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
+        ...['--app-dir', values['app-dir'], '--cache', values.cache],
+        ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
+      ];
+      const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
+        cwd: copy,
+        env: { ...env, ...OTHERS },
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
+      if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
+      const differences = compareEifs(
+        readFileSync(join(ROOT, 'out/nitro.eif')),
+        readFileSync(join(dir, 'out/nitro.eif')),
+      );
+      if (differences.length > 0) {
+        throw new ImageError(
+          'COMMAND_FAILED',
+          `the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`,
+        );
+      }
+      io.log('Both builds are the same, byte for byte.');
+    } finally {
+      rmSync(dir, { recursive: true });
     }
-    console.log('Both builds are the same, byte for byte.');
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
-}
+    return EXIT.done;
+  },
+});
 
-/** The tree as it stands now, without what git ignores. */
+/** Copies the present tree, without the files that git ignores. */
 function copyTree(to: string): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,
@@ -90,4 +94,4 @@ function makeOverlay(dir: string): string {
   return overlay;
 }
 
-await runMain(main);
+if (import.meta.main) await runAsProcess(main);

@@ -1,4 +1,4 @@
-/** What an instance for enclaves needs at AWS: each thing is looked for first, and made only where it is missing. */
+/** The AWS resources of an instance for enclaves: each is looked up first, and created only if it is missing. */
 
 export interface AwsOptions {
   readonly name: string;
@@ -9,25 +9,25 @@ export interface AwsOptions {
   readonly adminCidr: string;
   /** Addresses that may reach the server. */
   readonly publicCidr: string | undefined;
-  /** A file with the secrets as one JSON object; without it there is no secret. */
+  /** A file with the secrets as one JSON object; without it, no secret is created. */
   readonly secretsFile: string | undefined;
   /** A script that the instance runs at its first boot. */
   readonly userData: string;
 }
 
-/** Stands for what an earlier step found or made. */
+/** The result of an earlier step. */
 export interface Variable {
   readonly variable: string;
 }
 
-/** Text, a variable, or several of them as one. In a text, a `$NAME` is text. */
+/** A string, a variable, or several of them joined. A `$NAME` in a string is literal. */
 export type Argument = string | Variable | readonly (string | Variable)[];
 
 export interface Step {
   readonly what: string;
   /** The variable that gets what was found, or what the last command of `make` printed. */
   readonly sets?: string;
-  /** Prints what there is; fails, or prints nothing or `None`, where it is missing. */
+  /** Command that prints the resource; it fails, or prints nothing or `None`, if the resource is missing. */
   readonly find: readonly Argument[];
   readonly make: readonly (readonly Argument[])[];
   /** A file that the last command of `make` reads from its standard input. */
@@ -35,7 +35,7 @@ export interface Step {
 }
 
 /**
- * In place of `file://` and the path itself, in which the AWS CLI expands a `$NAME`, however it was quoted for the shell
+ * Used instead of `file://<path>`: the AWS CLI expands a `$NAME` in the path, however it was quoted for the shell
  * (awscli, paramfile.py).
  */
 const FROM_INPUT = 'file:///dev/stdin';
@@ -212,7 +212,7 @@ export function planInstance(options: AwsOptions): Step[] {
           ...['--security-group-ids', securityGroup, '--iam-instance-profile', `Name=${name}`],
           ...['--enclave-options', 'Enabled=true', '--metadata-options', 'HttpTokens=required'],
           ...['--user-data', FROM_INPUT],
-          // The system's own disk, with room for a clone, its packages and images.
+          // The root disk, with room for a clone, its packages and images.
           ...[
             '--block-device-mappings',
             `DeviceName=/dev/xvda,Ebs={VolumeSize=${DISK_GIB},VolumeType=gp3,Encrypted=true}`,
@@ -232,7 +232,7 @@ export function planInstance(options: AwsOptions): Step[] {
   ];
 }
 
-/** Only "there is no such thing" means that it is missing: any other failure ends the script. */
+/** Only a "not found" error means that a resource is missing: any other failure ends the script. */
 const LOOK = `errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
 look() {
@@ -271,7 +271,7 @@ function quoteText(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** An argument as a program gets it. @param resultOf throws for a variable that is not known yet */
+/** The argument with its variables replaced. @param resultOf throws for a variable without a value yet */
 export function fillArgument(argument: Argument, resultOf: (variable: string) => string): string {
   return parts(argument)
     .map((part) => (typeof part === 'string' ? part : resultOf(part.variable)))

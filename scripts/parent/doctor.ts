@@ -1,151 +1,37 @@
-/** What may keep an enclave from running on this machine, each with what to do. */
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { userInfo } from 'node:os';
-import { join } from 'node:path';
-import { parsePcrs } from '../../src/attestation/image.ts';
-import { measureImage } from '../eif/measure.ts';
-import { readEif } from '../eif/read.ts';
-import { memoryFor } from './nitro_cli.ts';
-import { find, run } from './programs.ts';
+/** On the parent: checks for everything that may keep an enclave from running. Exit code 1 if something is wrong. */
+import { command, EXIT, integer, runAsProcess, UsageError } from '../command.ts';
+import { NITRO_CODES } from './nitro_codes.ts';
 
-export interface Finding {
-  readonly ok: boolean;
-  readonly text: string;
-}
+export const main = command({
+  usage: `usage: npm run doctor -- [--eif out/nitro.eif] [--cpus 2] [--port 3000]
+       npm run doctor -- CODE...
 
-export interface DoctorOptions {
-  readonly eif: string;
-  readonly cpus: number;
-  readonly port: number;
-  /** Where the machine's files are. */
-  readonly root: string;
-}
-
-export async function examine({ eif, cpus, port, root }: DoctorOptions): Promise<Finding[]> {
-  const image = examineImage(eif);
-  const neededMib = image.memoryMib ?? 512;
-  return [
-    ...image.findings,
-    examineProgram('nitro-cli', 'install aws-nitro-enclaves-cli', '--version'),
-    examineDevice(join(root, 'dev/nitro_enclaves')),
-    examineGroup(),
-    examineAllocator(join(root, 'etc/nitro_enclaves/allocator.yaml'), neededMib, cpus),
-    examineHugepages(join(root, 'sys/kernel/mm/hugepages'), neededMib),
-    examineProgram('socat', 'install socat'),
-    find('vsock-proxy')
-      ? { ok: true, text: 'vsock-proxy is installed' }
-      : { ok: true, text: 'vsock-proxy is not installed: socat forwards to the endpoints' },
-    await examinePort(port),
-  ];
-}
-
-function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(eif);
-  } catch {
-    return { findings: [{ ok: false, text: `${eif} can't be read: build it by make` }] };
-  }
-  const memoryMib = memoryFor(bytes.length);
-  try {
-    const { pcr0 } = measureImage(readEif(bytes));
-    const expected = parsePcrs(readFileSync(eif.replace(/\.eif$/, '.pcrs'), 'utf8')).pcr0;
-    const ok = pcr0 === expected;
-    const text = ok
-      ? `${eif} is whole, and its registers are those of its build`
-      : `${eif} is not the image of its .pcrs: build both again`;
-    return { findings: [{ ok, text }], memoryMib };
-  } catch (error) {
-    return { findings: [{ ok: false, text: `${eif}: ${(error as Error).message}` }], memoryMib };
-  }
-}
-
-function examineProgram(name: string, advice: string, versionOption?: string): Finding {
-  if (!find(name)) return { ok: false, text: `${name} is not installed: ${advice}` };
-  const version = versionOption === undefined ? '' : run(name, [versionOption]).stdout.trim().split('\n')[0];
-  return { ok: true, text: version || `${name} is installed` };
-}
-
-function examineDevice(path: string): Finding {
-  if (!existsSync(path)) {
-    return {
-      ok: false,
-      text: '/dev/nitro_enclaves is missing: the instance was not started with enclaves enabled',
-    };
-  }
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    return { ok: true, text: '/dev/nitro_enclaves is there' };
-  } catch {
-    return {
-      ok: false,
-      text: '/dev/nitro_enclaves may not be used: add the user to the group ne and log in again',
-    };
-  }
-}
-
-function examineGroup(): Finding {
-  const groups = run('id', ['-nG']).stdout.trim().split(/\s+/);
-  const ok = userInfo().uid === 0 || groups.includes('ne');
-  return ok
-    ? { ok, text: 'the user may run enclaves' }
-    : { ok, text: 'the user is not in the group ne: sudo usermod -aG ne $USER, and log in again' };
-}
-
-function examineAllocator(path: string, neededMib: number, cpus: number): Finding {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch {
-    return { ok: false, text: `${path} is missing: install aws-nitro-enclaves-cli` };
-  }
-  const value = (key: string) => Number(new RegExp(`^${key}:\\s*(\\d+)\\s*$`, 'm').exec(text)?.[1] ?? 0);
-  const [memory, count] = [value('memory_mib'), value('cpu_count')];
-  const restart = 'and run sudo systemctl restart nitro-enclaves-allocator';
-  if (memory < neededMib) {
-    return {
-      ok: false,
-      text: `the allocator reserves ${memory} MiB, and four times the image is ${neededMib}: raise memory_mib in ${path}, ${restart}`,
-    };
-  }
-  if (count < cpus) {
-    return {
-      ok: false,
-      text: `the allocator reserves ${count} CPUs, and ${cpus} are needed: raise cpu_count in ${path}, ${restart}`,
-    };
-  }
-  return { ok: true, text: `the allocator reserves ${memory} MiB and ${count} CPUs` };
-}
-
-/** Free pages of every size, as the kernel counts them: the allocator's file says only what was asked for. */
-function examineHugepages(folder: string, neededMib: number): Finding {
-  let freeKib = 0;
-  try {
-    for (const size of readdirSync(folder)) {
-      const kib = Number(/^hugepages-(\d+)kB$/.exec(size)?.[1] ?? 0);
-      freeKib += kib * Number(readFileSync(join(folder, size, 'free_hugepages'), 'utf8'));
+Checks what may keep an enclave from running on this machine, and says what to do; or explains codes of nitro-cli,
+such as E36.`,
+  options: {
+    eif: { type: 'string', default: 'out/nitro.eif' },
+    cpus: { type: 'string', default: '2' },
+    port: { type: 'string', default: '3000' },
+  },
+  repeats: true,
+  async run({ values, positionals: codes }, { env, io }) {
+    if (codes.length > 0) {
+      for (const code of codes) io.log(`${code.toUpperCase()}: ${explanation(code)}`);
+      return EXIT.done;
     }
-  } catch {
-    return { ok: false, text: 'the kernel has no hugepages' };
-  }
-  const free = Math.floor(freeKib / 1024);
-  return free >= neededMib
-    ? { ok: true, text: `${free} MiB of hugepages are free` }
-    : {
-        ok: false,
-        text: `${free} MiB of hugepages are free, and ${neededMib} are needed: stop another enclave, or restart nitro-enclaves-allocator`,
-      };
+    const cpus = integer('cpus', values.cpus, 1, 1024);
+    const port = integer('port', values.port, 1, 65_535);
+    const { examine } = await import('./checks.ts');
+    const findings = await examine({ eif: values.eif, cpus, port, root: '/', env });
+    for (const { ok, text } of findings) io.log(`${ok ? 'ok ' : 'BAD'} ${text}`);
+    return findings.every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
+  },
+});
+
+function explanation(code: string): string {
+  const text = NITRO_CODES[code.toUpperCase()];
+  if (text === undefined) throw new UsageError(`${code} is not a known code of nitro-cli`);
+  return text;
 }
 
-function examinePort(port: number): Promise<Finding> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () =>
-      resolve({ ok: false, text: `port ${port} is taken: by expose_enclave, or by another program` }),
-    );
-    server.listen(port, '127.0.0.1', () =>
-      server.close(() => resolve({ ok: true, text: `port ${port} is free` })),
-    );
-  });
-}
+if (import.meta.main) await runAsProcess(main);

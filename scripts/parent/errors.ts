@@ -1,22 +1,17 @@
-/** What can go wrong on the parent instance. No message holds a secret. */
-import { EnclaveError } from '../../src/errors.ts';
+/** Why a command on the parent instance failed: one `code` for each cause. No message contains a secret. */
+import { CodedError } from '../../src/errors.ts';
 
-/** A program that the command needs is missing or failed. */
-export class ProgramFailed extends EnclaveError {
-  readonly code = 'PROGRAM_FAILED';
-}
+/** Every code of a ParentError, and what it means. */
+export const PARENT_CODES = {
+  PROGRAM_FAILED: 'A program that the command needs is missing or failed.',
+  NITRO_FAILED: 'nitro-cli refused. The message explains its code.',
+  WRONG_STATE:
+    'The enclave does not run, already runs, or runs another image or in another mode than needed.',
+  SECRETS_REFUSED:
+    'The secrets differ from those that the application names, or the enclave did not accept them.',
+} as const;
 
-/** nitro-cli refused; the message explains its code. */
-export class NitroFailed extends EnclaveError {
-  readonly code = 'NITRO_FAILED';
-}
+export type ParentCode = keyof typeof PARENT_CODES;
 
-/** There is no such enclave, or there is one already. */
-export class WrongState extends EnclaveError {
-  readonly code = 'WRONG_STATE';
-}
-
-/** The secrets are not those that the application names, or the enclave did not take them. */
-export class SecretsRefused extends EnclaveError {
-  readonly code = 'SECRETS_REFUSED';
-}
+/** Everything that the parent's commands throw on purpose. */
+export class ParentError extends CodedError<ParentCode> {}

@@ -1,9 +1,10 @@
-/** What an enclave needs of its parent: ways out for its endpoints, a way in, its reports, its secrets. */
+/** The parent's part of an enclave: forwards to its endpoints and its server, keeps its reports, passes secrets. */
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Manifest } from '../../src/app.ts';
+import type { Environment } from '../command.ts';
 import { type Forward, forwardsOf } from '../image/settings.ts';
-import { ProgramFailed, SecretsRefused } from './errors.ts';
+import { ParentError } from './errors.ts';
 import { find, run } from './programs.ts';
 import { reportsService } from './reports.ts';
 import type { Service } from './services.ts';
@@ -11,16 +12,16 @@ import type { Service } from './services.ts';
 const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 /**
- * How long socat waits for the other end when one has ended. The server answers nobody who has ended, and is
- * through when it ends itself: whoever stays then must not keep a process for long.
+ * Time for which socat keeps a connection that one end has closed. The server never answers on a half-closed
+ * connection, and has sent everything when it closes its own end: a client that stays must not occupy a process.
  */
 const HALF_CLOSED_SECONDS = '2';
 /**
- * A process for each connection, of about 0.2 MB. There are more of them than the enclave's bridges have places,
- * and bridges have more than the server: it alone ends those that are too many.
+ * A process for each connection, of about 0.2 MB. socat allows more connections than the enclave's bridges, and they
+ * allow more than the server: only the server refuses excess connections.
  */
 const LISTEN = 'reuseaddr,fork,backlog=1024,max-children=4096';
-/** vsock-proxy serves four connections at a time unless told. */
+/** Concurrent connections; vsock-proxy's default is 4. */
 const PROXY_WORKERS = '512';
 const READY_MS = 60_000;
 
@@ -30,10 +31,16 @@ export interface Listen {
   readonly port: number;
 }
 
-export function servicesOf(cid: number, manifest: Manifest, listen: Listen, dir: string): Service[] {
+export function servicesOf(
+  env: Environment,
+  cid: number,
+  manifest: Manifest,
+  listen: Listen,
+  dir: string,
+): Service[] {
   const socat = ['socat', '-t', HALF_CLOSED_SECONDS] as const;
   return [
-    ...forwardsOf(manifest).map((forward) => endpointService(forward, dir)),
+    ...forwardsOf(manifest).map((forward) => endpointService(env, forward, dir)),
     reportsService(dir),
     {
       name: 'inbound',
@@ -46,14 +53,15 @@ export function servicesOf(cid: number, manifest: Manifest, listen: Listen, dir:
   ];
 }
 
-/** AWS's own proxy where it is installed; it wants each host in a list. */
-function endpointService({ host, port }: Forward, dir: string): Service {
+/** Uses AWS's own proxy if it is installed; it requires a list of the hosts. */
+function endpointService(env: Environment, { host, port }: Forward, dir: string): Service {
   const name = `endpoint-${host}`;
-  if (find('vsock-proxy')) {
+  if (find(env, 'vsock-proxy')) {
     const options = ['--config', proxyConfigPath(dir), '--num_workers', PROXY_WORKERS];
     return { name, command: ['vsock-proxy', String(port), host, '443', ...options] };
   }
-  if (!find('socat')) throw new ProgramFailed('neither vsock-proxy nor socat is installed');
+  if (!find(env, 'socat'))
+    throw new ParentError('PROGRAM_FAILED', 'neither vsock-proxy nor socat is installed');
   return {
     name,
     command: ['socat', '-t', HALF_CLOSED_SECONDS, `VSOCK-LISTEN:${port},${LISTEN}`, `TCP:${host}:443`],
@@ -68,17 +76,17 @@ export function proxyConfig({ endpoints }: Manifest): string {
   return `allowlist:\n${endpoints.map((host) => `- {address: ${host}, port: 443}\n`).join('')}`;
 }
 
-/** @throws SecretsRefused that names what is missing or not declared, never a value */
+/** @throws ParentError: SECRETS_REFUSED. The message names what is missing or not declared, never a value */
 export function checkSecrets(text: string, { secrets }: Manifest): string {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch {
     // The parser's own message quotes what it read.
-    throw new SecretsRefused('the secrets are not JSON');
+    throw new ParentError('SECRETS_REFUSED', 'the secrets are not JSON');
   }
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    throw new SecretsRefused('the secrets are not a JSON object');
+    throw new ParentError('SECRETS_REFUSED', 'the secrets are not a JSON object');
   }
   const given = Object.entries(data);
   const missing = secrets.filter(
@@ -86,7 +94,8 @@ export function checkSecrets(text: string, { secrets }: Manifest): string {
   );
   const unknown = given.map(([name]) => name).filter((name) => !secrets.includes(name));
   if (missing.length > 0 || unknown.length > 0) {
-    throw new SecretsRefused(
+    throw new ParentError(
+      'SECRETS_REFUSED',
       [
         ...(missing.length > 0 ? [`missing: ${missing.join(', ')}`] : []),
         ...(unknown.length > 0 ? [`not named in app.yaml: ${unknown.length}`] : []),
@@ -96,37 +105,57 @@ export function checkSecrets(text: string, { secrets }: Manifest): string {
   return JSON.stringify(data);
 }
 
-/** @throws SecretsRefused, with the server's reason, when the enclave does not take them */
-export async function handOver(cid: number, secrets: string, listen: Listen): Promise<void> {
-  const { stdout, status } = run('socat', ['-t', '20', '-', `VSOCK-CONNECT:${cid}:${SECRETS_PORT}`], secrets);
+/** @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them */
+export async function handOver(
+  env: Environment,
+  cid: number,
+  secrets: string,
+  listen: Listen,
+): Promise<void> {
+  const { stdout, status } = run(
+    env,
+    'socat',
+    ['-t', '20', '-', `VSOCK-CONNECT:${cid}:${SECRETS_PORT}`],
+    secrets,
+  );
   const verdict = stdout.trim();
   if (verdict === 'accepted') return;
   if (status !== 0 || verdict === '') {
-    throw new SecretsRefused(
-      'the enclave does not listen for secrets: it is still booting, or has had its own already',
+    throw new ParentError(
+      'SECRETS_REFUSED',
+      'the enclave does not listen for secrets: it is still booting, or has its secrets already',
     );
   }
   const { body } = await readiness(listen);
   const reason = v.safeParse(v.object({ refused: v.string() }), body);
-  throw new SecretsRefused(
-    `the enclave did not take the secrets: ${reason.success ? reason.output.refused : verdict}`,
+  throw new ParentError(
+    'SECRETS_REFUSED',
+    `the enclave did not accept the secrets: ${reason.success ? reason.output.refused : verdict}`,
   );
 }
 
-/** Whether the server has its secrets, once it answers. @throws ProgramFailed when it does not answer in time */
+/**
+ * Waits until the server answers.
+ *
+ * @returns whether it has its secrets
+ * @throws ParentError: PROGRAM_FAILED, if it does not answer in time
+ */
 export async function isReady(listen: Listen, waitMs = READY_MS): Promise<boolean> {
   const until = performance.now() + waitMs;
   for (;;) {
     const { status } = await readiness(listen);
     if (status === 200 || status === 503) return status === 200;
     if (performance.now() > until) {
-      throw new ProgramFailed(`the server does not answer at ${urlOf(listen)}, where socat leads to it`);
+      throw new ParentError(
+        'PROGRAM_FAILED',
+        `the server does not answer at ${urlOf(listen)}, where socat forwards to it`,
+      );
     }
     await new Promise((done) => setTimeout(done, 500));
   }
 }
 
-/** What /readyz answers; nothing while it does not. */
+/** The answer of /readyz; empty while the server does not answer. */
 async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
   try {
     const response = await fetch(`${urlOf(listen)}/readyz`, { signal: AbortSignal.timeout(5000) });

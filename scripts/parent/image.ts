@@ -1,30 +1,30 @@
-/** The image that is run here, and what it says of itself. */
+/** The image that runs on this parent, and the manifest in it. */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, parseManifest } from '../../src/app.ts';
-import { Usage } from '../command.ts';
-import { measureImage } from '../eif/measure.ts';
-import { type Eif, readEif } from '../eif/read.ts';
+import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';
+import { measureImage } from '../image/eif/measure.ts';
+import { type Eif, readEif } from '../image/eif/read.ts';
 
 const MANIFEST = 'app/app.yaml';
-/** Far more than any application has. */
+/** Limit on the unpacked size in bytes, far above that of any application. */
 const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 
 export interface EnclaveImage {
   readonly bytes: number;
   readonly eif: Eif;
-  /** Hex, as the registers of an enclave that runs it. */
+  /** The image's PCR0 in hexadecimal, as nitro-cli prints it. */
   readonly pcr0: string;
 }
 
-/** @throws Usage where there is no such file; EifInvalid */
+/** @throws UsageError, if the file does not exist; ImageError: EIF_INVALID */
 export function loadImage(path: string): EnclaveImage {
   let bytes: Buffer;
   try {
     bytes = readFileSync(path);
   } catch (error) {
-    throw new Usage(
+    throw new UsageError(
       `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by make, or copy it here`,
     );
   }
@@ -40,8 +40,9 @@ export function manifestOf({ ramdisks }: Eif): Manifest {
     const file = readCpio(archive).find(({ path }) => path === MANIFEST);
     if (file) text = Buffer.from(file.data).toString('utf8');
   } catch {
-    // Another program's image: told below.
+    // Not an image of this project: reported below.
   }
-  if (text === undefined) throw new Usage(`this image is not of this project: it has no /${MANIFEST}`);
+  if (text === undefined)
+    throw new UsageError(`this image was not built by this project: it has no /${MANIFEST}`);
   return parseManifest(text);
 }

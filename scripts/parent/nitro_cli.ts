@@ -1,6 +1,7 @@
-/** nitro-cli, as far as it is needed. */
+/** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
-import { NitroFailed } from './errors.ts';
+import type { Environment } from '../command.ts';
+import { ParentError } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
 
@@ -13,36 +14,41 @@ const Enclave = v.object({
 });
 export type Enclave = v.InferOutput<typeof Enclave>;
 
-/** @throws NitroFailed that explains nitro-cli's code */
-function nitro<Schema extends v.GenericSchema>(schema: Schema, ...args: string[]): v.InferOutput<Schema> {
-  const { status, stdout, stderr } = run('nitro-cli', args);
-  if (status !== 0) throw new NitroFailed(explain(stderr + stdout));
+/** @throws ParentError: NITRO_FAILED. The message explains nitro-cli's code */
+function nitro<Schema extends v.GenericSchema>(
+  env: Environment,
+  schema: Schema,
+  ...args: string[]
+): v.InferOutput<Schema> {
+  const { status, stdout, stderr } = run(env, 'nitro-cli', args);
+  if (status !== 0) throw new ParentError('NITRO_FAILED', explain(stderr + stdout));
   let data: unknown;
   try {
     data = JSON.parse(stdout);
   } catch {
-    throw new NitroFailed(`nitro-cli ${args[0]} did not answer in JSON`);
+    throw new ParentError('NITRO_FAILED', `nitro-cli ${args[0]} did not answer in JSON`);
   }
   const result = v.safeParse(schema, data);
   if (!result.success) {
-    throw new NitroFailed(`nitro-cli ${args[0]} answered without a usable ${v.getDotPath(result.issues[0])}`);
+    throw new ParentError(
+      'NITRO_FAILED',
+      `nitro-cli ${args[0]} answered without a usable ${v.getDotPath(result.issues[0])}`,
+    );
   }
   return result.output;
 }
 
-/** The enclaves that run under a name; nitro-cli names them after their image where nothing else was given. */
-export function enclavesNamed(name: string): Enclave[] {
-  return nitro(v.array(Enclave), 'describe-enclaves').filter(({ EnclaveName }) => EnclaveName === name);
+/** The running enclaves of a name; by default, nitro-cli names them after their image. */
+export function enclavesNamed(env: Environment, name: string): Enclave[] {
+  return nitro(env, v.array(Enclave), 'describe-enclaves').filter(({ EnclaveName }) => EnclaveName === name);
 }
 
-export function runEnclave(options: {
-  name: string;
-  eif: string;
-  cpus: number;
-  memoryMib: number;
-  debug: boolean;
-}): Enclave {
+export function runEnclave(
+  env: Environment,
+  options: { name: string; eif: string; cpus: number; memoryMib: number; debug: boolean },
+): Enclave {
   return nitro(
+    env,
     Enclave,
     'run-enclave',
     ...['--enclave-name', options.name, '--eif-path', options.eif],
@@ -51,11 +57,11 @@ export function runEnclave(options: {
   );
 }
 
-export function terminateEnclave(id: string): void {
-  nitro(v.unknown(), 'terminate-enclave', '--enclave-id', id);
+export function terminateEnclave(env: Environment, id: string): void {
+  nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** nitro-cli wants four times the image's size. */
+/** The enclave's memory in MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }

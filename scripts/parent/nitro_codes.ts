@@ -1,4 +1,4 @@
-/** nitro-cli's error codes in words, with what to do. Its own text often names neither. */
+/** nitro-cli's error codes, explained, with advice. Its own messages often give neither. */
 export const NITRO_CODES: Readonly<Record<string, string>> = {
   E05: 'nitro-cli could not start its helper process: is the machine out of memory or processes?',
   E07: 'The folder of running enclaves, /run/nitro_enclaves, could not be read: may this user (group ne)?',
@@ -8,13 +8,13 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E20: 'A CPU id was given twice: give a number of CPUs in place of ids, or each id once.',
   E21: 'The CPUs are not in the pool: raise cpu_count in /etc/nitro_enclaves/allocator.yaml and restart nitro-enclaves-allocator.',
   E22: 'There are too few CPUs in the pool: raise cpu_count in /etc/nitro_enclaves/allocator.yaml and restart nitro-enclaves-allocator, or stop another enclave.',
-  E26: 'Too little memory was asked for: an enclave needs at least four times the size of its image.',
+  E26: 'Too little memory was requested: an enclave needs at least four times the size of its image.',
   E27: 'Too little memory is reserved: raise memory_mib in /etc/nitro_enclaves/allocator.yaml and restart nitro-enclaves-allocator, or stop another enclave.',
   E28: 'The Nitro Enclaves driver could not make the virtual machine: was the instance started with enclaves enabled, and is one enclave more allowed on it?',
   E29: 'The Nitro Enclaves driver refused: was the instance started with enclaves enabled (EnclaveOptions Enabled=true)?',
-  E30: 'The driver did not take the image: is it a whole file of this format?',
-  E31: 'The driver did not take the memory: hugepages are fragmented. Restart nitro-enclaves-allocator, or reboot.',
-  E32: 'The driver did not take a CPU: give both hyper-threads of a core, and leave the first core to the parent.',
+  E30: 'The driver did not accept the image: is it a whole file of this format?',
+  E31: 'The driver did not accept the memory: hugepages are fragmented. Restart nitro-enclaves-allocator, or reboot.',
+  E32: 'The driver did not accept a CPU: give both hyper-threads of a core, and leave the first core to the parent.',
   E33: 'The enclave did not start: the instance may lack enclaves, or its memory be fragmented. Try again after a reboot.',
   E35: 'The image could not be read, or hugepages are missing: build it again, compare its SHA-256 with out/measurements.json, and run doctor for the memory.',
   E36: 'The enclave did not report in: it ended during its boot. Run it with --debug to read its console, and see the reports of its log port. An image larger than a quarter of the memory does this too.',
@@ -27,11 +27,11 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E51: 'NITRO_CLI_ARTIFACTS is not set: only building images by nitro-cli needs it, and this project does not.',
   E56: 'nitro-cli could not write its log: may this user write to /var/log/nitro_enclaves (group ne)?',
   E57: 'nitro-cli could not measure the image: is it a whole file of this format?',
-  E58: 'The name of the enclave can not be used, or one of this name runs already: run stop_enclave first.',
+  E58: "The name of the enclave can't be used, or one of this name runs already: run stop_enclave first.",
   E59: 'The signature of the image could not be checked: images of this project are not signed.',
 };
 
-/** What is to be told of nitro-cli's output, which may hold several codes: the first is the cause. */
+/** Explains nitro-cli's output, which may hold several codes; the first is the cause. */
 export function explain(output: string): string {
   const codes = [...new Set(output.match(/\bE\d\d\b/g) ?? [])];
   const known = codes.filter((code) => NITRO_CODES[code] !== undefined);

@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { ProgramFailed } from './errors.ts';
+import type { Environment } from '../command.ts';
+import { ParentError } from './errors.ts';
 
 export interface Outcome {
   readonly status: number | null;
@@ -11,43 +12,47 @@ export interface Outcome {
 }
 
 /**
- * @param input goes to its standard input, where no other process can read it: a text, or a file as it is, which the
- *   program may open as /dev/stdin
- * @throws ProgramFailed when it can't be started
+ * @param env the program's environment; the program is looked up on its PATH
+ * @param input goes to its standard input, where no other process can read it: a string, or a file, which the program may
+ *   open as /dev/stdin
+ * @throws ParentError: PROGRAM_FAILED, if it can't be started
  */
 export function run(
+  env: Environment,
   program: string,
   args: readonly string[],
   input: string | { file: string } = '',
 ): Outcome {
-  const isText = typeof input === 'string';
-  const stdin = isText ? 'pipe' : openSync(input.file, 'r');
+  const isString = typeof input === 'string';
+  const stdin = isString ? 'pipe' : openSync(input.file, 'r');
   const { status, stdout, stderr, error } = spawnSync(program, args, {
+    env,
     encoding: 'utf8',
     maxBuffer: 16 * 1024 ** 2,
     stdio: [stdin, 'pipe', 'pipe'],
-    ...(isText && { input }),
+    ...(isString && { input }),
   });
   if (stdin !== 'pipe') closeSync(stdin);
   const { code } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
-    throw new ProgramFailed(
-      `${program} is not installed here: on the parent instance, npm run doctor tells what is missing`,
+    throw new ParentError(
+      'PROGRAM_FAILED',
+      `${program} is not installed here: on the parent instance, npm run doctor shows what is missing`,
     );
   }
-  if (error) throw new ProgramFailed(`${program} can't be started: ${code}`);
+  if (error) throw new ParentError('PROGRAM_FAILED', `${program} can't be started: ${code}`);
   return { status, stdout, stderr };
 }
 
-/** Where a program is on PATH. */
-export function find(program: string): string | undefined {
-  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+/** The path of a program, looked up on PATH. */
+export function find({ PATH = '' }: Environment, program: string): string | undefined {
+  for (const folder of PATH.split(delimiter)) {
     const path = join(folder, program);
     try {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not here.
+      // Not in this folder.
     }
   }
   return undefined;

@@ -1,14 +1,14 @@
-/** What enclaves tell on their log port, kept on the parent: the only place where it is told why one ended. */
+/** The reports of enclaves on their log port, kept on the parent: the only record of why one ended. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Service } from './services.ts';
 
 const LOG_PORT = 7778;
-/** Reports are short; an end is looked for in the newest of them. */
+/** Reports are short; only the newest are searched for an end. */
 const MAX_READ_BYTES = 64 * 1024;
 
-/** Anything on the parent can write to the log port: nothing else of a line is shown. */
+/** Anything on the parent can write to the log port: only what matches is shown. */
 const Report = v.variant('event', [
   v.object({ event: v.literal('boot') }),
   v.object({ event: v.literal('failed'), code: v.pipe(v.string(), v.regex(/^[A-Z][A-Z_]{0,63}$/)) }),
@@ -19,7 +19,7 @@ export function reportsPath(dir: string): string {
   return join(dir, 'reports.jsonl');
 }
 
-/** To be started before the enclave: what ends during its boot is gone a second later. */
+/** Must start before the enclave: the reports of an enclave that ends during its boot are lost a second later. */
 export function reportsService(dir: string): Service {
   return {
     name: 'reports',
@@ -32,16 +32,16 @@ export function reportsService(dir: string): Service {
   };
 }
 
-/** In bytes: what is told later stands after them. */
+/** The present size of the file in bytes: later reports follow at this offset. */
 export function reportsSize(dir: string): number {
   return withFile(reportsPath(dir), (fd) => fstatSync(fd).size) ?? 0;
 }
 
 /**
- * Why the last enclave ended, with the code of what stopped its server's start where there is one. Undefined
- * when it has not told, or another has booted since.
+ * Why the last enclave ended, with the code of the error that stopped its server's start, if any. Undefined if it
+ * reported no end, or another enclave has booted since.
  *
- * @param from only what was told after so many bytes counts
+ * @param from the offset in bytes after which reports count
  */
 export function lastEnd(dir: string, from = 0): string | undefined {
   const text = withFile(reportsPath(dir), (fd) => {

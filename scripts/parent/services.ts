@@ -1,14 +1,14 @@
 /**
- * Programs that are left running in the background, each with a record of its own, so that they can be started
- * again and stopped without touching anything else.
+ * Programs that run on in the background, each with a record of its own, so that they can be restarted and stopped
+ * without touching anything else.
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { Usage } from '../command.ts';
-import { ProgramFailed } from './errors.ts';
+import { type Environment, UsageError } from '../command.ts';
+import { ParentError } from './errors.ts';
 
 export interface Service {
   /** Also the name of its record and its log. */
@@ -18,22 +18,24 @@ export interface Service {
 
 const ServiceRecord = v.strictObject({
   pid: v.pipe(v.number(), v.safeInteger(), v.minValue(2)),
-  /** In ticks since the machine's boot: a process number may be used again, with its start it is unique. */
+  /** In ticks since the machine's boot. A process id may be reused, but is unique together with its start. */
   startedAt: v.string(),
   command: v.array(v.string()),
 });
 type ServiceRecord = v.InferOutput<typeof ServiceRecord>;
 
 const STOP_MS = 5000;
+const SETTLE_MS = 300;
 
 /**
- * Of one enclave, by its name: below `SUI_ENCLAVE_STATE`, else where programs keep their state.
+ * The folder for the state of one enclave, by its name: below `SUI_ENCLAVE_STATE`, by default below the user's folder for
+ * the state of programs (XDG Base Directory Specification).
  *
- * @throws Usage for a name that is no name of a folder
+ * @throws UsageError for a name that can't be the name of a folder
  */
-export function stateFolder(env: NodeJS.ProcessEnv, name: string): string {
+export function stateFolder(env: Environment, name: string): string {
   if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) {
-    throw new Usage('--name must be letters, digits, dots and dashes, at most 64');
+    throw new UsageError('--name must be letters, digits, dots and dashes, at most 64');
   }
   const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
   const dir = join(env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave'), name);
@@ -41,51 +43,72 @@ export function stateFolder(env: NodeJS.ProcessEnv, name: string): string {
   return dir;
 }
 
-/** Starts a service that does not run as it should, and replaces one that runs with another command. */
-export async function ensureRunning(dir: string, { name, command }: Service): Promise<'started' | 'running'> {
-  const record = readRecord(dir, name);
-  if (record && isAlive(record)) {
-    if (JSON.stringify(record.command) === JSON.stringify(command)) return 'running';
-    await stop(record);
+/**
+ * Starts the services that do not run as they should, and replaces those that run with another command.
+ *
+ * @returns for each service, whether it was started or ran already
+ * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others keep running
+ */
+export async function ensureRunning(
+  env: Environment,
+  dir: string,
+  services: readonly Service[],
+): Promise<('started' | 'running')[]> {
+  const started = new Map<string, ServiceRecord>();
+  for (const { name, command } of services) {
+    const record = readRecord(dir, name);
+    if (record && isAlive(record)) {
+      if (JSON.stringify(record.command) === JSON.stringify(command)) continue;
+      await stop(record);
+    }
+    started.set(name, await start(env, dir, { name, command }));
   }
+  // A program whose port is in use ends at once.
+  if (started.size > 0) await new Promise((done) => setTimeout(done, SETTLE_MS));
+  const alive = [...started].filter(([, record]) => isAlive(record));
+  for (const [name, record] of alive) {
+    writeFileSync(join(dir, `${name}.json`), JSON.stringify(record), { mode: 0o600 });
+  }
+  const ended = [...started].find(([, record]) => !isAlive(record));
+  if (ended)
+    throw new ParentError('PROGRAM_FAILED', `${ended[0]} ended at once: see ${join(dir, `${ended[0]}.log`)}`);
+  return services.map(({ name }) => (started.has(name) ? 'started' : 'running'));
+}
+
+async function start(env: Environment, dir: string, { name, command }: Service): Promise<ServiceRecord> {
   const log = openSync(join(dir, `${name}.log`), 'a', 0o600);
   const [program, ...args] = command;
-  const child = spawn(program, args, { detached: true, stdio: ['ignore', log, log] });
+  const child = spawn(program, args, { env, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new ProgramFailed(`${program} can't be started: ${error.code}`)),
+      reject(new ParentError('PROGRAM_FAILED', `${program} can't be started: ${error.code}`)),
     );
   });
-  const pid = child.pid as number;
-  const startedAt = startOf(pid);
-  // A port that is taken shows at once.
-  await new Promise((done) => setTimeout(done, 300));
-  if (startedAt === undefined || startOf(pid) !== startedAt) {
-    throw new ProgramFailed(`${name} ended at once: see ${join(dir, `${name}.log`)}`);
-  }
-  writeFileSync(join(dir, `${name}.json`), JSON.stringify({ pid, startedAt, command }), { mode: 0o600 });
   child.unref();
-  return 'started';
+  const pid = child.pid as number;
+  // Empty if it has ended already: no process starts at 0.
+  return { pid, startedAt: startOf(pid) ?? '', command: [...command] };
 }
 
-/** @throws ProgramFailed for a service that has ended since it was started */
+/** @throws ParentError: PROGRAM_FAILED, for a service that has ended since its start */
 export function requireRunning(dir: string, services: readonly Service[]): void {
   for (const { name } of services) {
     const record = readRecord(dir, name);
     if (!record || !isAlive(record)) {
-      throw new ProgramFailed(`${name} has ended: see ${join(dir, `${name}.log`)}`);
+      throw new ParentError('PROGRAM_FAILED', `${name} has ended: see ${join(dir, `${name}.log`)}`);
     }
   }
 }
 
-/** Ends every service that was started here, and nothing else. @returns their names */
+/** Stops every service that has a record here, and nothing else. @returns their names */
 export async function stopServices(dir: string): Promise<string[]> {
   const stopped: string[] = [];
   for (const file of readdirSync(dir).filter((each) => each.endsWith('.json'))) {
     const name = file.slice(0, -'.json'.length);
     const record = readRecord(dir, name);
-    // Somebody else's file.
+    // The file is not a record.
     if (!record) continue;
     if (isAlive(record)) {
       await stop(record);
@@ -120,7 +143,7 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-/** The whole group: socat has a process for each connection. */
+/** Stops the whole process group: socat has a process for each connection. */
 async function stop(record: ServiceRecord): Promise<void> {
   signal(record, 'SIGTERM');
   for (let waited = 0; isAlive(record); waited += 50) {
@@ -133,7 +156,7 @@ function signal({ pid }: ServiceRecord, name: NodeJS.Signals): void {
   try {
     process.kill(-pid, name);
   } catch (error) {
-    // It has ended since it was looked at.
+    // It has ended in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

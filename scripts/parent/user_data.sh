@@ -1,6 +1,6 @@
 #!/bin/sh
 # The first boot of an instance for enclaves (Amazon Linux 2023): nitro-cli, its allocator with room for one
-# enclave, what forwards for it, and what this project's commands need.
+# enclave, socat to forward its connections, and what this project's commands need.
 set -eu
 dnf install -y aws-nitro-enclaves-cli aws-nitro-enclaves-cli-devel socat git make gcc-c++ nodejs22 nodejs22-npm
 usermod -aG ne ec2-user

@@ -1,22 +1,11 @@
-/** Compiles a package of `move/` for publishing, with the local packages that it needs and that are not published. */
+/** Compiles a package of `move/` for publishing, with its unpublished local dependencies. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
-import { EnclaveError } from '../../src/errors.ts';
-import { explainCompiler, type Framework, MoveError, packageNames } from '../move/packages.ts';
+import { SuiCommandError } from './errors.ts';
+import { explainCompiler, type Framework, packageNames } from './move_packages.ts';
 
 /** The networks that Move packages are built for: each has addresses and a framework of its own. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
 export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
-
-/** `Published.toml` says that the package is on the network already. */
-export class AlreadyPublishedError extends EnclaveError {
-  readonly code = 'ALREADY_PUBLISHED';
-
-  constructor(name: string, network: string) {
-    super(
-      `move/${name}/Published.toml says that it is published on ${network}: take that section out to publish it anew`,
-    );
-  }
-}
 
 export interface Bytecode {
   /** The packages of `move/` whose modules these are, dependencies first. */
@@ -28,10 +17,10 @@ export interface Bytecode {
 }
 
 /**
- * Compiles a package as part of one that is yet to be published. Local dependencies that are published on the
- * network are linked to, all others become part of it.
+ * Compiles a package together with its local dependencies. Those that are published on the network are linked, all others
+ * become part of the package.
  *
- * @throws MoveError with the compiler's message or warnings, AlreadyPublishedError
+ * @throws SuiCommandError: MOVE, with the compiler's message or warnings, or ALREADY_PUBLISHED
  */
 export async function compileForPublishing(
   name: string,
@@ -48,10 +37,15 @@ export async function compileForPublishing(
     dependencies: [...dependencies],
   };
 
-  async function compile(member: string): Promise<void> {
-    const files = await sourcesOf(member, framework, network);
+  async function compile(packageName: string): Promise<void> {
+    const files = await sourcesOf(packageName, framework, network);
     if (isPublished(files, network)) {
-      if (member === name) throw new AlreadyPublishedError(name, network);
+      if (packageName === name) {
+        throw new SuiCommandError(
+          'ALREADY_PUBLISHED',
+          `move/${name}/Published.toml says that it is published on ${network}: remove that section to publish it again`,
+        );
+      }
       return;
     }
     for (const dependency of localDependencies(files)) {
@@ -66,10 +60,14 @@ export async function compileForPublishing(
       withUnpublishedDependencies: true,
     });
     if ('error' in result) {
-      throw new MoveError(`move/${member} does not compile:\n${explainCompiler(result.error, framework)}`);
+      throw new SuiCommandError(
+        'MOVE',
+        `move/${packageName} does not compile:\n${explainCompiler(result.error, framework)}`,
+      );
     }
-    if (result.warnings) throw new MoveError(`move/${member} compiles with warnings:\n${result.warnings}`);
-    compiled.set(member, result.modules);
+    if (result.warnings)
+      throw new SuiCommandError('MOVE', `move/${packageName} compiles with warnings:\n${result.warnings}`);
+    compiled.set(packageName, result.modules);
     for (const id of result.dependencies) dependencies.add(id);
   }
 }
@@ -81,7 +79,7 @@ async function sourcesOf(
 ): Promise<Record<string, string>> {
   const context = { dependencyName: name, parentPackageName: name, network };
   const files = packageNames().includes(name) ? await fetcher.fetchLocal?.(`../${name}`, context) : undefined;
-  if (files === undefined) throw new MoveError(`there is no package ${name} in move/`);
+  if (files === undefined) throw new SuiCommandError('MOVE', `there is no package ${name} in move/`);
   return files;
 }
 

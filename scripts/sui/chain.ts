@@ -1,17 +1,16 @@
-/** Sends the transaction of a script, or only shows it. */
+/** Sends the transaction of a command, or only shows it. */
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
-import { InvalidValueError, NodeAnswerError, type SuiError } from '../../src/sui/errors.ts';
+import { SuiError } from '../../src/sui/errors.ts';
 import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
 import type { Outcome } from './command.ts';
 import { connect, type Network } from './network.ts';
-import { senderOf, signerOf } from './signer.ts';
 
-/** 1 SUI: many times what any of the scripts needs, and what an honest node proposes. */
+/** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 
-/** What an executed transaction did. */
+/** The effects of an executed transaction. */
 export interface Executed {
   readonly digest: string;
   readonly created: readonly { readonly id: string; readonly type: string }[];
@@ -20,24 +19,24 @@ export interface Executed {
 }
 
 export interface Submission {
-  /** What it does, for people, as in "create the config". */
+  /** Its purpose, for people, such as "create the config". */
   readonly title: string;
-  /** What it does it with. */
+  /** Its arguments and, after the execution, its results. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What is known only once it is executed. */
+  /** Returns the fields that are known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;
 }
 
 export class Chain {
-  /** What a script finds out on its way; printed with the outcome. */
+  /** Notes that a command makes on its way; printed with the outcome. */
   readonly notes: string[] = [];
-  /** How long to wait for the node to show what it executed. */
+  /** Time to wait for the node to show what it executed. */
   indexingMs = 20_000;
   readonly #values: Readonly<Record<string, string | boolean | undefined>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #network: Network | undefined;
 
-  /** @param values the options that all scripts share */
+  /** @param values the options that all commands share */
   constructor(
     values: Readonly<Record<string, string | boolean | undefined>>,
     env: Readonly<Record<string, string | undefined>>,
@@ -46,7 +45,7 @@ export class Chain {
     this.#env = env;
   }
 
-  /** @throws NoNetworkError, InvalidValueError */
+  /** @throws SuiCommandError: NO_NETWORK; SuiError */
   get client(): SuiGrpcClient {
     return this.#connected.client;
   }
@@ -61,8 +60,10 @@ export class Chain {
     return this.#text('network');
   }
 
-  /** @throws NoSenderError, SignerError, InvalidValueError */
-  get sender(): string {
+  /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
+  async sender(): Promise<string> {
+    // A command that sends nothing doesn't need the signature schemes.
+    const { senderOf } = await import('./signer.ts');
     return senderOf(this.#env, this.#signerOptions);
   }
 
@@ -84,10 +85,10 @@ export class Chain {
    * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
    * first in any case: what would fail is not sent, and costs no gas.
    *
-   * @throws SuiError, SignerError
+   * @throws SuiError; SuiCommandError: SIGNER
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
-    const { sender } = this;
+    const sender = await this.sender();
     const bytes = await this.#build(tx, sender);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
@@ -112,26 +113,31 @@ export class Chain {
 
   async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
     tx.setSender(sender);
-    // Said here, so that a node can't.
+    // Set here, so that a node can't choose who pays.
     tx.setGasOwner(sender);
     const budget = this.#text('gas-budget');
     if (budget !== undefined) {
       if (!/^[1-9][0-9]{0,18}$/.test(budget)) {
-        throw new InvalidValueError('--gas-budget must be a whole number of MIST (1 SUI is 1000000000)');
+        throw new SuiError(
+          'SUI_VALUE',
+          '--gas-budget must be an integer number of MIST (1 SUI is 1000000000)',
+        );
       }
       tx.setGasBudget(BigInt(budget));
     }
     const bytes = await fromNode(tx.build({ client: this.client }));
     const proposed = BigInt(tx.getData().gasData.budget ?? 0);
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
-      throw new NodeAnswerError(
-        `the node proposes a gas budget of ${sui(proposed)}: say --gas-budget to allow it`,
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
+        `the node proposes a gas budget of ${sui(proposed)}: set --gas-budget to allow it`,
       );
     }
     return bytes;
   }
 
   async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
+    const { signerOf } = await import('./signer.ts');
     const signer = await signerOf(this.#env, this.#signerOptions);
     const { signature } = await signer.signTransaction(bytes);
     const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
@@ -158,28 +164,28 @@ export class Chain {
     };
   }
 
-  /** The next script reads what this one wrote. */
+  /** The next command reads what this one wrote. */
   async #shown(digest: string): Promise<void> {
     try {
       await this.client.waitForTransaction({ digest, timeout: this.indexingMs });
     } catch {
       this.notes.push(
-        'It is executed, but the node does not show it yet: wait a little before the next step.',
+        'The transaction is executed, but the node does not show it yet: wait a little before the next step.',
       );
     }
   }
 
-  /** What a package was first published as: types keep that id through upgrades. @throws SuiError */
+  /** The id under which a package was first published: types keep it through upgrades. @throws SuiError */
   async originalPackage(packageId: string): Promise<string> {
     const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
     const { originalId } = response.package ?? {};
     if (originalId === undefined)
-      throw new NodeAnswerError(`the node does not say what ${packageId} is a version of`);
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
     return normalizeSuiAddress(originalId);
   }
 }
 
-/** Any failure of a call of the Sui client as the error that says what to do. */
+/** Turns any failure of a call of the Sui client into the error that says what to do. */
 async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   try {
     return await promise;
@@ -188,8 +194,9 @@ async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
     try {
       known = suiErrorOf(error);
     } catch (cause) {
-      // What the client says when it can't use an answer has no class of its own.
-      throw new NodeAnswerError(
+      // The client has no error of its own for an answer that it can't use.
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
         `the node's answer can't be used: ${(cause as Error).message.slice(0, 600)}`,
         { cause },
       );

@@ -1,38 +1,28 @@
-/** What the scripts that talk to Sui have in common: arguments, help, output and exit codes. */
-import { readFile } from 'node:fs/promises';
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { InvalidPolicyError } from '../../src/attestation/index.ts';
-import { EnclaveUnreachableError, InvalidClientOptionError } from '../../src/client/errors.ts';
-import { ConfigError, EnclaveError } from '../../src/errors.ts';
-import { InvalidValueError, NodeUnreachableError } from '../../src/sui/errors.ts';
-import { Chain } from './chain.ts';
-import { NoNetworkError } from './network.ts';
-import { NoSenderError, SignerError } from './signer.ts';
+/** The framework of the commands that talk to Sui: positional arguments by name, common options, dry runs and output. */
+import { EnclaveError } from '../../src/errors.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  EXIT,
+  type Failure,
+  failureOf,
+  type Io,
+  type Main,
+  UsageError,
+} from '../command.ts';
+import type { Chain } from './chain.ts';
 
-const DONE = 0;
-const FAILED = 1;
-const NOT_TRIED = 2;
-
-/** The command line can't be used, or a file that it names. */
-export class CommandLineError extends EnclaveError {
-  readonly code: 'USAGE' | 'UNREADABLE_FILE';
-
-  constructor(code: CommandLineError['code'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
-/** What came of a command. */
+/** The result of a command. */
 export interface Outcome {
   readonly status: 'done' | 'unchanged' | 'dry-run' | 'unsigned';
   /** One line for people. */
   readonly title: string;
-  /** The members of the JSON, and the lines of the text. */
+  /** The properties of the JSON, and the lines of the printed result. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The text, where it is not made of title and fields. */
+  /** The printed result, if it is not made of title and fields. */
   readonly text?: string;
-  /** Whether it found something that is not as it should be: exit code 1. */
+  /** Whether the command found a problem: exit code 1. */
   readonly alarm?: boolean;
 }
 
@@ -41,28 +31,41 @@ export interface Input {
   readonly args: Readonly<Record<string, string>>;
   /** The command's own options; one that was not given is missing. */
   readonly options: Readonly<Record<string, string>>;
+  readonly env: Environment;
 }
 
-export interface Command {
+export interface SuiCommand {
   readonly name: string;
   readonly purpose: string;
   /** Names of the positional arguments, in order. */
   readonly positionals: readonly string[];
-  /** How many of them may be left out, from the end. */
+  /** How many of them may be omitted, from the end. Default: 0. */
   readonly optional?: number;
-  /** The command's own options: what their value is, and what they are for. */
+  /** The command's own options: their value, and their purpose. */
   readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
-  /** What it does, from its arguments alone: the part of a dry run that needs no network. */
-  plan(input: Input): readonly string[];
+  /** The steps of the command, from its arguments alone: the part of a dry run that needs no network. */
+  plan(input: Input): readonly string[] | Promise<readonly string[]>;
   run(input: Input, chain: Chain): Promise<Outcome>;
+}
+
+/** The option for another PCR file. */
+export const PCRS_OPTION = { pcrs: ['<file>', 'the registers of the image (out/nitro.pcrs)'] } as const;
+/** The option for enclaves that are not AWS's. */
+export const ROOT_OPTION = {
+  root: ['<file>', "trust the certificates of this PEM file in place of AWS's root (development)"],
+} as const;
+
+/** The file of `--pcrs`, or the one that the build writes. */
+export function pcrsPath(options: Readonly<Record<string, string>>): string {
+  return options['pcrs'] ?? 'out/nitro.pcrs';
 }
 
 const COMMON = {
   network: ['<name>', 'mainnet, testnet, devnet or localnet'],
   'rpc-url': ['<url>', 'a gRPC-web node in place of the one of --network'],
   address: ['<address>', "the sender; its key is read from the Sui CLI's keystore"],
-  keystore: ['<file>', "the keystore, where it is not the Sui CLI's own"],
-  'gas-budget': ['<mist>', 'the most gas to spend; what the node proposes, up to 1 SUI, unless told'],
+  keystore: ['<file>', "the keystore, if it is not the Sui CLI's own"],
+  'gas-budget': ['<mist>', 'the most gas to spend (default: what the node proposes, up to 1 SUI)'],
 } as const;
 
 const FLAGS = {
@@ -72,8 +75,8 @@ const FLAGS = {
   help: 'print this',
 } as const;
 
-/** The text of `--help`. */
-export function helpOf({ name, purpose, positionals, optional = 0, options }: Command): string {
+/** The output of `--help`. */
+export function helpOf({ name, purpose, positionals, optional = 0, options }: SuiCommand): string {
   const usage = positionals.map((word, index) =>
     index < positionals.length - optional ? `<${word}>` : `[<${word}>]`,
   );
@@ -92,157 +95,133 @@ export function helpOf({ name, purpose, positionals, optional = 0, options }: Co
     'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.',
     '',
     'exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)',
-    'With --dry-run: 0 nothing stands against it, as far as the node simulated it, or as far as can be told where no',
-    'node is named; 1 it would fail; 2 the node that is named could not be asked.',
+    'With --dry-run: 0 no obstacle found: in the simulation by the node, or without one in the arguments; 1 it would',
+    'fail; 2 the node that is named could not be asked.',
   ].join('\n');
 }
 
-/** Runs a command as its process: arguments from the command line, the outcome as the exit code. */
-export async function runCommand(command: Command): Promise<void> {
-  process.exitCode = await execute(command, process.argv.slice(2));
+/** The `main` of a command that talks to Sui. */
+export function suiCommand(spec: SuiCommand): Main {
+  const { positionals: names, optional = 0 } = spec;
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  const usage = helpOf(spec);
+  return command({
+    usage,
+    positionals: names,
+    optional,
+    options: {
+      ...Object.fromEntries(Object.keys({ ...spec.options, ...COMMON }).map((name) => [name, text])),
+      ...Object.fromEntries(Object.keys(FLAGS).map((name) => [name, flag])),
+    },
+    async run({ values, positionals }, context) {
+      const given = values as Readonly<Record<string, string | boolean | undefined>>;
+      if (given['dry-run'] && given['unsigned']) {
+        throw new UsageError('give either --dry-run or --unsigned', usage);
+      }
+      const input = {
+        args: Object.fromEntries(positionals.map((value, index) => [names[index] ?? '', value])),
+        options: ownOptions(spec, given),
+        env: context.env,
+      };
+      return await execute(spec, input, given, context);
+    },
+    report,
+  });
 }
 
-async function execute(command: Command, argv: string[]): Promise<number> {
-  // Known before the arguments are: a mistake in them is reported as JSON too.
-  const print = printer(argv.includes('--json'));
-  let dryRun: readonly string[] | null = null;
-  let chain: Chain | undefined;
+/** A mistake in the arguments of a command, followed by its help. */
+export function usageError(spec: SuiCommand, message: string): UsageError {
+  return new UsageError(message, helpOf(spec));
+}
+
+async function execute(
+  spec: SuiCommand,
+  input: Input,
+  values: Readonly<Record<string, string | boolean | undefined>>,
+  { env, io }: Context,
+): Promise<number> {
+  const asJson = values['json'] === true;
+  const plan = values['dry-run'] ? await spec.plan(input) : null;
+  const { Chain } = await import('./chain.ts');
+  const chain = new Chain(values, env);
   try {
-    const { values, positionals } = readArguments(command, argv);
-    if (values['help']) {
-      console.log(helpOf(command));
-      return DONE;
-    }
-    const input = { args: namedArguments(command, positionals), options: ownOptions(command, values) };
-    if (values['dry-run']) dryRun = command.plan(input);
-    chain = new Chain(values, process.env);
-    const outcome = await command.run(input, chain);
-    print(outcome, chain.notes, dryRun);
-    return outcome.alarm ? FAILED : DONE;
+    const outcome = await spec.run(input, chain);
+    print(io, asJson, outcome, chain.notes, plan);
+    return outcome.alarm ? EXIT.failed : EXIT.done;
   } catch (error) {
-    if (!(error instanceof EnclaveError)) throw error;
+    if (plan === null || !(error instanceof EnclaveError)) throw error;
     const { code, message } = error;
-    if (dryRun === null) {
-      print.failure(code, message);
-      return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
-    }
-    const unchecked = isOneOf(error, UNCHECKED);
+    const unchecked = UNCHECKED.includes(code);
     const fields = unchecked ? { notChecked: message } : { code, error: message };
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
-    print({ status: 'dry-run', title, fields }, chain?.notes ?? [], dryRun);
-    // Without a node, the plan is all that was asked for.
-    if (unchecked && !chain?.isNamed) return DONE;
-    return isOneOf(error, NEVER_TRIED) ? NOT_TRIED : FAILED;
+    print(io, asJson, { status: 'dry-run', title, fields }, chain.notes, plan);
+    // Without a node, only the plan was asked for.
+    if (unchecked && !chain.isNamed) return EXIT.done;
+    return exitOf(code);
   }
 }
 
-/** A dry run goes as far as it can without these. */
-const UNCHECKED = [NodeUnreachableError, NoNetworkError, NoSenderError];
+/** Codes of errors without which a dry run continues as far as it can. */
+const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
-const NEVER_TRIED = [
+/** Codes of errors that end a command before it has tried anything. */
+const NOT_TRIED: readonly string[] = [
   ...UNCHECKED,
-  CommandLineError,
-  SignerError,
-  ConfigError,
-  InvalidValueError,
-  InvalidPolicyError,
-  InvalidClientOptionError,
-  EnclaveUnreachableError,
+  'USAGE',
+  'UNREADABLE_FILE',
+  'SIGNER',
+  'CONFIG',
+  'SUI_VALUE',
+  'POLICY_INVALID',
+  'CLIENT_OPTION',
+  'CLIENT_UNREACHABLE',
 ];
 
-function isOneOf(
-  error: EnclaveError,
-  types: readonly (abstract new (...args: never[]) => EnclaveError)[],
-): boolean {
-  return types.some((type) => error instanceof type);
+function exitOf(code: string): number {
+  return NOT_TRIED.includes(code) ? EXIT.notTried : EXIT.failed;
 }
 
-function readArguments(command: Command, argv: string[]) {
-  const text = { type: 'string' } as const;
-  const options = Object.fromEntries([
-    ...Object.keys({ ...command.options, ...COMMON }).map((name) => [name, text] as const),
-    ...Object.keys(FLAGS).map((name) => [name, { type: 'boolean' }] as const),
-  ]);
-  let parsed: ReturnType<typeof parseNumbersToo>;
-  try {
-    parsed = parseNumbersToo(argv, options);
-  } catch (error) {
-    throw usage(command, (error as Error).message);
-  }
-  if (!parsed.values['help']) {
-    const { positionals, optional = 0 } = command;
-    const given = parsed.positionals.length;
-    if (given > positionals.length)
-      throw usage(command, `there are ${given - positionals.length} arguments too many`);
-    const missing = positionals.slice(given, positionals.length - optional);
-    if (missing.length > 0) throw usage(command, `missing: ${missing.map((word) => `<${word}>`).join(' ')}`);
-    if (parsed.values['dry-run'] && parsed.values['unsigned']) {
-      throw usage(command, 'give either --dry-run or --unsigned');
-    }
-  }
-  return parsed;
+function report(error: unknown): Failure | undefined {
+  const failure = failureOf(error);
+  if (failure === undefined) return undefined;
+  const { code, message } = error as EnclaveError;
+  return { ...failure, exit: exitOf(code), text: `FAILED (${code}): ${message}` };
 }
 
-/**
- * parseArgs takes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
- * argument of a process can hold, and comes out as it was.
- */
-function parseNumbersToo(argv: readonly string[], options: ParseArgsOptionsConfig) {
-  const args = argv.map((arg) => arg.replace(/^-(?=\.?\d)/, '\0-'));
-  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-  const asGiven = Object.entries(values as Record<string, string | boolean | undefined>).map(
-    ([name, value]) => [name, typeof value === 'string' ? value.replace('\0', '') : value] as const,
-  );
-  return {
-    values: Object.fromEntries(asGiven),
-    positionals: positionals.map((value) => value.replace('\0', '')),
-  };
-}
-
-/** A mistake on the command line, with the help after it. */
-export function usage(command: Command, message: string): CommandLineError {
-  return new CommandLineError('USAGE', `${message}\n\n${helpOf(command)}`);
-}
-
-function namedArguments({ positionals }: Command, given: readonly string[]): Record<string, string> {
-  return Object.fromEntries(given.map((value, index) => [positionals[index] ?? '', value]));
-}
-
-function ownOptions({ options }: Command, values: Record<string, unknown>): Record<string, string> {
+function ownOptions({ options }: SuiCommand, values: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(
     Object.keys(options).flatMap((name) => (typeof values[name] === 'string' ? [[name, values[name]]] : [])),
   );
 }
 
-function printer(asJson: boolean) {
-  const print = (outcome: Outcome, notes: readonly string[], plan: readonly string[] | null) => {
-    const { status, title, fields, text } = outcome;
-    if (asJson) {
-      const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
-      console.log(JSON.stringify({ ...head, title, ...fields }, jsonValue, 2));
-      return;
-    }
-    for (const note of notes) console.error(note);
-    if (text !== undefined) {
-      console.log(text);
-      return;
-    }
-    if (plan) console.log(['It would:', ...plan.map((step) => `  - ${step}`), ''].join('\n'));
-    console.log([title, ...linesOf(fields)].join('\n'));
-    if (plan) console.log('\nNothing was signed or sent.');
-  };
-  print.failure = (code: string, message: string) => {
-    if (asJson) console.log(JSON.stringify({ status: 'failed', code, error: message }, null, 2));
-    else console.error(`FAILED (${code}): ${message}`);
-  };
-  return print;
+function print(
+  io: Io,
+  asJson: boolean,
+  { status, title, fields, text }: Outcome,
+  notes: readonly string[],
+  plan: readonly string[] | null,
+): void {
+  if (asJson) {
+    const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
+    io.log(JSON.stringify({ ...head, title, ...fields }, jsonValue, 2));
+    return;
+  }
+  for (const note of notes) io.error(note);
+  if (text !== undefined) {
+    io.log(text);
+    return;
+  }
+  if (plan) io.log(['It would:', ...plan.map((step) => `  - ${step}`), ''].join('\n'));
+  io.log([title, ...linesOf(fields)].join('\n'));
+  if (plan) io.log('\nNothing was signed or sent.');
 }
 
 function jsonValue(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/** Members as lines of name and value, lists and objects below their name. */
+/** Properties as lines of name and value, lists and objects below their name. */
 function linesOf(fields: object, indent = '  '): string[] {
   const width = Math.max(...Object.keys(fields).map((name) => name.length)) + 2;
   return Object.entries(fields).flatMap(([name, value]) => {
@@ -256,14 +235,4 @@ function linesOf(fields: object, indent = '  '): string[] {
     );
     return [`${indent}${name}`, ...items];
   });
-}
-
-/** The text of a file that the command line names. @throws CommandLineError */
-export async function readTextFile(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new CommandLineError('UNREADABLE_FILE', `${path} can't be read: ${code}`, { cause });
-  }
 }

@@ -1,4 +1,4 @@
-/** What several scripts ask of configs, enclaves and PCR files. */
+/** Reads and checks configs, enclaves and PCR files, for several commands. */
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as v from 'valibot';
@@ -7,21 +7,15 @@ import { baseUrl, type Http } from '../../src/client/http.ts';
 import { WrongObjectTypeError } from '../../src/sui/errors.ts';
 import type { Contract } from '../../src/sui/objects.ts';
 import { addressOf } from '../../src/sui/values.ts';
+import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { readTextFile } from './command.ts';
+import { pcrsPath } from './command.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
-/** The option for another PCR file. */
-export const PCRS_OPTION = { pcrs: ['<file>', 'the registers of the image (out/nitro.pcrs)'] } as const;
-/** The option for enclaves that are not AWS's. */
-export const ROOT_OPTION = {
-  root: ['<file>', "believe the certificates of this PEM file in place of AWS's root (development)"],
-} as const;
-
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
-/** What is printed is plain: the file may be anyone's. */
+/** Allows no control characters: it is printed, and the file may come from anyone. */
 const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
 const Measurements = v.pipe(
   v.string(),
@@ -35,19 +29,14 @@ const Measurements = v.pipe(
   }),
 );
 
-/** The file of `--pcrs`, or the one that the build writes. */
-export function pcrsPath(options: Readonly<Record<string, string>>): string {
-  return options['pcrs'] ?? 'out/nitro.pcrs';
-}
-
 /**
- * The image of the PCR file; what it was built from, as its build wrote it down, goes into the chain's notes.
+ * The image of the PCR file. A note on the chain says what it was built from, as its build recorded it.
  *
- * @throws CommandLineError, InvalidPolicyError, ZeroImageError
+ * @throws UnreadableFileError, AttestationError
  */
 export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
   const path = pcrsPath(options);
-  const image = parsePcrs(await readTextFile(path));
+  const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
   const note = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   return image;
@@ -61,10 +50,10 @@ async function describeImage(path: string, image: Image): Promise<string | null>
   if (text === null) return null;
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success)
-    return `WARNING: ${beside} can't be read as what a build writes: whose registers ${path} holds is not known.`;
+    return `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`;
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
   if (!REGISTERS.every((register) => registers[register] === image[register])) {
-    return `WARNING: ${beside} has other registers than ${path}: they are not of one build.`;
+    return `WARNING: ${beside} has other registers than ${path}: they come from different builds.`;
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
   return `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
@@ -75,16 +64,16 @@ export async function readRoots({
   root,
 }: Readonly<Record<string, string>>): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
   if (root === undefined) return undefined;
-  return certificatesFromPem(await readTextFile(root)) as [Uint8Array, ...Uint8Array[]];
+  return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
 }
 
-/** Where an enclave's endpoints are. @throws InvalidClientOptionError */
+/** The base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */
 export function enclaveAt(url: string): Http {
   return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
 }
 
 /**
- * That an object is of the packages which the command line names, be it of a later version of them.
+ * Checks that an object is of the packages which the command line names, or of a later version of them.
  *
  * @throws WrongObjectTypeError
  */

@@ -1,7 +1,7 @@
-/** Which Sui node to talk to. */
+/** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { EnclaveError } from '../../src/errors.ts';
-import { InvalidValueError } from '../../src/sui/errors.ts';
+import { SuiError } from '../../src/sui/errors.ts';
+import { SuiCommandError } from './errors.ts';
 
 /** The public nodes of the Sui Foundation, and the one of `sui start`. */
 const NODES: Readonly<Record<string, string>> = {
@@ -11,38 +11,37 @@ const NODES: Readonly<Record<string, string>> = {
   localnet: 'http://127.0.0.1:9000',
 };
 
-/** One request, its answer included. */
+/** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;
 
 /** Neither a network nor a node was named. */
-export class NoNetworkError extends EnclaveError {
-  readonly code = 'NO_NETWORK';
-
-  constructor() {
-    super(`name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`);
-  }
+export function noNetwork(): SuiCommandError {
+  return new SuiCommandError(
+    'NO_NETWORK',
+    `name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`,
+  );
 }
 
 export interface Network {
   readonly client: SuiGrpcClient;
-  /** For people. */
+  /** The node, described for people. */
   readonly description: string;
 }
 
 /**
  * @param network a name, for its public node
  * @param rpcUrl a node in place of that one
- * @throws NoNetworkError, InvalidValueError
+ * @throws SuiCommandError: NO_NETWORK; SuiError
  */
 export function connect(
   network: string | undefined,
   rpcUrl: string | undefined,
   timeoutMs = TIMEOUT_MS,
 ): Network {
-  if (network === undefined && rpcUrl === undefined) throw new NoNetworkError();
+  if (network === undefined && rpcUrl === undefined) throw noNetwork();
   const node = network !== undefined && Object.hasOwn(NODES, network) ? NODES[network] : undefined;
   if (network !== undefined && node === undefined) {
-    throw new InvalidValueError(`--network must be one of ${Object.keys(NODES).join(', ')}`);
+    throw new SuiError('SUI_VALUE', `--network must be one of ${Object.keys(NODES).join(', ')}`);
   }
   const baseUrl = checkUrl(rpcUrl ?? node ?? '');
   const client = new SuiGrpcClient({
@@ -58,15 +57,15 @@ export function connect(
   return { client, description: network === undefined ? baseUrl : `${network} (${baseUrl})` };
 }
 
-/** A node on the way to which anyone could change the answers would have us sign them. */
+/** Without TLS, anyone on the way to the node could change its answers, which end up in what is signed. */
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isLocal = url !== null && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
   if (url === null || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal))) {
-    throw new InvalidValueError('--rpc-url must be an https URL; http only on this machine');
+    throw new SuiError('SUI_VALUE', '--rpc-url must be an https URL; http only on this machine');
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new InvalidValueError('--rpc-url must have no user name, query or fragment');
+    throw new SuiError('SUI_VALUE', '--rpc-url must have no user name, query or fragment');
   }
   return url.href.replace(/\/$/, '');
 }

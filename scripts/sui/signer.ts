@@ -1,4 +1,4 @@
-/** Who sends a transaction, and the key that signs it. A private key is never printed, nor part of an error. */
+/** The sender of a transaction, and the key that signs it. A private key is never printed, and never part of an error. */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -6,24 +6,10 @@ import { decodeSuiPrivateKey, type Keypair } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
-import { EnclaveError } from '../../src/errors.ts';
 import { addressOf } from '../../src/sui/values.ts';
+import { SuiCommandError } from './errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** No sender was named. */
-export class NoSenderError extends EnclaveError {
-  readonly code = 'NO_SENDER';
-
-  constructor() {
-    super('whose transaction? Set SUI_PRIVATE_KEY, or name the sender by --address');
-  }
-}
-
-/** A key can't be read, or is not there. */
-export class SignerError extends EnclaveError {
-  readonly code = 'SIGNER';
-}
 
 /** The flag bytes that the Sui CLI writes before a key. */
 const SCHEMES = {
@@ -36,25 +22,28 @@ const NAMED_SCHEMES: Readonly<Record<string, 0 | 1 | 2>> = { ED25519: 0, Secp256
 
 interface SignerOptions {
   readonly address?: string | undefined;
-  /** Path of the keystore, where it is not the Sui CLI's own. */
+  /** Path of the keystore. Default: the Sui CLI's own. */
   readonly keystore?: string | undefined;
 }
 
 /**
  * The sender's address: that of SUI_PRIVATE_KEY, or `address`.
  *
- * @throws NoSenderError, SignerError, InvalidValueError
+ * @throws SuiCommandError: NO_SENDER or SIGNER; SuiError
  */
 export function senderOf(env: Environment, { address }: SignerOptions): string {
   const named = address === undefined ? undefined : addressOf('--address', address);
   const own = environmentKey(env)?.toSuiAddress();
   if (own !== undefined && named !== undefined && own !== named) {
-    throw new SignerError(
+    throw new SuiCommandError(
+      'SIGNER',
       `SUI_PRIVATE_KEY is the key of ${own}, not of --address ${named}: unset one of them`,
     );
   }
   const sender = own ?? named;
-  if (sender === undefined) throw new NoSenderError();
+  if (sender === undefined) {
+    throw new SuiCommandError('NO_SENDER', 'no sender: set SUI_PRIVATE_KEY, or name the sender by --address');
+  }
   return sender;
 }
 
@@ -70,9 +59,10 @@ function environmentKey({ SUI_PRIVATE_KEY: text }: Environment): Keypair | undef
     const { scheme, secretKey } = decodeSuiPrivateKey(text.trim());
     return keypair(NAMED_SCHEMES[scheme], secretKey);
   } catch {
-    // What is wrong with it may quote it.
-    throw new SignerError(
-      'SUI_PRIVATE_KEY is no private key as `sui keytool export` prints it (suiprivkey1…) of ed25519, secp256k1 or secp256r1',
+    // The cause may quote the key.
+    throw new SuiCommandError(
+      'SIGNER',
+      'SUI_PRIVATE_KEY must be a private key of ed25519, secp256k1 or secp256r1, as `sui keytool export` prints it (suiprivkey1…)',
     );
   }
 }
@@ -92,7 +82,8 @@ async function keystoreKey(path: string, address: string): Promise<Keypair> {
   for (const keypair of readKeystore(path, await readKeystoreFile(path))) {
     if (keypair.toSuiAddress() === address) return keypair;
   }
-  throw new SignerError(
+  throw new SuiCommandError(
+    'SIGNER',
     `the keystore ${path} has no key of ${address}: set SUI_PRIVATE_KEY, or use --unsigned and sign elsewhere`,
   );
 }
@@ -102,7 +93,8 @@ async function readKeystoreFile(path: string): Promise<string> {
     return await readFile(path, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new SignerError(
+    throw new SuiCommandError(
+      'SIGNER',
       `the keystore ${path} can't be read (${code}): name it by --keystore, or set SUI_PRIVATE_KEY`,
     );
   }
@@ -111,14 +103,17 @@ async function readKeystoreFile(path: string): Promise<string> {
 function readKeystore(path: string, text: string): Keypair[] {
   try {
     const entries: unknown = JSON.parse(text);
-    if (!Array.isArray(entries)) throw new TypeError('no array');
+    if (!Array.isArray(entries)) throw new TypeError('not an array');
     return entries.map((entry: unknown) => {
-      if (typeof entry !== 'string') throw new TypeError('no text');
+      if (typeof entry !== 'string') throw new TypeError('not a string');
       const [flag, ...secretKey] = Buffer.from(entry, 'base64');
       return keypair(flag, Uint8Array.from(secretKey));
     });
   } catch {
-    // What is wrong with it may quote it.
-    throw new SignerError(`${path} is no keystore of the Sui CLI, which is a JSON array of keys in base64`);
+    // The cause may quote the key.
+    throw new SuiCommandError(
+      'SIGNER',
+      `${path} is not a keystore of the Sui CLI: a JSON array of keys in base64`,
+    );
   }
 }

@@ -1,13 +1,14 @@
 /**
- * Reads one CBOR item (RFC 8949) into a tree that hides nothing: a map keeps its entries as they came, a
- * float can't be taken for an integer. `cborg` splits the bytes into tokens; what it leaves open is decided
- * here: where a break may stand, how deep items nest, whether text is UTF-8, strings of indefinite length.
+ * Reads one CBOR item (RFC 8949) into a tree that hides nothing: a map keeps its entries as received, and a
+ * float can't be mistaken for an integer. `cborg` splits the bytes into tokens. This module adds what `cborg`
+ * leaves open: where a break may occur, how deep items nest, whether strings are UTF-8, and strings of
+ * indefinite length.
  *
- * In the lenient form it accepts what the CBOR reader of Sui's verifier accepts, in the strict form only
- * one way to write an item.
+ * The lenient form accepts what the CBOR reader of Sui's verifier accepts; the strict form accepts only one
+ * encoding of each item.
  */
 import { type Token, Tokenizer, Type } from 'cborg';
-import { IndefiniteLengthError, MalformedCborError } from './errors.ts';
+import { AttestationError } from './errors.ts';
 
 /** Integers beyond ±(2^53 - 1) are bigints; `undefined` reads as null. */
 export type CborItem =
@@ -50,9 +51,9 @@ export class CborFloat {
 
 export type CborForm = 'strict' | 'lenient';
 
-/** How deep arrays, maps and tags may nest: as deep as Sui's reader goes. */
+/** How deep arrays, maps and tags may nest: Sui's reader has the same limit. */
 const MAX_DEPTH = 256;
-/** First bytes of strings of indefinite length (RFC 8949 section 3.2.3), which `cborg` does not read. */
+/** First bytes of strings of indefinite length (RFC 8949 section 3.2.3), which `cborg` doesn't read. */
 const INDEFINITE_BYTES = 0x5f;
 const INDEFINITE_TEXT = 0x7f;
 const BREAK = 0xff;
@@ -60,10 +61,10 @@ const POSITIVE_BIGNUM = 2;
 const NEGATIVE_BIGNUM = 3;
 
 /**
- * The first item in `bytes` and how many bytes it took: what follows is the caller's to judge.
+ * The first item in `bytes` and its size in bytes. The caller checks what follows.
  *
- * @param form `strict` refuses indefinite lengths, and lengths and integers in more bytes than they need
- * @throws MalformedCborError, IndefiniteLengthError
+ * @param form `strict` rejects indefinite lengths, and lengths and integers in more bytes than necessary
+ * @throws AttestationError: CBOR_MALFORMED, CBOR_INDEFINITE_LENGTH
  */
 export function readCbor(bytes: Uint8Array, form: CborForm): { item: CborItem; length: number } {
   const reader = new Reader(bytes, form);
@@ -77,7 +78,7 @@ class Reader {
   readonly #tokens: PositionedTokenizer;
 
   constructor(bytes: Uint8Array, form: CborForm) {
-    // A copy: nothing that is read may change when the caller's bytes do. A Buffer's slices would be views.
+    // Copy the bytes, so that the result doesn't change with the caller's buffer. Slices of a Buffer would be views.
     this.#bytes = new Uint8Array(bytes);
     this.#form = form;
     this.#tokens = new PositionedTokenizer(this.#bytes, {
@@ -103,15 +104,15 @@ class Reader {
     if (is(type, Type.string)) return utf8(byteValue ?? new Uint8Array());
     if (is(type, Type.float)) return new CborFloat(value);
     if (is(type, Type.undefined)) return null;
-    if (is(type, Type.break)) throw new MalformedCborError('a break stands where an item must be');
+    if (is(type, Type.break)) throw malformed('a break occurs in place of an item');
     if (type.terminal) return value;
-    if (depth >= MAX_DEPTH) throw new MalformedCborError(`items nest deeper than ${MAX_DEPTH}`);
+    if (depth >= MAX_DEPTH) throw malformed(`items nest deeper than ${MAX_DEPTH}`);
     if (is(type, Type.array)) return this.#array(value, depth + 1);
     if (is(type, Type.map)) return this.#map(value, depth + 1);
     return this.#tag(value, depth + 1);
   }
 
-  /** @param count how many items, or Infinity when a break ends them */
+  /** @param count the number of items, or Infinity when a break ends them */
   #array(count: number | bigint, depth: number): CborItem[] {
     const items: CborItem[] = [];
     while (this.#more(items.length, count)) items.push(this.item(depth));
@@ -132,11 +133,11 @@ class Reader {
     return false;
   }
 
-  /** Bignums that a u64, or its negative counterpart, can hold are integers; other tags stay. */
+  /** Turns bignums that fit a u64, or its negative counterpart, into integers; keeps other tags. */
   #tag(tag: number | bigint, depth: number): CborItem {
     const content = this.item(depth);
     if (tag !== POSITIVE_BIGNUM && tag !== NEGATIVE_BIGNUM) return new CborTag(tag, content);
-    if (!(content instanceof Uint8Array)) throw new MalformedCborError('a bignum holds no byte string');
+    if (!(content instanceof Uint8Array)) throw malformed('the content of a bignum is not a byte string');
     const start = content.findIndex((byte) => byte !== 0);
     const significant = start === -1 ? content.subarray(0, 0) : content.subarray(start);
     if (significant.length > 8) return new CborTag(tag, content);
@@ -145,7 +146,7 @@ class Reader {
     return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
   }
 
-  /** The chunks of a string of indefinite length. Sui's reader lets such strings nest, so this does. */
+  /** The chunks of a string of indefinite length. Such strings may nest, as in Sui's reader. */
   #chunks(type: Type, opening: number): Uint8Array[] {
     this.#refuseIndefinite();
     const chunks: Uint8Array[] = [];
@@ -157,7 +158,7 @@ class Reader {
         this.#tokens.skipByte();
       } else {
         const token = this.#next();
-        if (!is(token.type, type)) throw new MalformedCborError('a string has a chunk of another type');
+        if (!is(token.type, type)) throw malformed('a string has a chunk of another type');
         chunks.push(token.byteValue ?? token.value);
       }
     } while (open > 0);
@@ -165,12 +166,17 @@ class Reader {
   }
 
   #refuseIndefinite(): void {
-    if (this.#form === 'strict') throw new IndefiniteLengthError();
+    if (this.#form === 'strict') {
+      throw new AttestationError(
+        'CBOR_INDEFINITE_LENGTH',
+        'outside its payload, an attestation document must have definite lengths only',
+      );
+    }
   }
 
   #peek(): number {
     const byte = this.#bytes[this.position];
-    if (byte === undefined) throw new MalformedCborError('it ends in the middle of an item');
+    if (byte === undefined) throw malformed('it ends in the middle of an item');
     return byte;
   }
 
@@ -178,12 +184,12 @@ class Reader {
     try {
       return this.#tokens.next();
     } catch (cause) {
-      throw new MalformedCborError(`byte ${this.position} starts no readable item`, { cause });
+      throw malformed(`byte ${this.position} doesn't start a valid item`, { cause });
     }
   }
 }
 
-/** `cborg`'s tokenizer, which can also step over one byte. */
+/** `cborg`'s tokenizer, which can also skip one byte. */
 class PositionedTokenizer extends Tokenizer {
   skipByte(): void {
     this._pos += 1;
@@ -194,15 +200,20 @@ function is(type: Type, other: Type): boolean {
   return Type.equals(type, other);
 }
 
-/** `fatal`: otherwise a wrong byte turns into U+FFFD in silence. `ignoreBOM`: otherwise a leading U+FEFF is lost. */
+/** `fatal` rejects invalid bytes, which would silently become U+FFFD; `ignoreBOM` keeps a leading U+FEFF. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function utf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
-    throw new MalformedCborError('a text is not UTF-8', { cause });
+    throw malformed('a string is not UTF-8', { cause });
   }
+}
+
+function malformed(what: string, options?: ErrorOptions): AttestationError {
+  const message = `the attestation document is not well-formed CBOR: ${what}`;
+  return new AttestationError('CBOR_MALFORMED', message, options);
 }
 
 function concat(chunks: readonly Uint8Array[]): Uint8Array {

@@ -1,7 +1,7 @@
 /**
- * Reads an X.509 certificate (RFC 5280 section 4) into the few facts that the chain's rules need. It judges
- * nothing but the form; `@peculiar/asn1-x509` knows the structure, and the DER rules that it lets pass are
- * checked here.
+ * Reads from an X.509 certificate (RFC 5280 section 4) the few facts that the rules for the chain need. It
+ * checks the form only: `@peculiar/asn1-x509` parses the structure, and this module enforces the DER rules that
+ * the library doesn't.
  */
 import { bytesToHex } from '@noble/curves/utils.js';
 import { AsnConvert } from '@peculiar/asn1-schema';
@@ -17,22 +17,22 @@ import {
   type Name,
   Version,
 } from '@peculiar/asn1-x509';
-import { MalformedCertificateError } from './certificate_errors.ts';
 import type { Curve } from './ecdsa.ts';
+import { CertificateError } from './errors.ts';
 
 export interface ParsedCertificate {
-  /** The bytes of the certificate alone. */
+  /** The certificate itself, without trailing bytes. */
   readonly der: Uint8Array;
-  /** How many bytes followed it. */
+  /** The number of bytes that follow it. */
   readonly trailing: number;
   /** DER of the signed part. */
   readonly tbs: Uint8Array;
-  /** DER of the names, to be compared byte by byte (RFC 5280 section 7.1 allows more; AWS needs none of it). */
+  /** DER of the names, to compare byte by byte (RFC 5280 section 7.1 allows more, which AWS doesn't use). */
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;
-  /** The subject for people: `C=US, O=Amazon, …`. */
+  /** Human-readable: `C=US, O=Amazon, …`. */
   readonly subjectText: string;
-  /** Both ends belong to the validity (RFC 5280 section 4.1.2.5). */
+  /** Inclusive, like notAfter (RFC 5280 section 4.1.2.5). */
   readonly notBefore: Date;
   readonly notAfter: Date;
   /** The curve of an EC key; null for any other key. */
@@ -67,31 +67,40 @@ const ATTRIBUTE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param bytes DER, with whatever follows it
- * @param position where the certificate stands in its chain: 0 is the root
- * @throws MalformedCertificateError
+ * @param bytes DER, perhaps followed by other bytes
+ * @param position of the certificate in its chain: 0 is the root
+ * @throws CertificateError: CERTIFICATE_MALFORMED
  */
 export function parseCertificate(bytes: Uint8Array, position: number): ParsedCertificate {
   try {
     return read(bytes);
   } catch (cause) {
-    if (cause instanceof NotDer) throw new MalformedCertificateError(position, cause.message);
-    throw new MalformedCertificateError(position, 'its structure can not be read', { cause });
+    if (cause instanceof DerError) throw malformedCertificate(position, cause.message);
+    throw malformedCertificate(position, 'its structure is invalid', { cause });
   }
 }
 
-class NotDer extends Error {}
+export function malformedCertificate(
+  position: number,
+  what: string,
+  options?: ErrorOptions,
+): CertificateError {
+  const message = `is not an X.509 v3 certificate in DER: ${what}`;
+  return new CertificateError('CERTIFICATE_MALFORMED', position, message, options);
+}
+
+class DerError extends Error {}
 
 function read(bytes: Uint8Array): ParsedCertificate {
   const der = bytes.slice(0, derEnd(bytes, 0, bytes.length, 0));
   const certificate = AsnConvert.parse(der, Certificate);
   const { tbsCertificate, tbsCertificateRaw } = certificate;
-  if (tbsCertificate.version !== Version.v3) throw new NotDer('its version is not 3');
-  if (tbsCertificateRaw === undefined) throw new NotDer('its signed part is missing');
+  if (tbsCertificate.version !== Version.v3) throw new DerError('its version is not 3');
+  if (tbsCertificateRaw === undefined) throw new DerError('its signed part is missing');
   const tbs = new Uint8Array(tbsCertificateRaw);
   // version, serialNumber, signature, issuer, validity, subject (RFC 5280 section 4.1).
   const [, , , issuer, validity, subject] = elementsOf(tbs);
-  if (!issuer || !validity || !subject) throw new NotDer('its names or its validity are missing');
+  if (!issuer || !validity || !subject) throw new DerError('its names or its validity are missing');
   const [notBefore, notAfter] = elementsOf(validity);
   const { subjectPublicKeyInfo, signature } = tbsCertificate;
   const extensions = byOid(tbsCertificate.extensions ?? []);
@@ -120,38 +129,39 @@ function read(bytes: Uint8Array): ParsedCertificate {
 }
 
 const CONSTRUCTED = 0x20;
-/** Deeper than any certificate nests; bounds the recursion on hostile input. */
+/** Deeper than any certificate nests. Bounds the recursion on hostile input. */
 const MAX_DEPTH = 32;
 
 /**
- * The end of the DER element that starts at `start`, all elements within it checked: one-byte tags,
- * definite and minimal lengths, constructed elements filled exactly (X.690 sections 10.1 and 8.1.3).
+ * The end of the DER element at `start`. Checks that it and every element within it has a one-byte tag and a
+ * definite and minimal length, and that constructed elements are filled exactly (X.690 sections 10.1 and 8.1.3).
  */
 function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number): number {
   const tag = byteAt(bytes, start, limit);
-  if ((tag & 0x1f) === 0x1f) throw new NotDer('it has a tag of several bytes');
+  if ((tag & 0x1f) === 0x1f) throw new DerError('it has a tag of more than one byte');
   const first = byteAt(bytes, start + 1, limit);
   let content = start + 2;
   let length = first;
   if (first >= 0x80) {
     const count = first & 0x7f;
-    if (count === 0 || count > 2) throw new NotDer('it has an indefinite or oversized length');
+    if (count === 0 || count > 2) throw new DerError('it has an indefinite or oversized length');
     length = 0;
     for (let i = 0; i < count; i++) length = (length << 8) | byteAt(bytes, content + i, limit);
-    if (length < (count === 1 ? 0x80 : 0x100)) throw new NotDer('it has a length in more bytes than needed');
+    if (length < (count === 1 ? 0x80 : 0x100))
+      throw new DerError('it has a length in more bytes than necessary');
     content += count;
   }
   const end = content + length;
-  if (end > limit) throw new NotDer('an element is longer than what holds it');
+  if (end > limit) throw new DerError('an element is longer than its container');
   if ((tag & CONSTRUCTED) !== 0) {
-    if (depth >= MAX_DEPTH) throw new NotDer('it nests too deeply');
+    if (depth >= MAX_DEPTH) throw new DerError('it nests too deeply');
     let next = content;
     while (next < end) next = derEnd(bytes, next, end, depth + 1);
   }
   return end;
 }
 
-/** The elements directly within a constructed one, in DER that `derEnd` has checked. */
+/** The direct children of a constructed element that `derEnd` has checked. */
 function elementsOf(der: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
   const first = byteAt(der, 1, der.length);
@@ -166,14 +176,14 @@ function elementsOf(der: Uint8Array): Uint8Array[] {
 
 function byteAt(bytes: Uint8Array, index: number, limit: number): number {
   const byte = index < limit ? bytes[index] : undefined;
-  if (byte === undefined) throw new NotDer('it ends in the middle of an element');
+  if (byte === undefined) throw new DerError('it ends in the middle of an element');
   return byte;
 }
 
-/** RFC 5280 section 4.2: no extension may stand twice. */
+/** RFC 5280 section 4.2: no extension may occur twice. */
 function byOid(extensions: readonly Extension[]): Map<string, Extension> {
   const map = new Map(extensions.map((extension) => [extension.extnID, extension]));
-  if (map.size !== extensions.length) throw new NotDer('it has an extension twice');
+  if (map.size !== extensions.length) throw new DerError('it has an extension twice');
   return map;
 }
 
@@ -192,12 +202,12 @@ function keyUsage(extension: Extension | undefined): ParsedCertificate['keyUsage
   };
 }
 
-/** The extension's value, which must be one DER element and nothing more. */
+/** The extension's value, which must be exactly one DER element. */
 function exact(extension: Extension): ArrayBuffer {
   const { buffer } = extension.extnValue;
   const value = new Uint8Array(buffer);
   if (derEnd(value, 0, value.length, 0) !== value.length) {
-    throw new NotDer(`bytes follow the value of its extension ${extension.extnID}`);
+    throw new DerError(`bytes follow the value of its extension ${extension.extnID}`);
   }
   return buffer;
 }
@@ -205,7 +215,7 @@ function exact(extension: Extension): ArrayBuffer {
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
-/** The two forms of time that RFC 5280 section 4.1.2.5 allows; the library reads texts of any form as some date. */
+/** Accepts only the two forms of time in RFC 5280 section 4.1.2.5: the library reads any string as some date. */
 function time(element: Uint8Array | undefined): Date {
   const [tag, , ...content] = element ?? [];
   const text = String.fromCharCode(...content);
@@ -216,9 +226,9 @@ function time(element: Uint8Array | undefined): Date {
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const date = new Date(iso);
   const expected = digits.length === 12 ? UTC_TIME : GENERALIZED_TIME;
-  // Read back: dates such as the 30th of February turn into others.
+  // Compare the result with the input: Date turns days such as the 30th of February into others.
   if (tag !== expected || Number.isNaN(date.getTime()) || date.toISOString() !== iso) {
-    throw new NotDer('its validity is not in whole seconds of UTC');
+    throw new DerError('its validity is not in UTC with whole seconds');
   }
   return date;
 }

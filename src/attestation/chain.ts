@@ -1,27 +1,13 @@
 /**
  * The certificate chain of a document, from a pinned root to the leaf (RFC 5280 section 6, as far as AWS
- * Nitro's chains need it). The numbers are those of the rules in `README.md`; each rule is applied to the
+ * Nitro's chains need it). Numbers in brackets refer to the rules in `README.md`. Each rule is applied to the
  * whole chain before the next one.
  */
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { type ParsedCertificate, parseCertificate } from './certificate.ts';
-import {
-  CertificateAlgorithmError,
-  CertificateExpiredError,
-  CertificateKeyError,
-  CertificateNotYetValidError,
-  CertificateSignatureError,
-  CriticalExtensionError,
-  IssuerMismatchError,
-  KeyUsageError,
-  LeafIsAuthorityError,
-  MalformedCertificateError,
-  NotAuthorityError,
-  PathLengthError,
-  UntrustedRootError,
-} from './certificate_errors.ts';
+import { malformedCertificate, type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
+import { AttestationError, CertificateError } from './errors.ts';
 
 /** ecdsa-with-SHA384 (RFC 5758 section 3.2). */
 const ECDSA_WITH_SHA384 = '1.2.840.10045.4.3.3';
@@ -33,11 +19,12 @@ const UNCOMPRESSED = 0x04;
 export type Chain = readonly [root: ParsedCertificate, ...others: ParsedCertificate[]];
 
 /**
- * Checks every rule of the chain but its signatures (rules 22 to 32).
+ * Checks every rule for the chain except its signatures (rules 22 to 32).
  *
  * @param certificates DER, root first, leaf last: at least one
  * @param roots DER of the pinned roots
  * @param now milliseconds since 1970
+ * @throws AttestationError
  */
 export function checkChain(
   certificates: readonly Uint8Array[],
@@ -45,69 +32,92 @@ export function checkChain(
   now: number,
 ): Chain {
   const [first, ...others] = certificates;
-  // [22] Bytes, not names or keys: whoever can name himself like the root must not be taken for it.
+  // [22] Compare bytes, not names or keys: anyone can give a certificate the name of the root.
   if (first === undefined || !roots.some((root) => equalBytes(root, first))) {
-    throw new UntrustedRootError(first ? fingerprint(first) : 'none', roots.map(fingerprint));
+    throw untrustedRoot(first, roots);
   }
   // [23]
   const chain: Chain = [parse(first, 0), ...others.map((der, index) => parse(der, index + 1))];
   const leafPosition = chain.length - 1;
   const authorities = chain.slice(0, leafPosition);
-  // [24] Certificates tell time in whole seconds, and both ends belong to their validity.
+  // [24] Certificates give times in whole seconds, and their validity includes both ends.
   const second = Math.floor(now / 1000) * 1000;
   for (const [position, { notBefore, notAfter }] of chain.entries()) {
-    if (second > notAfter.getTime()) throw new CertificateExpiredError(position, notAfter, new Date(now));
+    const at = `and it is ${new Date(now).toISOString()}`;
+    if (second > notAfter.getTime()) {
+      throw new CertificateError(
+        'CERTIFICATE_EXPIRED',
+        position,
+        `expired at ${notAfter.toISOString()}, ${at}`,
+      );
+    }
     if (second < notBefore.getTime()) {
-      throw new CertificateNotYetValidError(position, notBefore, new Date(now));
+      const message = `is valid from ${notBefore.toISOString()}, ${at}`;
+      throw new CertificateError('CERTIFICATE_NOT_YET_VALID', position, message);
     }
   }
   // [25]
   for (const [parent, child, position] of links(chain)) {
-    if (!equalBytes(child.issuer, parent.subject)) throw new IssuerMismatchError(position);
+    if (!equalBytes(child.issuer, parent.subject)) {
+      const message = `names an issuer that is not the subject of certificate ${position - 1}`;
+      throw new CertificateError('CHAIN_ISSUER', position, message);
+    }
   }
   // [26]
   for (const [position, { basicConstraints }] of authorities.entries()) {
-    if (!basicConstraints?.critical || !basicConstraints.ca) throw new NotAuthorityError(position);
+    if (!basicConstraints?.critical || !basicConstraints.ca) {
+      const message = 'signs another, but has no critical basicConstraints with CA set';
+      throw new CertificateError('CERTIFICATE_NOT_AUTHORITY', position, message);
+    }
   }
   const leaf = chain[leafPosition] as ParsedCertificate;
   // [27]
   if (leaf.basicConstraints && (leaf.basicConstraints.ca || leaf.basicConstraints.pathLength !== null)) {
-    throw new LeafIsAuthorityError(leafPosition);
+    const message = 'signs the document, but is marked as an authority';
+    throw new CertificateError('CERTIFICATE_LEAF_IS_AUTHORITY', leafPosition, message);
   }
-  // [28] Self-issued certificates count as well: AWS has none between its root and a leaf.
+  // [28] Self-issued certificates count too: AWS has none between its root and a leaf.
   for (const [position, { basicConstraints }] of authorities.entries()) {
     const allowed = basicConstraints?.pathLength ?? Number.POSITIVE_INFINITY;
     const found = authorities.length - 1 - position;
-    if (found > allowed) throw new PathLengthError(position, allowed, found);
+    if (found > allowed) {
+      const message = `allows ${allowed} authorities after it (pathLenConstraint), but ${found} follow`;
+      throw new CertificateError('CERTIFICATE_PATH_LENGTH', position, message);
+    }
   }
   // [29]
   for (const [position, { keyUsage }] of authorities.entries()) {
-    if (!keyUsage?.keyCertSign) throw new KeyUsageError(position, 'keyCertSign');
+    if (!keyUsage?.keyCertSign) throw keyUsageError(position, 'keyCertSign');
   }
-  if (!leaf.keyUsage?.digitalSignature) throw new KeyUsageError(leafPosition, 'digitalSignature');
+  if (!leaf.keyUsage?.digitalSignature) throw keyUsageError(leafPosition, 'digitalSignature');
   // [30]
   for (const [position, { curve, publicKey }] of chain.entries()) {
     if (curve !== 'P-384' || publicKey.length !== POINT_SIZE || publicKey[0] !== UNCOMPRESSED) {
-      throw new CertificateKeyError(position);
+      const message = 'does not hold an uncompressed P-384 public key';
+      throw new CertificateError('CERTIFICATE_KEY', position, message);
     }
   }
   // [31]
   for (const [position, { signatureAlgorithm, algorithmsAgree }] of chain.entries()) {
     if (signatureAlgorithm !== ECDSA_WITH_SHA384 || !algorithmsAgree) {
-      throw new CertificateAlgorithmError(position);
+      const message = 'is not signed by ECDSA with SHA-384, both inside and outside its signed part';
+      throw new CertificateError('CERTIFICATE_ALGORITHM', position, message);
     }
   }
   // [32]
   for (const [position, { otherCritical }] of chain.entries()) {
     const [oid] = otherCritical;
-    if (oid !== undefined) throw new CriticalExtensionError(position, oid);
+    if (oid !== undefined) {
+      const message = `has the unknown critical extension ${oid}`;
+      throw new CertificateError('CERTIFICATE_CRITICAL_EXTENSION', position, message);
+    }
   }
   return chain;
 }
 
-/** Checks that each certificate was signed by the key of the one before (rule 33). */
+/** Checks that the key of each certificate signed the next one (rule 33). @throws CertificateError */
 export async function checkChainSignatures(chain: Chain): Promise<void> {
-  // Side by side: Web Crypto uses more than one thread. The root is not asked: its bytes are pinned.
+  // In parallel: Web Crypto uses more than one thread. The root needs no check: its bytes are pinned.
   const verdicts = await Promise.all(
     links(chain).map(async ([parent, child]) => {
       const signature = signatureFromDer('P-384', child.signature);
@@ -125,10 +135,26 @@ export async function checkChainSignatures(chain: Chain): Promise<void> {
   );
   // [33]
   const failed = verdicts.indexOf(false);
-  if (failed !== -1) throw new CertificateSignatureError(failed + 1);
+  if (failed !== -1) {
+    const message = `is not signed by the key of certificate ${failed}`;
+    throw new CertificateError('CHAIN_SIGNATURE', failed + 1, message);
+  }
 }
 
-/** SHA-256 of a certificate's DER, in hexadecimal: what people compare. */
+function untrustedRoot(first: Uint8Array | undefined, roots: readonly Uint8Array[]): AttestationError {
+  const found = first ? fingerprint(first) : 'none';
+  const pinned = roots.map(fingerprint).join(', ');
+  return new AttestationError(
+    'CHAIN_ROOT',
+    `the chain starts with the certificate ${found} (SHA-256), which is not a pinned root: ${pinned}. An emulated enclave (make dev ATTEST=emulated) has a root of its own, which proves nothing: only in development, name it by "roots", or --root`,
+  );
+}
+
+function keyUsageError(position: number, needed: string): CertificateError {
+  return new CertificateError('CERTIFICATE_KEY_USAGE', position, `has no keyUsage with ${needed}`);
+}
+
+/** SHA-256 of a certificate's DER, in hexadecimal, for people to compare. */
 export function fingerprint(der: Uint8Array): string {
   return bytesToHex(sha256(der));
 }
@@ -136,7 +162,7 @@ export function fingerprint(der: Uint8Array): string {
 function parse(der: Uint8Array, position: number): ParsedCertificate {
   const certificate = parseCertificate(der, position);
   if (certificate.trailing > 0) {
-    throw new MalformedCertificateError(position, `${certificate.trailing} bytes follow it`);
+    throw malformedCertificate(position, `${certificate.trailing} bytes follow it`);
   }
   return certificate;
 }

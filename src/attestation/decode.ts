@@ -1,34 +1,19 @@
 /**
  * Reads an attestation document (COSE_Sign1, RFC 9052 section 4.2; payload: AWS Nitro Enclaves user guide,
- * "Cryptographic attestation") without trusting it. The numbers are those of the rules in `README.md`.
+ * "Cryptographic attestation") without trusting it. Numbers in brackets refer to the rules in `README.md`.
  */
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import { type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { PROTECTED_HEADER } from './cose.ts';
-import {
-  CoseTagError,
-  DigestError,
-  DocumentSizeError,
-  DuplicateKeyError,
-  FieldError,
-  FieldSizeError,
-  NotCoseSign1Error,
-  PayloadSizeError,
-  ProtectedHeaderError,
-  RegisterIndexError,
-  RegisterSizeError,
-  SignatureSizeError,
-  TrailingBytesError,
-  UnprotectedHeaderError,
-} from './errors.ts';
+import { AttestationError, FieldError } from './errors.ts';
 
-/** An attestation document as it was read. Nothing in it is true until `verifyAttestation` says so. */
+/** An attestation document as received. Don't trust anything in it until `verifyAttestation` accepts it. */
 export interface AttestationDocument {
   /** The enclave: `i-<instance>-enc<enclave>`. */
   readonly moduleId: string;
   /** When the NSM made the document, in milliseconds since 1970. */
   readonly timestamp: number;
-  /** The hash of the registers: always this one. */
+  /** The hash of the registers: always SHA-384. */
   readonly digest: 'SHA384';
   /** Register values of 32, 48 or 64 bytes by index 0 to 31. */
   readonly pcrs: ReadonlyMap<number, Uint8Array>;
@@ -42,7 +27,7 @@ export interface AttestationDocument {
   readonly userData: Uint8Array | null;
   /** Up to 512 bytes; null when null, empty or left out. */
   readonly nonce: Uint8Array | null;
-  /** What the signature covers: the payload's CBOR as it was received. */
+  /** What the signature covers: the payload's CBOR as received. */
   readonly payload: Uint8Array;
   /** r ‖ s, 48 bytes each, big-endian. */
   readonly signature: Uint8Array;
@@ -52,7 +37,7 @@ export interface AttestationDocument {
 const COSE_SIGN1_TAG_BYTE = 0xd2;
 const MAX_PAYLOAD_SIZE = 16_383;
 const SIGNATURE_SIZE = 96;
-/** Twice what the largest document takes: bounds the work, while smaller faults get errors of their own. */
+/** Twice the size of the largest document. Bounds the work, and lets smaller excesses get more specific errors. */
 const MAX_DOCUMENT_SIZE = 32_768;
 const MAX_REGISTERS = 32;
 const REGISTER_SIZES = [32, 48, 64];
@@ -61,23 +46,24 @@ const MAX_BUNDLE_LENGTH = 10;
 const MAX_PUBLIC_KEY_SIZE = 1024;
 const MAX_USER_DATA_SIZE = 512;
 const MAX_NONCE_SIZE = 512;
-/** The latest time that JavaScript's Date can tell (ECMA-262, "Time Values and Time Range"). */
+/** The latest time that JavaScript's Date can represent (ECMA-262, "Time Values and Time Range"). */
 const MAX_TIME = 8_640_000_000_000_000;
 
 /**
  * Reads a document and checks its form and sizes (rules 1 to 20).
  *
  * @param bytes the binary document, not its hexadecimal form
- * @throws a subclass of AttestationError for each rule
+ * @throws AttestationError
  */
 export function decodeAttestation(bytes: Uint8Array): AttestationDocument {
   // [1]
   if (!(bytes instanceof Uint8Array)) {
-    throw new DocumentSizeError('an attestation document is given as a Uint8Array of its bytes');
+    throw new AttestationError('DOCUMENT_SIZE', 'the attestation document must be a Uint8Array');
   }
   if (bytes.length === 0 || bytes.length > MAX_DOCUMENT_SIZE) {
-    throw new DocumentSizeError(
-      `an attestation document has 1 to ${MAX_DOCUMENT_SIZE} bytes, but ${bytes.length} were given`,
+    throw new AttestationError(
+      'DOCUMENT_SIZE',
+      `an attestation document has 1 to ${MAX_DOCUMENT_SIZE} bytes, but this one has ${bytes.length}`,
     );
   }
   const { payload, signature } = decodeEnvelope(bytes);
@@ -87,33 +73,58 @@ export function decodeAttestation(bytes: Uint8Array): AttestationDocument {
 function decodeEnvelope(bytes: Uint8Array): { payload: Uint8Array; signature: Uint8Array } {
   const untagged = bytes[0] === COSE_SIGN1_TAG_BYTE ? bytes.subarray(1) : bytes;
   const { item, length } = readCbor(untagged, 'strict'); // [2] [3]
-  if (item instanceof CborTag) throw new CoseTagError(); // [4]
-  if (!Array.isArray(item)) throw new NotCoseSign1Error('it is no array'); // [5]
-  if (item.length !== 4) throw new NotCoseSign1Error(`it is an array of ${item.length}`);
+  // [4]
+  if (item instanceof CborTag) {
+    throw new AttestationError('COSE_TAG', 'an attestation document must have tag 18 (COSE_Sign1) or no tag');
+  }
+  if (!Array.isArray(item)) throw shapeError('it is not an array'); // [5]
+  if (item.length !== 4) throw shapeError(`it is an array of ${item.length}`);
   const [protectedHeader, unprotectedHeader, payload, signature] = item;
-  if (!(protectedHeader instanceof Uint8Array)) throw new NotCoseSign1Error('its first item is not bytes');
-  if (!(unprotectedHeader instanceof CborMap)) throw new NotCoseSign1Error('its second item is no map');
-  if (!(payload instanceof Uint8Array)) throw new NotCoseSign1Error('its third item is not bytes');
-  if (!(signature instanceof Uint8Array)) throw new NotCoseSign1Error('its fourth item is not bytes');
+  if (!(protectedHeader instanceof Uint8Array)) throw shapeError('its first item is not bytes');
+  if (!(unprotectedHeader instanceof CborMap)) throw shapeError('its second item is not a map');
+  if (!(payload instanceof Uint8Array)) throw shapeError('its third item is not bytes');
+  if (!(signature instanceof Uint8Array)) throw shapeError('its fourth item is not bytes');
   const trailing = untagged.length - length;
-  if (trailing > 0) throw new TrailingBytesError('the document', trailing); // [6]
+  if (trailing > 0) throw trailingBytes('the document', trailing); // [6]
   // [7]
   if (!equalBytes(protectedHeader, PROTECTED_HEADER)) {
-    throw new ProtectedHeaderError(bytesToHex(protectedHeader));
+    throw new AttestationError(
+      'COSE_PROTECTED_HEADER',
+      `the protected header is ${bytesToHex(protectedHeader)}, but must be a1013822 (ES384): the document is not signed by an NSM`,
+    );
   }
-  if (unprotectedHeader.entries.length > 0) throw new UnprotectedHeaderError(); // [8]
+  // [8]
+  if (unprotectedHeader.entries.length > 0) {
+    throw new AttestationError('COSE_UNPROTECTED_HEADER', 'the unprotected header must be an empty map');
+  }
   // [9]
   if (payload.length === 0 || payload.length > MAX_PAYLOAD_SIZE) {
-    throw new PayloadSizeError(payload.length, MAX_PAYLOAD_SIZE);
+    const message = `the payload has ${payload.length} bytes, but must have 1 to ${MAX_PAYLOAD_SIZE}`;
+    throw new AttestationError('COSE_PAYLOAD_SIZE', message);
   }
-  if (signature.length !== SIGNATURE_SIZE) throw new SignatureSizeError(signature.length); // [10]
+  // [10]
+  if (signature.length !== SIGNATURE_SIZE) {
+    const message = `the signature has ${signature.length} bytes, but an ES384 signature has ${SIGNATURE_SIZE}`;
+    throw new AttestationError('COSE_SIGNATURE_SIZE', message);
+  }
   return { payload, signature };
+}
+
+function shapeError(what: string): AttestationError {
+  return new AttestationError(
+    'COSE_SHAPE',
+    `not a COSE_Sign1, which is [protected bytes, unprotected map, payload bytes, signature bytes]: ${what}`,
+  );
+}
+
+function trailingBytes(where: string, count: number): AttestationError {
+  return new AttestationError('CBOR_TRAILING_BYTES', `${count} bytes follow the end of ${where}`);
 }
 
 function decodePayload(payload: Uint8Array): Omit<AttestationDocument, 'payload' | 'signature'> {
   const { item, length } = readCbor(payload, 'lenient'); // [11]
-  if (length < payload.length) throw new TrailingBytesError('the payload', payload.length - length); // [12]
-  const fields = textKeys(item); // [13] [14]
+  if (length < payload.length) throw trailingBytes('the payload', payload.length - length); // [12]
+  const fields = stringKeys(item); // [13] [14]
   return {
     moduleId: moduleId(fields.get('module_id')), // [15]
     timestamp: timestamp(fields.get('timestamp')), // [16]
@@ -127,45 +138,47 @@ function decodePayload(payload: Uint8Array): Omit<AttestationDocument, 'payload'
   };
 }
 
-function textKeys(item: CborItem): Map<string, CborItem> {
-  if (!(item instanceof CborMap)) throw new FieldError('payload', 'a map');
+function stringKeys(item: CborItem): Map<string, CborItem> {
+  if (!(item instanceof CborMap)) throw wrongType('payload', 'a map');
   const fields = new Map<string, CborItem>();
   for (const [key, value] of item.entries) {
-    if (typeof key !== 'string') throw new FieldError('payload', 'a map whose keys are texts');
-    if (fields.has(key)) throw new DuplicateKeyError('the payload', key);
+    if (typeof key !== 'string') throw wrongType('payload', 'a map whose keys are strings');
+    if (fields.has(key)) throw duplicateKey('the payload', key);
     fields.set(key, value);
   }
   return fields;
 }
 
 function moduleId(item: CborItem | undefined): string {
-  if (typeof item !== 'string' || item === '') throw new FieldError('module_id', 'a text, not empty');
+  if (typeof item !== 'string' || item === '') throw wrongType('module_id', 'a string, not empty');
   return item;
 }
 
 function timestamp(item: CborItem | undefined): number {
   if (typeof item !== 'number' || item < 0 || item > MAX_TIME) {
-    throw new FieldError('timestamp', `a whole number of milliseconds from 0 to ${MAX_TIME}`);
+    throw wrongType('timestamp', `an integer from 0 to ${MAX_TIME} (milliseconds)`);
   }
   return item;
 }
 
 function digest(item: CborItem | undefined): 'SHA384' {
-  if (item !== 'SHA384') throw new DigestError();
+  if (item !== 'SHA384') throw new AttestationError('DOCUMENT_DIGEST', 'the field "digest" must be "SHA384"');
   return item;
 }
 
 function registers(item: CborItem | undefined): Map<number, Uint8Array> {
-  if (!(item instanceof CborMap)) throw new FieldError('pcrs', 'a map');
+  if (!(item instanceof CborMap)) throw wrongType('pcrs', 'a map');
   if (item.entries.length === 0 || item.entries.length > MAX_REGISTERS) {
-    throw new FieldSizeError('pcrs', item.entries.length, `1 to ${MAX_REGISTERS} entries`);
+    throw wrongSize('pcrs', item.entries.length, `1 to ${MAX_REGISTERS} entries`);
   }
   const values = new Map<number, Uint8Array>();
   for (const [index, value] of item.entries) {
-    if (typeof index !== 'number' || index < 0 || index >= MAX_REGISTERS) throw new RegisterIndexError();
-    if (values.has(index)) throw new DuplicateKeyError('the field "pcrs"', index);
+    if (typeof index !== 'number' || index < 0 || index >= MAX_REGISTERS) {
+      throw new AttestationError('REGISTER_INDEX', 'the index of a register must be an integer from 0 to 31');
+    }
+    if (values.has(index)) throw duplicateKey('the field "pcrs"', index);
     if (!(value instanceof Uint8Array) || !REGISTER_SIZES.includes(value.length)) {
-      throw new RegisterSizeError(index);
+      throw new AttestationError('REGISTER_SIZE', `register ${index} must have 32, 48 or 64 bytes`);
     }
     values.set(index, value);
   }
@@ -173,24 +186,37 @@ function registers(item: CborItem | undefined): Map<number, Uint8Array> {
 }
 
 function certificate(field: string, item: CborItem | undefined): Uint8Array {
-  if (!(item instanceof Uint8Array)) throw new FieldError(field, 'bytes');
+  if (!(item instanceof Uint8Array)) throw wrongType(field, 'bytes');
   if (item.length === 0 || item.length > MAX_CERTIFICATE_SIZE) {
-    throw new FieldSizeError(field, item.length, `1 to ${MAX_CERTIFICATE_SIZE} bytes`);
+    throw wrongSize(field, item.length, `1 to ${MAX_CERTIFICATE_SIZE} bytes`);
   }
   return item;
 }
 
 function bundle(item: CborItem | undefined): Uint8Array[] {
-  if (!Array.isArray(item)) throw new FieldError('cabundle', 'an array');
+  if (!Array.isArray(item)) throw wrongType('cabundle', 'an array');
   if (item.length === 0 || item.length > MAX_BUNDLE_LENGTH) {
-    throw new FieldSizeError('cabundle', item.length, `1 to ${MAX_BUNDLE_LENGTH} certificates`);
+    throw wrongSize('cabundle', item.length, `1 to ${MAX_BUNDLE_LENGTH} certificates`);
   }
   return item.map((entry) => certificate('cabundle', entry));
 }
 
 function optionalBytes(field: string, item: CborItem | undefined, limit: number): Uint8Array | null {
   if (item === undefined || item === null) return null;
-  if (!(item instanceof Uint8Array)) throw new FieldError(field, 'bytes or null');
-  if (item.length > limit) throw new FieldSizeError(field, item.length, `${limit} bytes at most`);
+  if (!(item instanceof Uint8Array)) throw wrongType(field, 'bytes or null');
+  if (item.length > limit) throw wrongSize(field, item.length, `${limit} bytes at most`);
   return item.length === 0 ? null : item;
+}
+
+function duplicateKey(map: string, key: string | number): AttestationError {
+  const message = `${map} has the key ${JSON.stringify(String(key))} more than once`;
+  return new AttestationError('CBOR_DUPLICATE_KEY', message);
+}
+
+function wrongType(field: string, expected: string): FieldError {
+  return new FieldError('DOCUMENT_FIELD', field, `must be ${expected}`);
+}
+
+function wrongSize(field: string, size: number, expected: string): FieldError {
+  return new FieldError('DOCUMENT_FIELD_SIZE', field, `has ${size}, but must have ${expected}`);
 }

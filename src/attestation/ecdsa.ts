@@ -2,7 +2,7 @@
  * ECDSA verification (FIPS 186-5 section 6.4) by Web Crypto, or by `@noble/curves` where a page has no
  * `crypto.subtle` because it was loaded over plain http.
  *
- * Neither path asks for low-s signatures: most of AWS's are not.
+ * Neither path requires low-s signatures: most of AWS's are not low-s.
  */
 import { p256, p384 } from '@noble/curves/nist.js';
 import { bytesToNumberBE } from '@noble/curves/utils.js';
@@ -24,9 +24,9 @@ export interface EcdsaInput {
   readonly message: Uint8Array;
 }
 
-/** Whether the signature holds. A point off the curve or an r or s out of range is a signature that does not. */
+/** Whether the signature is valid. It isn't if the point is off the curve, or if r or s is out of range. */
 export async function verifyEcdsa(input: EcdsaInput): Promise<boolean> {
-  // Absent on pages without a secure context, whatever the DOM's types say.
+  // Undefined on pages without a secure context, although the DOM types don't say so.
   const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;
   return subtle === undefined ? verifyByNoble(input) : verifyBySubtle(subtle, input);
 }
@@ -64,12 +64,12 @@ function verifyByNoble({ curve, hash, publicKey, signature, message }: EcdsaInpu
   }
 }
 
-/** Web Crypto's types take no view of a shared buffer. */
+/** Web Crypto's types accept no view of a shared buffer. */
 function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
-/** r ‖ s of a DER Ecdsa-Sig-Value (RFC 3279 section 2.2.3), or null when it is none or out of range. */
+/** r ‖ s of a DER Ecdsa-Sig-Value (RFC 3279 section 2.2.3), or null when it is malformed or out of range. */
 export function signatureFromDer(curve: Curve, der: Uint8Array): Uint8Array | null {
   try {
     return NOBLE_CURVES[curve].Signature.fromBytes(der, 'der').toBytes('compact');
@@ -78,7 +78,7 @@ export function signatureFromDer(curve: Curve, der: Uint8Array): Uint8Array | nu
   }
 }
 
-/** Which half of a raw P-384 signature is not in 1 to n - 1, if one is. */
+/** Which half of a raw P-384 signature is not in 1 to n - 1, or null. */
 export function partOutOfRange(signature: Uint8Array): 'r' | 's' | null {
   const inRange = (part: Uint8Array) => {
     const value = bytesToNumberBE(part);

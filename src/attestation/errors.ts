@@ -1,275 +1,98 @@
-/**
- * Every way in which a document can fail to be trusted: one class for each cause, each with a stable
- * `code`. `README.md` beside this file lists which numbered rule throws which; those of the certificates
- * are in `certificate_errors.ts`.
- */
-import { EnclaveError } from '../errors.ts';
+/** Reasons to distrust a document: one stable `code` for each cause. `README.md` maps the numbered rules to codes. */
+import { CodedError } from '../errors.ts';
 
-/** The base of everything that this library throws about a document or a policy. */
-export abstract class AttestationError extends EnclaveError {}
+/** Every code of an AttestationError, and what it means. */
+export const ATTESTATION_CODES = {
+  // The envelope: COSE_Sign1 in CBOR.
+  DOCUMENT_SIZE: 'The input is not bytes, is empty, or is larger than any document.',
+  CBOR_MALFORMED: 'The bytes are not well-formed CBOR.',
+  CBOR_INDEFINITE_LENGTH: 'An item outside the payload has an indefinite length.',
+  CBOR_DUPLICATE_KEY: 'A map has the same key twice.',
+  CBOR_TRAILING_BYTES: 'Bytes follow the document or its payload.',
+  COSE_TAG: 'The document has a tag other than 18 (COSE_Sign1), or has tag 18 twice.',
+  COSE_SHAPE: 'The document is not an array of four items of the right types.',
+  COSE_PROTECTED_HEADER: 'The protected header is not {1: -35} (ES384).',
+  COSE_UNPROTECTED_HEADER: 'The unprotected header, which no signature covers, is not empty.',
+  COSE_PAYLOAD_SIZE: 'The payload is empty or larger than 16383 bytes.',
+  COSE_SIGNATURE_SIZE: 'The signature is not 96 bytes long.',
+  COSE_SIGNATURE_RANGE: 'r or s of the signature is zero, or not below the order of the curve.',
+  COSE_SIGNATURE_MISMATCH: "The key of the leaf certificate didn't sign the document.",
+  // The payload.
+  DOCUMENT_FIELD: 'A field is missing or has the wrong type: see FieldError.',
+  DOCUMENT_FIELD_SIZE: 'A field has too few or too many bytes or entries: see FieldError.',
+  DOCUMENT_DIGEST: 'The digest is not SHA384.',
+  REGISTER_INDEX: 'The index of a register is not an integer from 0 to 31.',
+  REGISTER_SIZE: 'The value of a register is not 32, 48 or 64 bytes long.',
+  // The certificates. All but CHAIN_ROOT are CertificateErrors.
+  CHAIN_ROOT: 'The first certificate of the bundle is not a pinned root.',
+  CHAIN_ISSUER: 'A certificate names an issuer that is not the subject of the one before it.',
+  CHAIN_SIGNATURE: "The key of the certificate before it didn't sign a certificate.",
+  CERTIFICATE_MALFORMED: 'A certificate is not X.509 version 3 in DER.',
+  CERTIFICATE_EXPIRED: 'A certificate has expired.',
+  CERTIFICATE_NOT_YET_VALID: 'A certificate is not valid yet.',
+  CERTIFICATE_NOT_AUTHORITY: 'A certificate signs another one, but is not marked as an authority.',
+  CERTIFICATE_LEAF_IS_AUTHORITY: 'The leaf certificate is marked as an authority.',
+  CERTIFICATE_PATH_LENGTH: 'More authorities follow a certificate than its pathLenConstraint allows.',
+  CERTIFICATE_KEY_USAGE: "A certificate's keyUsage is missing or doesn't allow what its key does.",
+  CERTIFICATE_KEY: 'A certificate holds no uncompressed P-384 key.',
+  CERTIFICATE_ALGORITHM: 'A certificate is not signed by ECDSA with SHA-384.',
+  CERTIFICATE_CRITICAL_EXTENSION: 'A certificate has an unknown critical extension.',
+  // The options. Nothing was verified.
+  POLICY_INVALID: 'The policy or another option is invalid.',
+  POLICY_ZERO_IMAGE: 'A register of an accepted image is zero, which would accept every debug enclave.',
+  TIME_INVALID: '`now` is not a valid time.',
+  // The policy.
+  POLICY_DEBUG: 'The enclave runs in debug mode: its parent can read its memory.',
+  POLICY_PCRS: 'The enclave runs none of the accepted images: see PcrMismatchError.',
+  POLICY_PUBLIC_KEY: 'The document binds another public key, or none.',
+  POLICY_NONCE: 'The document answers another nonce, or none.',
+  POLICY_USER_DATA: 'The document holds other user data, or none.',
+  POLICY_TOO_OLD: 'The document is older than the policy allows.',
+  POLICY_FROM_FUTURE: 'The document is dated further ahead of `now` than the policy allows.',
+} as const;
 
-// The envelope: COSE_Sign1 in CBOR.
+export type AttestationCode = keyof typeof ATTESTATION_CODES;
 
-/** The bytes are not CBOR. */
-export class MalformedCborError extends AttestationError {
-  readonly code = 'CBOR_MALFORMED';
+/** Everything that this library throws about a document or a policy. */
+export class AttestationError extends CodedError<AttestationCode> {}
 
-  constructor(what: string, options?: ErrorOptions) {
-    super(`the attestation document is not well-formed CBOR: ${what}`, options);
-  }
-}
-
-/** An item outside the payload has an indefinite length. */
-export class IndefiniteLengthError extends AttestationError {
-  readonly code = 'CBOR_INDEFINITE_LENGTH';
-
-  constructor() {
-    super('outside its payload, an attestation document must have definite lengths only');
-  }
-}
-
-/** A map has a key twice. */
-export class DuplicateKeyError extends AttestationError {
-  readonly code = 'CBOR_DUPLICATE_KEY';
-
-  constructor(map: string, key: string | number | bigint) {
-    super(`${map} has the key ${JSON.stringify(String(key))} more than once`);
-  }
-}
-
-/** Bytes follow the document. */
-export class TrailingBytesError extends AttestationError {
-  readonly code = 'CBOR_TRAILING_BYTES';
-
-  constructor(where: string, count: number) {
-    super(`${count} bytes follow the end of ${where}`);
-  }
-}
-
-/** The input is not bytes, is empty, or is larger than any document. */
-export class DocumentSizeError extends AttestationError {
-  readonly code = 'DOCUMENT_SIZE';
-}
-
-/** Not an array of four of the right types. */
-export class NotCoseSign1Error extends AttestationError {
-  readonly code = 'COSE_SHAPE';
-
-  constructor(what: string) {
-    super(
-      `not a COSE_Sign1, which is [protected bytes, unprotected map, payload bytes, signature bytes]: ${what}`,
-    );
-  }
-}
-
-/** A tag other than 18 (COSE_Sign1), or tag 18 twice. */
-export class CoseTagError extends AttestationError {
-  readonly code = 'COSE_TAG';
-
-  constructor() {
-    super('an attestation document is tagged 18 (COSE_Sign1) or not at all');
-  }
-}
-
-/** The protected header is not `{1: -35}` (ES384). */
-export class ProtectedHeaderError extends AttestationError {
-  readonly code = 'COSE_PROTECTED_HEADER';
-
-  constructor(foundHex: string) {
-    super(
-      `the protected header is ${foundHex}, but must be a1013822 (ES384): the document is not signed by an NSM`,
-    );
-  }
-}
-
-/** The unprotected header, which no signature covers, is not empty. */
-export class UnprotectedHeaderError extends AttestationError {
-  readonly code = 'COSE_UNPROTECTED_HEADER';
-
-  constructor() {
-    super('the unprotected header must be an empty map');
-  }
-}
-
-/** The payload has no byte, or over 16383. */
-export class PayloadSizeError extends AttestationError {
-  readonly code = 'COSE_PAYLOAD_SIZE';
-
-  constructor(size: number, limit: number) {
-    super(`the payload has ${size} bytes, but must have 1 to ${limit}`);
-  }
-}
-
-/** The signature has not 96 bytes. */
-export class SignatureSizeError extends AttestationError {
-  readonly code = 'COSE_SIGNATURE_SIZE';
-
-  constructor(size: number) {
-    super(`the signature has ${size} bytes, but an ES384 signature has 96`);
-  }
-}
-
-/** r or s of the document's signature is 0 or not below the curve's order. */
-export class SignatureRangeError extends AttestationError {
-  readonly code = 'COSE_SIGNATURE_RANGE';
-
-  constructor(part: 'r' | 's') {
-    super(`the ${part} of the signature is not in the range 1 to n - 1 of P-384`);
-  }
-}
-
-/** The document is not what the key of its certificate signed. */
-export class SignatureMismatchError extends AttestationError {
-  readonly code = 'COSE_SIGNATURE_MISMATCH';
-
-  constructor() {
-    super('the signature does not match the payload and the certificate: the document was changed');
-  }
-}
-
-// The payload.
-
-/** A field is missing or not of its type. */
+/** An error about a field of the payload. */
 export class FieldError extends AttestationError {
-  readonly code = 'DOCUMENT_FIELD';
   readonly field: string;
 
-  constructor(field: string, expected: string) {
-    super(`the field "${field}" must be ${expected}`);
+  /** @param what follows the name of the field in the message */
+  constructor(code: 'DOCUMENT_FIELD' | 'DOCUMENT_FIELD_SIZE', field: string, what: string) {
+    super(code, `the field "${field}" ${what}`);
     this.field = field;
   }
 }
 
-/** A field has too few or too many bytes or entries. */
-export class FieldSizeError extends AttestationError {
-  readonly code = 'DOCUMENT_FIELD_SIZE';
-  readonly field: string;
+/** An error about one certificate of the chain. */
+export class CertificateError extends AttestationError {
+  /** In the chain: 0 is the root, the last one is the leaf. */
+  readonly position: number;
 
-  constructor(field: string, size: number, expected: string) {
-    super(`the field "${field}" has ${size}, but must have ${expected}`);
-    this.field = field;
+  /** @param what follows the number of the certificate in the message */
+  constructor(code: CertificateCode, position: number, what: string, options?: ErrorOptions) {
+    super(code, `certificate ${position} of the chain ${what}`, options);
+    this.position = position;
   }
 }
 
-/** The digest is not SHA384. */
-export class DigestError extends AttestationError {
-  readonly code = 'DOCUMENT_DIGEST';
+/** Codes of a CertificateError. */
+export type CertificateCode = Exclude<
+  Extract<AttestationCode, `CERTIFICATE_${string}` | `CHAIN_${string}`>,
+  'CHAIN_ROOT'
+>;
 
-  constructor() {
-    super('the field "digest" must be "SHA384"');
-  }
-}
-
-/** A register's index is not 0 to 31. */
-export class RegisterIndexError extends AttestationError {
-  readonly code = 'REGISTER_INDEX';
-
-  constructor() {
-    super('a register has an index that is not a whole number from 0 to 31');
-  }
-}
-
-/** A register's value has not 32, 48 or 64 bytes. */
-export class RegisterSizeError extends AttestationError {
-  readonly code = 'REGISTER_SIZE';
-
-  constructor(index: number) {
-    super(`register ${index} is not a value of 32, 48 or 64 bytes`);
-  }
-}
-
-// The policy.
-
-/** The policy itself can't be used. Nothing was verified. */
-export class InvalidPolicyError extends AttestationError {
-  readonly code = 'POLICY_INVALID';
-}
-
-/** The time to judge by is none. Nothing was verified. */
-export class InvalidTimeError extends AttestationError {
-  readonly code = 'TIME_INVALID';
-
-  constructor() {
-    super('"now" must be a Date or a number of milliseconds since 1970');
-  }
-}
-
-/** An accepted image has a register of zeros: as a policy, that would accept every debug enclave. */
-export class ZeroImageError extends AttestationError {
-  readonly code = 'POLICY_ZERO_IMAGE';
-
-  constructor(register: string) {
-    super(`${register} of an accepted image is zero: that is what debug enclaves measure, whatever they run`);
-  }
-}
-
-/** Registers 0 to 2 are zero: a debug enclave, whose memory its parent can read. */
-export class DebugEnclaveError extends AttestationError {
-  readonly code = 'POLICY_DEBUG';
-
-  constructor() {
-    super(
-      'registers 0 to 2 are all zero: the enclave runs in debug mode, and its parent can read its memory. Set allowDebug in the policy to accept that',
-    );
-  }
-}
-
-/** The registers are those of no accepted image. */
+/** The registers match no accepted image. */
 export class PcrMismatchError extends AttestationError {
-  readonly code = 'POLICY_PCRS';
-  /** What the document says of registers 0 to 2, in hexadecimal; null for a register that it leaves out. */
+  /** Registers 0 to 2 of the document in hexadecimal; null for a register that it lacks. */
   readonly found: readonly (string | null)[];
 
   /** @param diff one line for each register of each accepted image */
   constructor(found: readonly (string | null)[], diff: string) {
-    super(`the enclave runs none of the accepted images:\n${diff}`);
+    super('POLICY_PCRS', `the enclave runs none of the accepted images:\n${diff}`);
     this.found = found;
-  }
-}
-
-/** The document binds another public key, or none. */
-export class PublicKeyMismatchError extends AttestationError {
-  readonly code = 'POLICY_PUBLIC_KEY';
-
-  constructor() {
-    super('the public_key of the document is not the expected one');
-  }
-}
-
-/** The document answers another nonce, or none. */
-export class NonceMismatchError extends AttestationError {
-  readonly code = 'POLICY_NONCE';
-
-  constructor() {
-    super('the nonce of the document is not the expected one: it was made for another request');
-  }
-}
-
-/** The document holds other user data, or none. */
-export class UserDataMismatchError extends AttestationError {
-  readonly code = 'POLICY_USER_DATA';
-
-  constructor() {
-    super('the user_data of the document is not the expected one');
-  }
-}
-
-/** Made longer ago than the policy allows. */
-export class DocumentTooOldError extends AttestationError {
-  readonly code = 'POLICY_TOO_OLD';
-
-  constructor(ageMs: number, limitMs: number) {
-    super(`the document is ${ageMs} ms old, but may be ${limitMs} ms old at most`);
-  }
-}
-
-/** Made further in the future than the policy's maximum age allows for a clock that is off. */
-export class DocumentFromFutureError extends AttestationError {
-  readonly code = 'POLICY_FROM_FUTURE';
-
-  constructor(aheadMs: number, limitMs: number) {
-    super(
-      `the document is dated ${aheadMs} ms ahead of the given time, but may be ${limitMs} ms ahead at most`,
-    );
   }
 }

@@ -1,5 +1,5 @@
-/** The measurements of an enclave image, as its build prints them. */
-import { InvalidPolicyError, ZeroImageError } from './errors.ts';
+/** The measurements of an enclave image, as the image build prints them. */
+import { AttestationError } from './errors.ts';
 
 /** Registers 0 to 2 of one image: SHA-384 values, 96 hexadecimal digits each. */
 export interface Image {
@@ -14,9 +14,9 @@ export interface Image {
 const VALUE = /^[0-9a-f]{96}$/;
 
 /**
- * Reads `out/nitro.pcrs`: one line a register, `<hex> PCR0` to `<hex> PCR2`, each once.
+ * Reads `out/nitro.pcrs`: one line for each register, `<hex> PCR0` to `<hex> PCR2`, each once.
  *
- * @throws InvalidPolicyError when it is not such a file, ZeroImageError when a register is zero
+ * @throws AttestationError: POLICY_INVALID when it is not such a file, POLICY_ZERO_IMAGE when a register is zero
  */
 export function parsePcrs(text: string): Image {
   const values = new Map<string, string>();
@@ -24,16 +24,18 @@ export function parsePcrs(text: string): Image {
     if (line === '') continue;
     const [, value, register] = /^([0-9a-fA-F]{96})\s+PCR([0-2])$/.exec(line) ?? [];
     if (value === undefined || register === undefined) {
-      throw new InvalidPolicyError(
+      throw new AttestationError(
+        'POLICY_INVALID',
         `a line of the PCR file is not "<96 hexadecimal digits> PCR0", PCR1 or PCR2: ${JSON.stringify(line.slice(0, 120))}`,
       );
     }
-    if (values.has(register)) throw new InvalidPolicyError(`the PCR file names PCR${register} twice`);
+    if (values.has(register))
+      throw new AttestationError('POLICY_INVALID', `the PCR file names PCR${register} twice`);
     values.set(register, value);
   }
   const [pcr0, pcr1, pcr2] = ['0', '1', '2'].map((register) => values.get(register));
   if (pcr0 === undefined || pcr1 === undefined || pcr2 === undefined) {
-    throw new InvalidPolicyError('the PCR file must name PCR0, PCR1 and PCR2');
+    throw new AttestationError('POLICY_INVALID', 'the PCR file must name PCR0, PCR1 and PCR2');
   }
   return checkImage({ pcr0, pcr1, pcr2 });
 }
@@ -41,19 +43,30 @@ export function parsePcrs(text: string): Image {
 /**
  * The image in lower case.
  *
- * @throws InvalidPolicyError when a register is no SHA-384 value, ZeroImageError when one is zero
+ * @throws AttestationError: POLICY_INVALID when a register is not a SHA-384 value, POLICY_ZERO_IMAGE when one is zero
  */
 export function checkImage(image: Image): Image {
   if (typeof image !== 'object' || image === null) {
-    throw new InvalidPolicyError('an accepted image is an object with pcr0, pcr1 and pcr2');
+    throw new AttestationError(
+      'POLICY_INVALID',
+      'an accepted image must be an object with pcr0, pcr1 and pcr2',
+    );
   }
   const register = (name: keyof Image) => {
     const given: unknown = image[name];
     const value = typeof given === 'string' ? given.toLowerCase() : '';
     if (!VALUE.test(value)) {
-      throw new InvalidPolicyError(`${name} of an accepted image must be a text of 96 hexadecimal digits`);
+      throw new AttestationError(
+        'POLICY_INVALID',
+        `${name} of an accepted image must be a string of 96 hexadecimal digits`,
+      );
     }
-    if (/^0+$/.test(value)) throw new ZeroImageError(name);
+    if (/^0+$/.test(value)) {
+      throw new AttestationError(
+        'POLICY_ZERO_IMAGE',
+        `${name} of an accepted image is zero: that is what debug enclaves measure, whatever they run`,
+      );
+    }
     return value;
   };
   return { pcr0: register('pcr0'), pcr1: register('pcr1'), pcr2: register('pcr2') };

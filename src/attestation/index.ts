@@ -1,5 +1,4 @@
 /** `sui-enclave/attestation`: the same in Node and in browsers. `README.md` beside this file explains it. */
-export * from './certificate_errors.ts';
 export { type AttestationDocument, decodeAttestation } from './decode.ts';
 export * from './errors.ts';
 export { type Image, parsePcrs } from './image.ts';

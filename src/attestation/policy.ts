@@ -1,22 +1,13 @@
-/** What a caller asks of an enclave beyond a genuine document. The numbers are those of `README.md`. */
+/** A caller's requirements on an enclave beyond a genuine document. Numbers in brackets refer to `README.md`. */
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import type { AttestationDocument } from './decode.ts';
-import {
-  DebugEnclaveError,
-  DocumentFromFutureError,
-  DocumentTooOldError,
-  InvalidPolicyError,
-  NonceMismatchError,
-  PcrMismatchError,
-  PublicKeyMismatchError,
-  UserDataMismatchError,
-} from './errors.ts';
+import { AttestationError, PcrMismatchError } from './errors.ts';
 import { checkImage, type Image } from './image.ts';
 
 export interface AttestationPolicy {
   /** The images that may answer: at least one. `parsePcrs` reads one from `out/nitro.pcrs`. */
   readonly images: readonly Image[];
-  /** Also accept enclaves in debug mode, which prove nothing about what they run. */
+  /** Also accept enclaves in debug mode, which prove nothing about what they run. Default: false. */
   readonly allowDebug?: boolean;
   /** The `public_key` that the document must bind, byte for byte. */
   readonly publicKey?: Uint8Array;
@@ -25,17 +16,17 @@ export interface AttestationPolicy {
   /** The user data that the document must hold. */
   readonly userData?: Uint8Array;
   /**
-   * How old the document may be at most, in milliseconds, and also how far ahead of the given time it may be
-   * dated, for clocks that differ. Without it, only the certificates bound the document's age.
+   * The maximum age of the document in milliseconds, and how far ahead of `now` it may be dated, since clocks
+   * differ. Without it, only the certificates limit the age of the document.
    */
   readonly maxAgeMs?: number;
 }
 
-/** What of the policy was asked of the document and held. */
+/** A requirement of the policy that the document meets. */
 export type PolicyCheck = 'image' | 'debug' | 'publicKey' | 'nonce' | 'userData' | 'maxAge';
 
 export interface PolicyResult {
-  /** The accepted image that the enclave runs; null for a debug enclave, of which nobody can tell. */
+  /** The accepted image that the enclave runs; null for a debug enclave, which proves nothing about its image. */
   readonly image: Image | null;
   readonly checked: readonly PolicyCheck[];
 }
@@ -43,44 +34,44 @@ export interface PolicyResult {
 const KEYS = ['images', 'allowDebug', 'publicKey', 'nonce', 'userData', 'maxAgeMs'] as const;
 
 /**
- * The policy, found usable (rule 21). Unknown members are refused: a misspelt one would be a check that
- * nobody makes.
+ * Checks and copies a policy (rule 21). Unknown properties are refused: a misspelt one would silently leave out
+ * a check.
  *
- * @throws InvalidPolicyError
+ * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
  */
 export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
   if (typeof policy !== 'object' || policy === null) {
-    throw new InvalidPolicyError('a policy is needed: without expected registers there is nothing to trust');
+    throw invalidPolicy('a policy is required: without expected registers there is nothing to trust');
   }
   const unknown = Object.keys(policy).find((key) => !(KEYS as readonly string[]).includes(key));
   if (unknown !== undefined) {
-    throw new InvalidPolicyError(`the policy has no member "${unknown}"; it has: ${KEYS.join(', ')}`);
+    throw invalidPolicy(`unknown property "${unknown}" of the policy; known ones: ${KEYS.join(', ')}`);
   }
-  // Each read once and by its name: what is checked here, inherited and computed members too, is what counts.
+  // Read each property once, by name: getters and inherited ones included, the values checked here are those used.
   const given: Partial<Record<keyof AttestationPolicy, unknown>> = {};
   for (const key of KEYS) {
     if (key in policy) given[key] = policy[key];
   }
   const { images, allowDebug, maxAgeMs } = given;
   if (!Array.isArray(images) || images.length === 0) {
-    throw new InvalidPolicyError('the policy must name at least one accepted image in "images"');
+    throw invalidPolicy('the policy must name at least one accepted image in "images"');
   }
   if (allowDebug !== undefined && typeof allowDebug !== 'boolean') {
-    throw new InvalidPolicyError('"allowDebug" of the policy must be true or false');
+    throw invalidPolicy('"allowDebug" of the policy must be true or false');
   }
   for (const key of ['publicKey', 'nonce', 'userData'] as const) {
     const value = given[key];
     if (key in given && !(value instanceof Uint8Array && value.length > 0)) {
-      throw new InvalidPolicyError(`"${key}" of the policy must be a Uint8Array, not empty`);
+      throw invalidPolicy(`"${key}" of the policy must be a Uint8Array, not empty`);
     }
   }
   if ('maxAgeMs' in given && !(typeof maxAgeMs === 'number' && maxAgeMs >= 0)) {
-    throw new InvalidPolicyError('"maxAgeMs" of the policy must be a number of milliseconds, 0 or more');
+    throw invalidPolicy('"maxAgeMs" of the policy must be a number of milliseconds, 0 or more');
   }
   return { ...given, images: Array.from(images, checkImage) } as AttestationPolicy;
 }
 
-/** Holds a verified document against a policy that `checkPolicy` found usable (rules 36 to 41). */
+/** Checks a verified document against a policy that `checkPolicy` returned (rules 36 to 41). @throws AttestationError */
 export function applyPolicy(
   document: AttestationDocument,
   policy: AttestationPolicy,
@@ -93,7 +84,13 @@ export function applyPolicy(
   });
   let image: Image | null = null;
   if (found.every((value) => value !== null && /^0+$/.test(value))) {
-    if (policy.allowDebug !== true) throw new DebugEnclaveError(); // [36]
+    // [36]
+    if (policy.allowDebug !== true) {
+      throw new AttestationError(
+        'POLICY_DEBUG',
+        'registers 0 to 2 are all zero: the enclave runs in debug mode, and its parent can read its memory. Set allowDebug in the policy to accept that',
+      );
+    }
     checked.push('debug');
   } else {
     image =
@@ -102,24 +99,48 @@ export function applyPolicy(
     checked.push('image');
   }
   if (policy.publicKey !== undefined) {
-    if (!same(document.publicKey, policy.publicKey)) throw new PublicKeyMismatchError(); // [38]
+    // [38]
+    if (!same(document.publicKey, policy.publicKey)) {
+      const message = 'the public_key of the document is not the expected one';
+      throw new AttestationError('POLICY_PUBLIC_KEY', message);
+    }
     checked.push('publicKey');
   }
   if (policy.nonce !== undefined) {
-    if (!same(document.nonce, policy.nonce)) throw new NonceMismatchError(); // [39]
+    // [39]
+    if (!same(document.nonce, policy.nonce)) {
+      const message = 'the nonce of the document is not the expected one: it answers another request';
+      throw new AttestationError('POLICY_NONCE', message);
+    }
     checked.push('nonce');
   }
   if (policy.userData !== undefined) {
-    if (!same(document.userData, policy.userData)) throw new UserDataMismatchError(); // [40]
+    // [40]
+    if (!same(document.userData, policy.userData)) {
+      throw new AttestationError('POLICY_USER_DATA', 'the user_data of the document is not the expected one');
+    }
     checked.push('userData');
   }
   if (policy.maxAgeMs !== undefined) {
-    const age = now - document.timestamp;
-    if (age > policy.maxAgeMs) throw new DocumentTooOldError(age, policy.maxAgeMs); // [41]
-    if (-age > policy.maxAgeMs) throw new DocumentFromFutureError(-age, policy.maxAgeMs);
+    checkAge(now - document.timestamp, policy.maxAgeMs); // [41]
     checked.push('maxAge');
   }
   return { image, checked };
+}
+
+function checkAge(ageMs: number, limitMs: number): void {
+  if (ageMs > limitMs) {
+    const message = `the document is ${ageMs} ms old, but the maximum is ${limitMs} ms`;
+    throw new AttestationError('POLICY_TOO_OLD', message);
+  }
+  if (-ageMs > limitMs) {
+    const message = `the document is dated ${-ageMs} ms ahead of the given time, but the maximum is ${limitMs} ms`;
+    throw new AttestationError('POLICY_FROM_FUTURE', message);
+  }
+}
+
+function invalidPolicy(message: string): AttestationError {
+  return new AttestationError('POLICY_INVALID', message);
 }
 
 function registers(image: Image): readonly string[] {
@@ -130,7 +151,7 @@ function same(found: Uint8Array | null, expected: Uint8Array): boolean {
   return found !== null && equalBytes(found, expected);
 }
 
-/** Registers that match are told in one line, others with both values below each other. */
+/** One line for each register that matches, both values for each one that differs. */
 function diff(images: readonly Image[], found: readonly (string | null)[]): string {
   return images
     .flatMap((image, number) => [

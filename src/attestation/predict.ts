@@ -1,16 +1,15 @@
 /**
- * What Sui's verifier (`sui::nitro_attestation`, with the parsing of upgraded networks) says of a document.
- * It follows the framework's native function rule by rule, also where `verifyAttestation` is stricter; the
- * table in `README.md` lists these rules.
+ * Predicts the verdict of Sui's verifier (`sui::nitro_attestation`, with the parser of upgraded networks).
+ * Follows the framework's native function rule by rule, even where `verifyAttestation` is stricter: the table in
+ * `README.md` lists these rules.
  */
-
 import { p384 } from '@noble/curves/nist.js';
 import { equalBytes } from '@noble/curves/utils.js';
 import { CborFloat, type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signedBytes } from './cose.ts';
 import { type Hash, partOutOfRange, signatureFromDer, verifyEcdsa } from './ecdsa.ts';
-import { DocumentSizeError } from './errors.ts';
+import { AttestationError } from './errors.ts';
 import { awsNitroRoot } from './root.ts';
 import { milliseconds } from './verify.ts';
 
@@ -20,24 +19,24 @@ export const ABORT_VERIFY = 2;
 export const ABORT_PCRS = 3;
 
 export interface RegistrationPrediction {
-  /** Whether `load_nitro_attestation` returns at this clock. */
+  /** Whether `load_nitro_attestation` accepts the document at this time. */
   readonly accepted: boolean;
-  /** The code with which it aborts, or null: 1 the document can't be read, 2 it does not verify, 3 its registers. */
+  /** The code with which it aborts, or null: 1 can't parse, 2 does not verify, 3 a required register is missing. */
   readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | typeof ABORT_PCRS | null;
-  /** Why it aborts, for people; null when it does not. */
+  /** Why it aborts, in words; null when it does not. */
   readonly reason: string | null;
-  /** The earliest notAfter of the chain, or null when the chain can't be read: the last second for registering. */
+  /** The earliest notAfter of the chain, or null when the chain can't be parsed: the last second in which to register. */
   readonly until: Date | null;
 }
 
-/** The registers that the framework hands out in any case, zeros included. */
+/** The registers that the framework always returns, zeros included. */
 const REQUIRED_REGISTERS: readonly number[] = [0, 1, 2, 3, 4, 8];
 
-/** Ends the walk through Sui's rules. */
-class Abort extends Error {
+/** The first of Sui's rules that the document breaks. */
+class AbortError extends Error {
   readonly code: typeof ABORT_PARSE | typeof ABORT_VERIFY | typeof ABORT_PCRS;
 
-  constructor(code: Abort['code'], reason: string) {
+  constructor(code: AbortError['code'], reason: string) {
     super(reason);
     this.code = code;
   }
@@ -47,22 +46,23 @@ interface Document {
   readonly protectedHeader: Uint8Array;
   readonly payload: Uint8Array;
   readonly signature: Uint8Array;
-  /** Leaf first, as the verifier walks it. */
+  /** Leaf first, the order in which the verifier checks them. */
   readonly chain: readonly Uint8Array[];
   readonly registers: ReadonlySet<number>;
 }
 
 /**
- * Whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when the chain's clock shows
- * `now`, with what it aborts otherwise, and until when it could accept it.
+ * Predicts whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when the chain's clock
+ * shows `now`, the abort code if it doesn't, and until when it could accept the document.
  *
- * Certificates signed by RSA or Ed25519 are predicted to fail; Sui's verifier can read them, but nobody can
- * put one under AWS's root.
+ * Predicts failure for certificates signed by RSA or Ed25519. Sui's verifier can parse them, but nobody can
+ * issue one under AWS's root.
  *
  * @param bytes the binary document
- * @param now the clock, as a Date or in milliseconds since 1970
- * @param root DER of the pinned root: AWS's, but for tests
- * @throws DocumentSizeError when `bytes` is no Uint8Array, InvalidTimeError when `now` is no time
+ * @param now the time on the chain's clock: a Date, or milliseconds since 1970
+ * @param root DER of the pinned root, for tests. Default: AWS's
+ * @throws AttestationError: DOCUMENT_SIZE when `bytes` is not a Uint8Array, TIME_INVALID when `now` is not a
+ *   valid time
  */
 export async function predictRegistration(
   bytes: Uint8Array,
@@ -70,7 +70,7 @@ export async function predictRegistration(
   root: Uint8Array = awsNitroRoot(),
 ): Promise<RegistrationPrediction> {
   if (!(bytes instanceof Uint8Array)) {
-    throw new DocumentSizeError('an attestation document is given as a Uint8Array of its bytes');
+    throw new AttestationError('DOCUMENT_SIZE', 'the attestation document must be a Uint8Array');
   }
   const clock = milliseconds(now);
   let until: Date | null = null;
@@ -83,25 +83,25 @@ export async function predictRegistration(
     checkRegisters(document.registers);
     return { accepted: true, abort: null, reason: null, until };
   } catch (error) {
-    if (!(error instanceof Abort)) throw error;
+    if (!(error instanceof AbortError)) throw error;
     return { accepted: false, abort: error.code, reason: error.message, until };
   }
 }
 
 function parseRule(holds: boolean, reason: string): asserts holds {
-  if (!holds) throw new Abort(ABORT_PARSE, reason);
+  if (!holds) throw new AbortError(ABORT_PARSE, reason);
 }
 
 function verifyRule(holds: boolean, reason: string): asserts holds {
-  if (!holds) throw new Abort(ABORT_VERIFY, reason);
+  if (!holds) throw new AbortError(ABORT_VERIFY, reason);
 }
 
-/** Lenient CBOR; what follows the item is ignored. */
+/** Reads lenient CBOR, and ignores what follows the item. */
 function read(bytes: Uint8Array, what: string): CborItem {
   try {
     return readCbor(bytes, 'lenient').item;
   } catch {
-    throw new Abort(ABORT_PARSE, `${what} is not CBOR`);
+    throw new AbortError(ABORT_PARSE, `${what} is not CBOR`);
   }
 }
 
@@ -109,29 +109,29 @@ function readDocument(bytes: Uint8Array): Document {
   const outer = read(bytes, 'the document');
   parseRule(!(outer instanceof CborTag) || outer.tag === 18, 'the document has a tag other than 18');
   const array = outer instanceof CborTag ? outer.content : outer;
-  parseRule(Array.isArray(array) && array.length >= 4, 'the document is no array of four');
+  parseRule(Array.isArray(array) && array.length >= 4, 'the document is not an array of four items');
   const [protectedHeader, unprotectedHeader, payload, signature] = array;
   parseRule(protectedHeader instanceof Uint8Array, 'the protected header is not bytes');
   checkUnprotectedHeader(unprotectedHeader);
   parseRule(payload instanceof Uint8Array, 'the payload is not bytes');
   parseRule(signature instanceof Uint8Array, 'the signature is not bytes');
   checkProtectedHeader(protectedHeader);
-  parseRule(payload.length >= 1 && payload.length <= 16_383, 'the payload has not 1 to 16383 bytes');
-  parseRule(signature.length === 96, 'the signature has not 96 bytes');
+  parseRule(payload.length >= 1 && payload.length <= 16_383, 'the payload must have 1 to 16383 bytes');
+  parseRule(signature.length === 96, 'the signature must have 96 bytes');
   return { protectedHeader, payload, signature, ...readPayload(payload) };
 }
 
-/** Any map does whose keys differ; tags before it are skipped. */
+/** Accepts any map without duplicate keys, and skips tags before it. */
 function checkUnprotectedHeader(item: CborItem | undefined): void {
   let map = item;
   while (map instanceof CborTag) map = map.content;
-  parseRule(map instanceof CborMap, 'the unprotected header is no map');
+  parseRule(map instanceof CborMap, 'the unprotected header is not a map');
   const keys = map.entries.map(([key]) => key);
   const repeated = keys.some((key, index) => keys.slice(0, index).some((other) => equalItems(key, other)));
-  parseRule(!repeated, 'the unprotected header has a key twice');
+  parseRule(!repeated, 'the unprotected header has a duplicate key');
 }
 
-/** {1: -35}, in any encoding. */
+/** Accepts {1: -35} in any encoding. */
 function checkProtectedHeader(bytes: Uint8Array): void {
   const header = read(bytes, 'the protected header');
   parseRule(
@@ -145,35 +145,38 @@ function checkProtectedHeader(bytes: Uint8Array): void {
 
 function readPayload(payload: Uint8Array): Pick<Document, 'chain' | 'registers'> {
   const map = read(payload, 'the payload');
-  parseRule(map instanceof CborMap, 'the payload is no map');
+  parseRule(map instanceof CborMap, 'the payload is not a map');
   const fields = new Map<string, CborItem>();
   for (const [key, value] of map.entries) {
-    parseRule(typeof key === 'string', 'a key of the payload is no text');
+    parseRule(typeof key === 'string', 'a key of the payload is not a string');
     parseRule(!fields.has(key), `the payload has the key ${JSON.stringify(key)} twice`);
     fields.set(key, value);
   }
   const moduleId = fields.get('module_id');
-  parseRule(typeof moduleId === 'string' && moduleId !== '', 'module_id is no text, or empty');
+  parseRule(typeof moduleId === 'string' && moduleId !== '', 'module_id is not a string, or is empty');
   parseRule(fields.get('digest') === 'SHA384', 'digest is not SHA384');
   const certificate = fields.get('certificate');
-  parseRule(isCertificate(certificate), 'certificate has not 1 to 1024 bytes');
-  parseRule(isU64(fields.get('timestamp')), 'timestamp is no u64');
-  // A value of another type counts as none.
+  parseRule(isCertificate(certificate), 'certificate must have 1 to 1024 bytes');
+  parseRule(isU64(fields.get('timestamp')), 'timestamp is not a u64');
+  // Sui ignores values of another type.
   for (const [field, limit] of [
     ['public_key', 1024],
     ['user_data', 512],
     ['nonce', 512],
   ] as const) {
     const value = fields.get(field);
-    parseRule(!(value instanceof Uint8Array) || value.length <= limit, `${field} has over ${limit} bytes`);
+    parseRule(
+      !(value instanceof Uint8Array) || value.length <= limit,
+      `${field} has more than ${limit} bytes`,
+    );
   }
   const registers = readRegisters(fields.get('pcrs'));
   const cabundle = fields.get('cabundle');
   parseRule(
     Array.isArray(cabundle) && cabundle.length >= 1 && cabundle.length <= 10,
-    'cabundle has not 1 to 10 certificates',
+    'cabundle must have 1 to 10 certificates',
   );
-  parseRule(cabundle.every(isCertificate), 'a certificate of cabundle has not 1 to 1024 bytes');
+  parseRule(cabundle.every(isCertificate), 'each certificate of cabundle must have 1 to 1024 bytes');
   return { chain: [certificate, ...cabundle.toReversed()], registers };
 }
 
@@ -186,16 +189,16 @@ function isU64(item: CborItem | undefined): boolean {
 }
 
 function readRegisters(item: CborItem | undefined): Set<number> {
-  parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is no map of 32 entries at most');
+  parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
   const seen = new Set<number>();
   for (const [index, value] of item.entries) {
     parseRule(
       value instanceof Uint8Array && [32, 48, 64].includes(value.length),
-      'a register has not 32, 48 or 64 bytes',
+      'each register must have 32, 48 or 64 bytes',
     );
-    parseRule(typeof index === 'number' && index >= 0 && index <= 255, 'a register index is no u8');
-    parseRule(!seen.has(index), `register ${index} stands twice`);
-    // Others are dropped before they could be found twice.
+    parseRule(typeof index === 'number' && index >= 0 && index <= 255, 'the index of a register is not a u8');
+    parseRule(!seen.has(index), `register ${index} occurs twice`);
+    // Sui drops the others, so that they may occur twice.
     if (REQUIRED_REGISTERS.includes(index) || (index <= 31 && value.some((byte) => byte !== 0))) {
       seen.add(index);
     }
@@ -221,12 +224,12 @@ async function checkSignature(
   verifyRule(valid, 'the signature does not match');
 }
 
-/** The point uncompressed, whichever of the two forms it came in. */
+/** The uncompressed form of a point in either form. */
 function p384Point(bits: Uint8Array): Uint8Array {
   try {
     return p384.Point.fromBytes(bits).toBytes(false);
   } catch {
-    throw new Abort(ABORT_VERIFY, 'the key of the leaf is no P-384 key');
+    throw new AbortError(ABORT_VERIFY, 'the key of the leaf is not a P-384 key');
   }
 }
 
@@ -238,7 +241,7 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
       certificate.notBefore.getTime() <= second && second <= certificate.notAfter.getTime(),
       `certificate ${index} from the leaf is not valid at this time`,
     );
-    // The last certificate of the bundle has the pinned root for its issuer, whether or not it is the root.
+    // The pinned root must have issued the last certificate, even if that is the root itself.
     const issuer = chain[index + 1] ?? root;
     const hint =
       issuer === root
@@ -250,7 +253,7 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
     );
     verifyRule(
       await isSignedBy(certificate, issuer),
-      `certificate ${index} from the leaf has another signer${hint}`,
+      `certificate ${index} from the leaf is signed by another key${hint}`,
     );
   }
 }
@@ -268,7 +271,7 @@ function checkRole({ keyUsage, basicConstraints }: ParsedCertificate, index: num
   verifyRule(keyUsage?.keyCertSign === true, `certificate ${index} from the leaf has no keyCertSign`);
   verifyRule(
     basicConstraints?.critical === true && basicConstraints.ca,
-    `certificate ${index} from the leaf is no authority`,
+    `certificate ${index} from the leaf is not an authority`,
   );
   verifyRule(
     index - 1 <= (basicConstraints.pathLength ?? Number.POSITIVE_INFINITY),
@@ -276,7 +279,7 @@ function checkRole({ keyUsage, basicConstraints }: ParsedCertificate, index: num
   );
 }
 
-/** ECDSA algorithms of RFC 5758 section 3.2 that the verifier knows. */
+/** ECDSA algorithms of RFC 5758 section 3.2 that the verifier supports. */
 const HASHES: ReadonlyMap<string, Hash> = new Map([
   ['1.2.840.10045.4.3.2', 'SHA-256'],
   ['1.2.840.10045.4.3.3', 'SHA-384'],
@@ -294,13 +297,13 @@ function readCertificate(der: Uint8Array, index: number): ParsedCertificate {
   try {
     return parseCertificate(der, index);
   } catch {
-    throw new Abort(ABORT_VERIFY, `certificate ${index} from the leaf can't be read`);
+    throw new AbortError(ABORT_VERIFY, `certificate ${index} from the leaf can't be parsed`);
   }
 }
 
 function checkRegisters(registers: ReadonlySet<number>): void {
   for (const index of REQUIRED_REGISTERS) {
-    if (!registers.has(index)) throw new Abort(ABORT_PCRS, `register ${index} is missing`);
+    if (!registers.has(index)) throw new AbortError(ABORT_PCRS, `register ${index} is missing`);
   }
 }
 

@@ -1,24 +1,19 @@
-/** Whether an enclave can be trusted, and why not. The rules and their numbers are in `README.md`. */
+/** Decides whether an enclave can be trusted. Numbers in brackets refer to the rules in `README.md`. */
 import { type Chain, checkChain, checkChainSignatures, fingerprint } from './chain.ts';
 import { PROTECTED_HEADER, signedBytes } from './cose.ts';
 import { type AttestationDocument, decodeAttestation } from './decode.ts';
 import { partOutOfRange, verifyEcdsa } from './ecdsa.ts';
-import {
-  InvalidPolicyError,
-  InvalidTimeError,
-  SignatureMismatchError,
-  SignatureRangeError,
-} from './errors.ts';
+import { AttestationError } from './errors.ts';
 import { type AttestationPolicy, applyPolicy, checkPolicy, type PolicyResult } from './policy.ts';
 import { awsNitroRoot } from './root.ts';
 
 export interface VerifyOptions {
-  /** The time to judge by, as a Date or in milliseconds since 1970. */
+  /** The time at which the document must be valid: a Date, or milliseconds since 1970. */
   readonly now: Date | number;
   /** What the enclave must be. */
   readonly policy: AttestationPolicy;
   /**
-   * DER of the roots to trust in place of AWS's. For development: whoever holds such a root's key can attest
+   * DER of the roots to trust instead of AWS's. For development: whoever holds the key of such a root can attest
    * anything.
    */
   readonly roots?: readonly Uint8Array[];
@@ -29,11 +24,11 @@ export interface ChainEntry {
   /** `CN=…, O=…` */
   readonly subject: string;
   readonly notBefore: Date;
-  /** Its last valid second. */
+  /** The last second at which it is valid. */
   readonly notAfter: Date;
 }
 
-/** Everything that was checked of a trusted document. */
+/** A trusted document, and what was checked. */
 export interface VerifiedAttestation extends PolicyResult {
   readonly document: AttestationDocument;
   /** Root first, leaf last. */
@@ -48,7 +43,7 @@ export interface VerifiedAttestation extends PolicyResult {
 const OPTION_KEYS: readonly string[] = ['now', 'policy', 'roots'];
 
 /**
- * Verifies an attestation document: form and sizes, the certificate chain from the pinned root, the
+ * Verifies an attestation document: its form and sizes, the certificate chain from the pinned root, the
  * signature over the received bytes, then the policy.
  *
  * Exported as `sui-enclave/attestation`.
@@ -60,9 +55,8 @@ const OPTION_KEYS: readonly string[] = ['now', 'policy', 'roots'];
  * });
  *
  * @param bytes the binary document, not its hexadecimal form
- * @throws InvalidPolicyError, ZeroImageError, InvalidTimeError when the options can't be used, before
- *   anything is read
- * @throws a subclass of AttestationError, one for each cause, each with its own `code`
+ * @throws AttestationError with a `code` for each cause. POLICY_INVALID, POLICY_ZERO_IMAGE and TIME_INVALID mean
+ *   that an option is invalid, and that nothing was verified
  */
 export async function verifyAttestation(
   bytes: Uint8Array,
@@ -90,31 +84,38 @@ export async function verifyAttestation(
 
 function checkOptions(options: VerifyOptions) {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidPolicyError('verifyAttestation needs { now, policy }');
+    throw new AttestationError('POLICY_INVALID', 'verifyAttestation needs { now, policy }');
   }
   const unknown = Object.keys(options).find((key) => !OPTION_KEYS.includes(key));
   if (unknown !== undefined) {
-    throw new InvalidPolicyError(`there is no option "${unknown}"; there are: ${OPTION_KEYS.join(', ')}`);
+    const message = `unknown option "${unknown}"; known ones: ${OPTION_KEYS.join(', ')}`;
+    throw new AttestationError('POLICY_INVALID', message);
   }
   const { roots = [awsNitroRoot()] } = options;
   if (!Array.isArray(roots) || roots.length === 0 || !roots.every((root) => root instanceof Uint8Array)) {
-    throw new InvalidPolicyError('"roots" must be an array of at least one certificate in DER (Uint8Array)');
+    const message = '"roots" must be an array of at least one certificate in DER (Uint8Array)';
+    throw new AttestationError('POLICY_INVALID', message);
   }
   return { now: milliseconds(options.now), policy: checkPolicy(options.policy), roots }; // [21]
 }
 
-/** @throws InvalidTimeError when `time` is no date that JavaScript can tell, from 1970 on */
+/** @throws AttestationError: TIME_INVALID when `time` is before 1970 or not a valid time of JavaScript */
 export function milliseconds(time: Date | number): number {
   const value = time instanceof Date ? time.getTime() : time;
   if (typeof value !== 'number' || Number.isNaN(new Date(value).getTime()) || value < 0) {
-    throw new InvalidTimeError();
+    const message = '"now" must be a Date or a number of milliseconds since 1970';
+    throw new AttestationError('TIME_INVALID', message);
   }
   return value;
 }
 
 async function checkSignature({ payload, signature }: AttestationDocument, chain: Chain): Promise<void> {
   const part = partOutOfRange(signature);
-  if (part !== null) throw new SignatureRangeError(part); // [34]
+  // [34]
+  if (part !== null) {
+    const message = `the ${part} of the signature is not in the range 1 to n - 1 of P-384`;
+    throw new AttestationError('COSE_SIGNATURE_RANGE', message);
+  }
   const leaf = chain.at(-1) as Chain[0];
   const valid = await verifyEcdsa({
     curve: 'P-384',
@@ -123,5 +124,9 @@ async function checkSignature({ payload, signature }: AttestationDocument, chain
     signature,
     message: signedBytes(PROTECTED_HEADER, payload),
   });
-  if (!valid) throw new SignatureMismatchError(); // [35]
+  // [35]
+  if (!valid) {
+    const message = 'the signature does not match the payload and the certificate: the document was changed';
+    throw new AttestationError('COSE_SIGNATURE_MISMATCH', message);
+  }
 }

@@ -1,9 +1,10 @@
-/** Reads the answers of an enclave's endpoints, member by member. */
+/** Parses the answers of an enclave's endpoints. */
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
-import type { SignedType } from '../signing/intent.ts';
-import { IntentMismatchError, InvalidClientOptionError, MalformedAnswerError } from './errors.ts';
+import type { SignedType } from '../wire/intent.ts';
+import { ClientError } from './errors.ts';
+import { invalidOption, malformedAnswer } from './http.ts';
 
-/** A signed answer, and the bytes whose signature it claims to bring. Not verified yet. */
+/** A signed answer, and the bytes that it claims to be signed. Not verified yet. */
 export interface ReceivedAnswer<Data> {
   readonly data: Data;
   readonly intent: number;
@@ -17,68 +18,71 @@ export interface ReceivedAnswer<Data> {
 const SIGNATURE_SIZE = 64;
 
 /**
- * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`; a u64 may come as decimal text.
+ * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`; a u64 may be a decimal string.
  *
- * @param endpoint whose answer it is, for messages
- * @throws MalformedAnswerError, IntentMismatchError
+ * @param endpoint that gave the answer, for messages
+ * @throws ClientError: CLIENT_MALFORMED_ANSWER, CLIENT_INTENT
  */
 export function readAnswer<Data, Input>(
   endpoint: string,
   answer: unknown,
   schema: SignedType<Data, Input>,
 ): ReceivedAnswer<Data> {
-  const unsigned = missingMember(answer, ['response', 'signature']);
+  const unsigned = missingProperty(answer, ['response', 'signature']);
   if (unsigned !== undefined) {
-    throw new MalformedAnswerError(
+    throw malformedAnswer(
       endpoint,
-      `it is not signed ("${unsigned}" is missing). Only an endpoint that signs its answers can be asked here; ask others by fetch, and believe them no more than their host`,
+      `it is not signed ("${unsigned}" is missing). Only an endpoint that signs its answers can be called here: call others by fetch, and trust them no more than their host`,
     );
   }
-  const { response, signature } = members(endpoint, answer, 'response', 'signature');
-  const { intent, timestamp_ms, data } = members(endpoint, response, 'intent', 'timestamp_ms', 'data');
-  if (typeof intent !== 'number') throw new MalformedAnswerError(endpoint, '"intent" is no number');
-  if (intent !== schema.intent) throw new IntentMismatchError(intent, schema.intent);
+  const { response, signature } = properties(endpoint, answer, 'response', 'signature');
+  const { intent, timestamp_ms, data } = properties(endpoint, response, 'intent', 'timestamp_ms', 'data');
+  if (typeof intent !== 'number') throw malformedAnswer(endpoint, '"intent" is not a number');
+  if (intent !== schema.intent) {
+    const message = `the answer has the intent ${intent}, but the schema's is ${schema.intent}`;
+    throw new ClientError('CLIENT_INTENT', message);
+  }
   const signatureBytes = hex(endpoint, 'signature', signature);
   if (signatureBytes.length !== SIGNATURE_SIZE) {
-    throw new MalformedAnswerError(endpoint, `"signature" has ${signatureBytes.length} bytes, not 64`);
+    throw malformedAnswer(endpoint, `"signature" has ${signatureBytes.length} bytes, not 64`);
   }
   const signedBytes = serialize(endpoint, schema, { intent, timestamp_ms, payload: data });
-  // Read back: members of the answer that the schema does not know are not signed, and do not come through.
+  // Parse the signed bytes: this drops properties that the schema doesn't have, which are not signed.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
   return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes };
 }
 
 /**
- * The first member of the signed data that is not as `expect` says: equal in BCS, so that a u64 may be expected as a
- * number, a bigint or decimal text.
+ * The first property of the signed data that differs from `expect`. Compares in BCS, so that a u64 may be given as a
+ * number, a bigint or a decimal string.
  *
- * @throws InvalidClientOptionError for what the schema can't have
+ * @throws ClientError: CLIENT_OPTION for a property or value that the schema can't have
  */
-export function unexpectedMember<Data, Input>(
+export function unexpectedProperty<Data, Input>(
   { data, intent, timestampMs, signedBytes }: ReceivedAnswer<Data>,
   schema: SignedType<Data, Input>,
   expect: Readonly<Record<string, unknown>>,
 ): string | undefined {
   return Object.keys(expect).find((name) => {
-    if (missingMember(data, [name]) !== undefined) {
-      throw new InvalidClientOptionError(`"expect": ${schema.payload.name} has no ${JSON.stringify(name)}`);
+    if (missingProperty(data, [name]) !== undefined) {
+      throw invalidOption(`"expect": ${schema.payload.name} has no ${JSON.stringify(name)}`);
     }
     const payload = { ...data, [name]: expect[name] };
     let bytes: Uint8Array;
     try {
       bytes = schema.message.serialize({ intent, timestamp_ms: timestampMs, payload } as never).toBytes();
     } catch (cause) {
-      const what = `"expect": ${JSON.stringify(name)} can't be so in ${schema.payload.name}`;
-      throw new InvalidClientOptionError(what, { cause });
+      const what = `"expect": ${schema.payload.name} can't have this value for ${JSON.stringify(name)}`;
+      throw invalidOption(what, { cause });
     }
     return bytesToHex(bytes) !== bytesToHex(signedBytes);
   });
 }
 
-/** The document in `{"attestation": hex}`. */
+/** The document in `{"attestation": hex}`. @throws ClientError: CLIENT_MALFORMED_ANSWER */
 export function readAttestation(answer: unknown): Uint8Array {
   const endpoint = 'get_attestation';
-  return hex(endpoint, 'attestation', members(endpoint, answer, 'attestation')['attestation']);
+  return hex(endpoint, 'attestation', properties(endpoint, answer, 'attestation')['attestation']);
 }
 
 function serialize<Data, Input>(
@@ -87,30 +91,30 @@ function serialize<Data, Input>(
   message: unknown,
 ): Uint8Array {
   try {
-    // The schema itself refuses what is not of its types.
+    // The schema itself refuses values of other types.
     return schema.message.serialize(message as Parameters<typeof schema.message.serialize>[0]).toBytes();
   } catch (cause) {
-    throw new MalformedAnswerError(endpoint, `its data is no ${schema.payload.name}`, { cause });
+    throw malformedAnswer(endpoint, `its data does not match ${schema.payload.name}`, { cause });
   }
 }
 
-function members<Name extends string>(
+function properties<Name extends string>(
   endpoint: string,
   value: unknown,
   ...names: Name[]
 ): Record<Name, unknown> {
-  const missing = missingMember(value, names);
-  if (missing !== undefined) throw new MalformedAnswerError(endpoint, `"${missing}" is missing`);
+  const missing = missingProperty(value, names);
+  if (missing !== undefined) throw malformedAnswer(endpoint, `"${missing}" is missing`);
   return value as Record<Name, unknown>;
 }
 
-function missingMember(value: unknown, names: readonly string[]): string | undefined {
+function missingProperty(value: unknown, names: readonly string[]): string | undefined {
   return names.find((name) => typeof value !== 'object' || value === null || !Object.hasOwn(value, name));
 }
 
 function hex(endpoint: string, name: string, value: unknown): Uint8Array {
   if (typeof value !== 'string' || !/^([0-9a-f]{2})*$/i.test(value)) {
-    throw new MalformedAnswerError(endpoint, `"${name}" is no hexadecimal text`);
+    throw malformedAnswer(endpoint, `"${name}" is not a hexadecimal string`);
   }
   return hexToBytes(value);
 }

@@ -1,14 +1,14 @@
 import { bytesToHex } from '@noble/curves/utils.js';
 import type { VerifiedAttestation } from '../attestation/index.ts';
 import { readAttestation } from './answer.ts';
-import { AttestedKeyError } from './errors.ts';
+import { ClientError } from './errors.ts';
 import { type Http, requestJson } from './http.ts';
 
 const NONCE_SIZE = 32;
 const ED25519_KEY_SIZE = 32;
 
 /**
- * An enclave's attestation document, not verified yet, and the fresh random nonce that it must hold.
+ * Fetches an enclave's attestation document, not verified yet, with the fresh random nonce that it must contain.
  *
  * @throws ClientError
  */
@@ -21,9 +21,12 @@ export async function fetchAttestation(http: Http): Promise<{ document: Uint8Arr
 /**
  * The ed25519 key that a verified document binds.
  *
- * @throws AttestedKeyError
+ * @throws ClientError: CLIENT_ATTESTED_KEY
  */
 export function attestedKey({ document: { publicKey } }: VerifiedAttestation): Uint8Array {
-  if (publicKey?.length !== ED25519_KEY_SIZE) throw new AttestedKeyError();
+  if (publicKey?.length !== ED25519_KEY_SIZE) {
+    const message = 'the attestation document binds no ed25519 public key of 32 bytes';
+    throw new ClientError('CLIENT_ATTESTED_KEY', message);
+  }
   return publicKey;
 }

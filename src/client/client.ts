@@ -1,42 +1,36 @@
 import {
+  AttestationError,
   type AttestationPolicy,
-  InvalidPolicyError,
   type VerifiedAttestation,
   verifyAttestation,
 } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
-import type { SignedType } from '../signing/intent.ts';
-import { type ReceivedAnswer, readAnswer, unexpectedMember } from './answer.ts';
+import type { SignedType } from '../wire/intent.ts';
+import { type ReceivedAnswer, readAnswer, unexpectedProperty } from './answer.ts';
 import { attestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
-import {
-  AnswerSignatureError,
-  FutureAnswerError,
-  InvalidClientOptionError,
-  StaleAnswerError,
-  UnexpectedAnswerError,
-} from './errors.ts';
-import { baseUrl, endpointPath, type Http, requestJson } from './http.ts';
+import { AnswerTimeError, ClientError, UnexpectedAnswerError } from './errors.ts';
+import { baseUrl, endpointPath, type Http, invalidOption, requestJson } from './http.ts';
 
 export interface EnclaveClientOptions {
   /**
-   * What the enclave must be. The nonce is the client's own; name `publicKey` to accept one key only, such as
-   * the one that is registered on the chain.
+   * What the enclave must be. The client makes the nonce itself. Set `publicKey` to accept only one key, such as
+   * the one that is registered on chain.
    */
   readonly policy: Omit<AttestationPolicy, 'nonce'>;
-  /** DER of the roots to trust in place of AWS's: for development. */
+  /** DER of the roots to trust instead of AWS's, for development. */
   readonly roots?: readonly Uint8Array[];
-  /** How long an attested key is used before the enclave is attested again: an hour unless told. */
+  /** How long an attested key is used before the enclave is attested again. Default: 1 hour. */
   readonly pinMaxAgeMs?: number;
   /**
-   * How old the signed `timestampMs` of an answer may be, by `now`: an hour unless told; `Infinity` for data that
-   * does not age. It may be a minute ahead in any case.
+   * The maximum age of the signed `timestampMs` of an answer, by `now`. Default: 1 hour. `Infinity` is for data that
+   * doesn't age. The timestamp may always be up to a minute ahead.
    */
   readonly maxAnswerAgeMs?: number;
-  /** For one request: 10 seconds unless told. */
+  /** For one request. Default: 10 seconds. */
   readonly timeoutMs?: number;
-  /** The clock, in milliseconds since 1970. */
+  /** The current time in milliseconds since 1970. Default: Date.now. */
   readonly now?: () => number;
   readonly fetch?: typeof globalThis.fetch;
 }
@@ -44,26 +38,26 @@ export interface EnclaveClientOptions {
 /** For one call. */
 export interface CallOptions<Input> {
   /**
-   * Members of the signed data that must be equal to these: what the answer must repeat of the request, since a host
-   * can send the genuine answer to another one. A u64 may be a number, a bigint or decimal text.
+   * Properties that the signed data must have: those in which the answer repeats the request, since a host can send
+   * the genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
    */
   readonly expect?: Readonly<Partial<Input>>;
 }
 
 /** An answer that the attested key signed. */
 export interface VerifiedAnswer<Data> {
-  /** What was signed, read back from its bytes: nothing in it is unsigned. */
+  /** Parsed from the signed bytes: nothing in it is unsigned. */
   readonly data: Data;
   readonly intent: number;
-  /** Milliseconds since 1970: of the data itself, as the application gave it. */
+  /** Milliseconds since 1970: the time of the data, as set by the application. */
   readonly timestampMs: bigint;
-  /** 64 bytes, as a contract takes it. */
+  /** 64 bytes, as a contract expects it. */
   readonly signature: Uint8Array;
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
 }
 
-/** A key that an enclave was attested with. */
+/** The key of an attested enclave. */
 interface Pin {
   readonly publicKey: Uint8Array;
   readonly attestation: VerifiedAttestation;
@@ -71,14 +65,14 @@ interface Pin {
 }
 
 const HOUR = 3_600_000;
-/** As far as the server itself lets a reading be ahead. */
+/** The server has the same limit. */
 const MAX_AHEAD_MS = 60_000;
 const OPTION_KEYS = ['policy', 'roots', 'pinMaxAgeMs', 'maxAnswerAgeMs', 'timeoutMs', 'now', 'fetch'];
 const CALL_OPTION_KEYS = ['expect'];
 
 /**
- * Talks to an enclave and believes it only as far as it is attested: the key comes from a document that
- * answers a fresh random nonce and meets the policy, and every answer must be signed by that key.
+ * Talks to an enclave, and trusts only what it proves: the key comes from an attestation document that answers a
+ * fresh random nonce and meets the policy, and that key must have signed every answer.
  *
  * Exported as `sui-enclave/client`.
  *
@@ -99,22 +93,21 @@ export class EnclaveClient {
   #attesting: Promise<Pin> | undefined;
 
   /**
-   * @param url where the enclave's endpoints are; a path is kept, a query is not
-   * @throws InvalidPolicyError, InvalidClientOptionError
+   * @param url base URL of the enclave's endpoints: a path is kept, a query is dropped
+   * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE; ClientError: CLIENT_OPTION
    */
   constructor(url: string | URL, options: EnclaveClientOptions) {
     requireKnown(options ?? {}, OPTION_KEYS);
     this.#policy = checkPolicy(options?.policy);
     if ('nonce' in this.#policy) {
-      throw new InvalidPolicyError('the client makes a fresh nonce for each attestation: leave "nonce" out');
+      const message = 'the client makes a fresh nonce for each attestation: leave "nonce" out of the policy';
+      throw new AttestationError('POLICY_INVALID', message);
     }
     this.#roots = options.roots;
     this.#pinMaxAgeMs = duration('pinMaxAgeMs', options.pinMaxAgeMs ?? HOUR);
     this.#maxAnswerAgeMs = options.maxAnswerAgeMs ?? HOUR;
     if (typeof this.#maxAnswerAgeMs !== 'number' || !(this.#maxAnswerAgeMs > 0)) {
-      throw new InvalidClientOptionError(
-        '"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity',
-      );
+      throw invalidOption('"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity');
     }
     this.#now = options.now ?? Date.now;
     this.#http = {
@@ -125,10 +118,9 @@ export class EnclaveClient {
   }
 
   /**
-   * Attests the enclave now, whatever is known of it, and pins its key.
+   * Attests the enclave now, even if a key is pinned, and pins its key. On failure no key is pinned.
    *
-   * @throws ClientError when there is no document, AttestationError when it can't be trusted: then no key is
-   *   pinned any more
+   * @throws ClientError when there is no document, AttestationError when it can't be trusted
    */
   async attest(): Promise<VerifiedAttestation> {
     this.#pin = undefined;
@@ -138,12 +130,12 @@ export class EnclaveClient {
   /**
    * Sends `payload` to `/process_data` and returns what the enclave signed.
    *
-   * A key that was attested too long ago, or that did not sign the answer because the enclave was started
-   * anew, is attested again first; the answer stands only under the key of that attestation.
+   * If the pinned key is too old, or did not sign the answer because the enclave has restarted, the client attests
+   * the enclave again, and the new key must have signed the answer.
    *
-   * @param payload what the application's endpoint takes, as JSON
+   * @param payload what the application's endpoint accepts, as JSON
    * @param schema the type that the application signs: the bytes are rebuilt with it
-   * @param options `expect`: what the signed data must repeat of the request
+   * @param options `expect`: the properties in which the signed data must repeat the request
    * @throws ClientError, AttestationError
    */
   async processData<Data, Input>(
@@ -155,10 +147,10 @@ export class EnclaveClient {
   }
 
   /**
-   * Asks an endpoint of the application's own, whose answers are signed, as `processData` asks `/process_data`.
+   * Calls an endpoint of the application, whose answers are signed, like `processData` calls `/process_data`.
    *
    * @param path such as `/draw`
-   * @param body sent as JSON by POST; undefined for an endpoint that is asked by GET
+   * @param body sent as JSON by POST; undefined for an endpoint that is called by GET
    * @throws ClientError, AttestationError
    */
   async call<Data, Input>(
@@ -174,39 +166,43 @@ export class EnclaveClient {
     const answer = readAnswer(name, await requestJson(this.#http, endpoint, body), schema);
     const signer = await this.#signerOf(answer, pin);
     this.#requireCurrent(answer.timestampMs);
-    const member = unexpectedMember(answer, schema, expect);
-    if (member !== undefined) throw new UnexpectedAnswerError(member);
+    const property = unexpectedProperty(answer, schema, expect);
+    if (property !== undefined) throw new UnexpectedAnswerError(property);
     const { data, intent, timestampMs, signature } = answer;
     return { data, intent, timestampMs, signature, publicKey: signer.publicKey.slice() };
   }
 
-  /** The pin, or that of a new attestation, whichever signed the answer. @throws AnswerSignatureError */
+  /** The pin that signed the answer: the given one, or that of a new attestation. @throws ClientError: CLIENT_SIGNATURE */
   async #signerOf(answer: ReceivedAnswer<unknown>, pin: Pin): Promise<Pin> {
     if (await isSignedBy(pin, answer)) return pin;
-    // Another call may have attested the enclave since.
+    // Another call may have attested the enclave in the meantime.
     if (this.#pin === pin) this.#pin = undefined;
     const newPin = await this.#validPin();
     if (await isSignedBy(newPin, answer)) return newPin;
-    throw new AnswerSignatureError();
+    const message =
+      "the answer's signature does not match its data and the attested key: do not use the answer";
+    throw new ClientError('CLIENT_SIGNATURE', message);
   }
 
   #requireCurrent(timestampMs: bigint): void {
     const age = this.#now() - Number(timestampMs);
-    if (age < -MAX_AHEAD_MS) throw new FutureAnswerError(timestampMs, MAX_AHEAD_MS);
-    // Not age > …: a clock that gives no number refuses.
-    if (!(age <= this.#maxAnswerAgeMs)) throw new StaleAnswerError(timestampMs, this.#maxAnswerAgeMs);
+    if (age < -MAX_AHEAD_MS) throw new AnswerTimeError('CLIENT_FUTURE', timestampMs, MAX_AHEAD_MS);
+    // Negated, so that a clock that returns NaN refuses every answer.
+    if (!(age <= this.#maxAnswerAgeMs)) {
+      throw new AnswerTimeError('CLIENT_STALE', timestampMs, this.#maxAnswerAgeMs);
+    }
   }
 
   async #validPin(): Promise<Pin> {
     if (this.#pin !== undefined) {
       const age = this.#now() - this.#pin.at;
-      // A clock that was set back tells nothing about age.
+      // After the clock was set back, the age is unknown.
       if (age >= 0 && age <= this.#pinMaxAgeMs) return this.#pin;
     }
     return await this.#freshPin();
   }
 
-  /** Calls that need a pin at the same time share one attestation. */
+  /** Concurrent calls share one attestation. */
   async #freshPin(): Promise<Pin> {
     this.#attesting ??= this.#attestOnce().finally(() => {
       this.#attesting = undefined;
@@ -232,27 +228,27 @@ async function isSignedBy(pin: Pin, { signature, signedBytes }: ReceivedAnswer<u
   return await verifyEd25519(pin.publicKey, signature, signedBytes);
 }
 
-/** A misspelt option would leave a check out without a word. */
+/** A misspelt option would silently leave out a check. */
 function requireKnown(options: object, keys: readonly string[]): void {
   const unknown = Object.keys(options).find((key) => !keys.includes(key));
   if (unknown !== undefined) {
-    throw new InvalidClientOptionError(`there is no option "${unknown}"; there are: ${keys.join(', ')}`);
+    throw invalidOption(`unknown option "${unknown}"; known ones: ${keys.join(', ')}`);
   }
 }
 
 function expectOf<Input>(options: CallOptions<Input>): Readonly<Record<string, unknown>> {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidClientOptionError('the options of a call must be an object such as { expect: { … } }');
+    throw invalidOption('the options of a call must be an object such as { expect: { … } }');
   }
   requireKnown(options, CALL_OPTION_KEYS);
   const { expect = {} } = options;
   if (typeof expect !== 'object' || expect === null || Array.isArray(expect)) {
-    throw new InvalidClientOptionError('"expect" must be an object with members of the signed data');
+    throw invalidOption('"expect" must be an object with properties of the signed data');
   }
   return expect as Readonly<Record<string, unknown>>;
 }
 
 function duration(name: string, value: unknown): number {
-  if (!isTimeout(value)) throw new InvalidClientOptionError(`"${name}" must be ${TIMEOUT_RANGE}`);
+  if (!isTimeout(value)) throw invalidOption(`"${name}" must be ${TIMEOUT_RANGE}`);
   return value;
 }

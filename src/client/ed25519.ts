@@ -1,7 +1,7 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 
 /**
- * Whether an ed25519 signature (RFC 8032 section 5.1.7) holds: by Web Crypto, or by `@noble/curves` where
+ * Whether an ed25519 signature (RFC 8032 section 5.1.7) is valid. Uses Web Crypto, or `@noble/curves` where
  * the browser has no Ed25519 or, on plain http, no `crypto.subtle`.
  *
  * @param publicKey 32 bytes
@@ -18,14 +18,14 @@ export async function verifyEd25519(
     return await subtle.verify('Ed25519', key, new Uint8Array(signature), new Uint8Array(message));
   }
   try {
-    // Not the looser rules of ZIP 215, noble's default: Web Crypto has them neither.
+    // Not by the looser rules of ZIP 215, noble's default: Web Crypto doesn't follow them either.
     return ed25519.verify(signature, message, publicKey, { zip215: false });
   } catch {
     return false;
   }
 }
 
-/** The key, or null where Web Crypto does not take it: an unknown algorithm, or bytes that are no point. */
+/** The key, or null when Web Crypto refuses it: the algorithm is unknown, or the bytes are not a point. */
 async function importKey(subtle: SubtleCrypto, publicKey: Uint8Array): Promise<CryptoKey | null> {
   try {
     return await subtle.importKey('raw', new Uint8Array(publicKey), 'Ed25519', false, ['verify']);

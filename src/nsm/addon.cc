@@ -1,12 +1,12 @@
-// The only native code: opens the NSM's device node and passes raw messages through it. What the messages mean is
-// TypeScript's business; here they are bounded bytes.
+// The only native code of the server: opens the NSM's device node and passes raw messages through it. TypeScript
+// encodes and decodes the messages; here they are bounded byte arrays.
 //
 //   new Device(path: string)                     opens; throws a system error
 //   device.transact(request: Uint8Array)         one ioctl on a libuv worker thread: Promise<Uint8Array>
-//   device.close()                               gives up the descriptor; calls in flight keep it until they return
+//   device.close()                               releases the descriptor; calls in flight keep it until they return
 //
-// A system error is an Error with `code` (name of the error number, or the number as text), `errno` (negative, as in
-// Node's own errors) and `syscall`. Wrong arguments throw a TypeError.
+// A system error is an Error with `code` (name of the error number, or the number as a string), `errno` (negative, as
+// in Node's errors) and `syscall`. Invalid arguments throw a TypeError.
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -22,8 +22,8 @@
 #include <string>
 #include <utility>
 
-// A call may return when its environment already ends (process.exit(), a terminated worker thread) and no JavaScript
-// can run any more: then nobody is left to be told, which is no reason to abort the process.
+// A call may return while its environment is ending (process.exit(), a terminated worker thread) and JavaScript can no
+// longer run. Its result is then dropped; without this definition, the process would abort.
 #define NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS
 #include <napi.h>
 
@@ -67,8 +67,8 @@ Napi::Error SystemError(Napi::Env env, const char* syscall, int number) {
   return error;
 }
 
-// One request and its answer. Deleted by its base class once the promise is settled, or unsettled when the
-// environment ends first.
+// One request and its answer. The base class deletes it once the promise is settled, or when the environment ends
+// first.
 class Call final : public Napi::AsyncWorker {
  public:
   Call(Napi::Env env, std::shared_ptr<const Descriptor> descriptor, Napi::Uint8Array request)
@@ -82,12 +82,12 @@ class Call final : public Napi::AsyncWorker {
   Napi::Promise Promise() const { return deferred_.Promise(); }
 
  protected:
-  // On a worker thread: the driver holds it for up to two minutes, and must not be interrupted and repeated, as
-  // extending a register twice is not the same as once.
+  // Runs on a worker thread: the driver may block for up to two minutes. An interrupted call must not be repeated,
+  // since extending a register twice differs from extending it once.
   void Execute() override {
     NsmRaw raw{
         {reinterpret_cast<std::uintptr_t>(request_.data()), request_length_},
-        // All of the room that there can be, because the driver cuts a longer answer without a word.
+        // The largest buffer that the driver supports, because it silently truncates a longer answer.
         {reinterpret_cast<std::uintptr_t>(response_.data()), response_.size()},
     };
     if (::ioctl(descriptor_->fd(), kIoctlRaw, &raw) < 0) {
@@ -100,7 +100,7 @@ class Call final : public Napi::AsyncWorker {
     if (error_ != 0) {
       deferred_.Reject(SystemError(Env(), "ioctl", error_).Value());
     } else if (response_length_ > response_.size()) {
-      Napi::Error error = Napi::Error::New(Env(), "the driver reported more bytes than there is room for");
+      Napi::Error error = Napi::Error::New(Env(), "the driver reported more bytes than the buffer holds");
       error.Set("code", Napi::String::New(Env(), "ERR_NSM_LENGTH"));
       deferred_.Reject(error.Value());
     } else {

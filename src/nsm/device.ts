@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NsmBusy, NsmClosed, NsmInput, NsmIo, NsmProtocol, NsmTimeout, NsmUnavailable } from './errors.ts';
+import { badArgument, NsmBusy, NsmError, NsmIo, unavailable, unusableAnswer } from './errors.ts';
 import { MAX_REQUEST_BYTES } from './messages.ts';
 import type { NsmTransport } from './transport.ts';
 
@@ -9,7 +9,7 @@ const DEFAULT_PATH = '/dev/nsm';
 const DEFAULT_ADDON_PATH = fileURLToPath(new URL('../../build/nsm.node', import.meta.url));
 const DEFAULT_DEADLINE_MS = 5_000;
 const DEFAULT_MAX_WAITING = 128;
-/** A longer timer fires at once in Node. */
+/** Node fires a longer timer immediately. */
 const MAX_DEADLINE_MS = 0x7fff_ffff;
 
 export interface NsmDeviceOptions {
@@ -17,7 +17,7 @@ export interface NsmDeviceOptions {
   path?: string;
   /** Absolute path of the native addon; default `build/nsm.node` at the root of the repository. */
   addonPath?: string;
-  /** How long a call may take, the wait in the queue included, in milliseconds; default 5000. */
+  /** How long a call may take, including the wait in the queue, in milliseconds; default 5000. */
   deadlineMs?: number;
   /** How many calls may wait while one is in flight; default 128. */
   maxWaiting?: number;
@@ -43,10 +43,10 @@ interface Call {
 /**
  * The NSM's device node, through the Linux driver (`linux/nsm.h`, kernel 6.8 and later).
  *
- * Calls are sent one at a time, in the order they came. The descriptor is opened by the first call and again after
- * a failed one. The driver can hold a call for up to two minutes and nothing can cancel it: its caller gets
- * `NSM_TIMEOUT` at the deadline, so do those that wait behind it, and the device goes on with the next call when the
- * driver returns. Until then `process.exit()` waits too.
+ * Calls are sent one at a time, in the order in which they were made. The first call opens the descriptor, and so
+ * does the first call after a failed one. The driver can block a call for up to two minutes, and nothing can cancel
+ * it: its caller gets `NSM_TIMEOUT` at the deadline, and so do the callers behind it. The device continues with the
+ * next call when the driver returns; until then `process.exit()` blocks too.
  */
 export class NsmDevice implements NsmTransport {
   readonly #path: string;
@@ -58,12 +58,12 @@ export class NsmDevice implements NsmTransport {
   #handle: Handle | undefined;
   #closed = false;
 
-  /** @throws NsmInput when an option is out of bounds; nothing is opened yet */
+  /** Opens nothing yet. @throws NSM_INPUT if an option is out of bounds */
   constructor(options: NsmDeviceOptions = {}) {
     this.#path = options.path ?? DEFAULT_PATH;
     this.#addonPath = options.addonPath ?? DEFAULT_ADDON_PATH;
     if (!isAbsolute(this.#addonPath)) {
-      throw new NsmInput('addonPath must be an absolute path');
+      throw badArgument('addonPath must be an absolute path');
     }
     this.#deadlineMs = integer('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS, 1, MAX_DEADLINE_MS);
     this.#maxWaiting = integer(
@@ -75,17 +75,18 @@ export class NsmDevice implements NsmTransport {
   }
 
   /**
-   * @param request 1 to 0x1000 bytes; copied, so the caller may reuse it at once
+   * @param request 1 to 0x1000 bytes; copied, so that the caller may reuse the array immediately
    * @returns at most 0x3000 bytes
-   * @throws NsmInput, NsmClosed and NsmBusy before anything is sent; NsmUnavailable when addon or device node are
-   *   missing; NsmIo when the kernel refuses; NsmTimeout; NsmProtocol when the driver reports an impossible length
+   * @throws NSM_INPUT, NSM_CLOSED and NSM_BUSY before anything is sent; NSM_UNAVAILABLE if the addon or the
+   *   device node is missing; NSM_IO if the kernel refuses; NSM_TIMEOUT; NSM_PROTOCOL if the driver reports an
+   *   impossible length
    */
   async transact(request: Uint8Array): Promise<Uint8Array> {
     if (!(request instanceof Uint8Array) || request.length < 1 || request.length > MAX_REQUEST_BYTES) {
-      throw new NsmInput(`a request must be 1 to ${MAX_REQUEST_BYTES} bytes`);
+      throw badArgument(`a request must be 1 to ${MAX_REQUEST_BYTES} bytes`);
     }
     if (this.#closed) {
-      throw new NsmClosed();
+      throw closed();
     }
     if (this.#inFlight && this.#waiting.length >= this.#maxWaiting) {
       throw new NsmBusy(this.#waiting.length);
@@ -103,8 +104,8 @@ export class NsmDevice implements NsmTransport {
   }
 
   /**
-   * Rejects the calls that are not answered yet with `NSM_CLOSED`. The descriptor is released now, or when the
-   * call in flight returns. There is no way to open the device again.
+   * Rejects unanswered calls with `NSM_CLOSED`. The descriptor is released now, or when the call in flight returns.
+   * The device can't be opened again.
    */
   close(): void {
     this.#closed = true;
@@ -112,7 +113,7 @@ export class NsmDevice implements NsmTransport {
     for (const call of [this.#inFlight, ...this.#waiting.splice(0)]) {
       if (call) {
         clearTimeout(call.timer);
-        call.reject(new NsmClosed());
+        call.reject(closed());
       }
     }
   }
@@ -122,7 +123,7 @@ export class NsmDevice implements NsmTransport {
     if (at >= 0) {
       this.#waiting.splice(at, 1);
     }
-    call.reject(new NsmTimeout(this.#deadlineMs));
+    call.reject(new NsmError('NSM_TIMEOUT', `The NSM did not answer within ${this.#deadlineMs} ms.`));
   }
 
   #sendNext(): void {
@@ -135,7 +136,7 @@ export class NsmDevice implements NsmTransport {
     }
   }
 
-  /** Settling a call that has timed out or was closed changes nothing: a promise settles once. */
+  /** A call that has timed out or was closed is settled already; settling it again has no effect. */
   async #send(call: Call): Promise<void> {
     try {
       this.#handle ??= this.#open();
@@ -155,14 +156,14 @@ export class NsmDevice implements NsmTransport {
     try {
       addon = createRequire(import.meta.url)(this.#addonPath);
     } catch (cause) {
-      throw new NsmUnavailable('its native addon cannot be loaded', { cause });
+      throw unavailable('the native addon cannot be loaded', { cause });
     }
     try {
       return new addon.Device(this.#path);
     } catch (cause) {
       const code = errorCode(cause);
       if (code === 'ENOENT' || code === 'ENODEV' || code === 'ENXIO') {
-        throw new NsmUnavailable(`there is no device ${this.#path}`, { cause });
+        throw unavailable(`the device ${this.#path} does not exist`, { cause });
       }
       throw cause;
     }
@@ -174,17 +175,21 @@ export class NsmDevice implements NsmTransport {
   }
 }
 
-/** The errors that the addon documents, as `NsmError`; whatever else comes is a mistake here and stays visible. */
+/** Turns the errors that the addon documents into `NsmError`s. Any other error is a bug here and is passed on. */
 function typed(error: unknown): unknown {
   const code = errorCode(error);
   const syscall = error instanceof Error && 'syscall' in error ? error.syscall : undefined;
   if (code === 'ERR_NSM_LENGTH') {
-    return new NsmProtocol('the driver reported more bytes than there is room for', { cause: error });
+    return unusableAnswer('the driver reported more bytes than the buffer holds', { cause: error });
   }
   if (code !== undefined && (syscall === 'open' || syscall === 'ioctl')) {
     return new NsmIo(syscall, code, { cause: error });
   }
   return error;
+}
+
+function closed(): NsmError {
+  return new NsmError('NSM_CLOSED', 'The NSM device was closed.');
 }
 
 function errorCode(error: unknown): string | undefined {
@@ -193,7 +198,7 @@ function errorCode(error: unknown): string | undefined {
 
 function integer(name: string, value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new NsmInput(`${name} must be an integer from ${min} to ${max}`);
+    throw badArgument(`${name} must be an integer from ${min} to ${max}`);
   }
   return value;
 }

@@ -1,27 +1,27 @@
 import { decode } from 'cborg';
-import { NsmBusy, NsmProtocol } from './errors.ts';
+import { NsmBusy, unusableAnswer } from './errors.ts';
 import type { Nsm } from './nsm.ts';
 
-/** For how long one document serves all callers that bring no nonce. */
+/** How long one document serves all callers without a nonce. */
 const SHARED_MS = 5000;
-/** Callers that may wait for a document of their own. */
+/** How many callers may wait for a document with their own nonce. */
 const MAX_WAITING = 256;
-/** The longest that a caller may expect to wait, judged by how long the last documents took. */
+/** The longest wait that a caller is allowed, estimated from how long recent documents took. */
 const MAX_WAIT_MS = 8000;
 
 interface Waiting {
   /** Up to 512 bytes; null in the shared document. */
   readonly nonce: Uint8Array | null;
-  /** Whose place it is; null where it is nobody's. */
+  /** Who holds this place in the queue; null for the server itself. */
   readonly owner: object | null;
   resolve(document: Uint8Array): void;
   reject(error: unknown): void;
 }
 
 /**
- * The attestation documents of one public key, made one at a time: an NSM takes tens of milliseconds for each,
- * and anybody may ask. Callers without a nonce share a document; those with one wait in a queue, each owner
- * (a connection) once.
+ * The attestation documents of one public key, requested one at a time: an NSM takes tens of milliseconds for
+ * each, and anyone may ask. Callers without a nonce share a document; callers with one wait in a queue, in which
+ * each owner (a connection) has at most one place.
  */
 export class Documents {
   readonly #nsm: Nsm;
@@ -30,11 +30,11 @@ export class Documents {
   readonly #waiting: Waiting[] = [];
   readonly #owners = new Set<object>();
   #working = false;
-  /** Of one document, in milliseconds: a moving average. */
+  /** How long one document takes, in milliseconds: a moving average. */
   #takesMs = 0;
   #shared: { readonly document: Promise<Uint8Array>; madeAt: number } | undefined;
 
-  /** @param now a clock in milliseconds that only goes forward */
+  /** @param now a monotonic clock in milliseconds */
   constructor(nsm: Nsm, publicKey: Uint8Array, now: () => number = () => performance.now()) {
     this.#nsm = nsm;
     this.#publicKey = publicKey;
@@ -45,7 +45,7 @@ export class Documents {
   shared(): Promise<Uint8Array> {
     const kept = this.#shared;
     if (kept && this.#now() - kept.madeAt < SHARED_MS) return kept.document;
-    // Until it is made it counts as new.
+    // A document that is still being made counts as new.
     const shared = { document: this.#next(null), madeAt: Number.POSITIVE_INFINITY };
     this.#shared = shared;
     shared.document.then(
@@ -59,7 +59,7 @@ export class Documents {
     return shared.document;
   }
 
-  /** A document with this nonce, before all that wait. For the server itself. @throws NsmError */
+  /** A document with this nonce, ahead of the queue. For the server itself. @throws NsmError */
   urgent(nonce: Uint8Array): Promise<Uint8Array> {
     return this.#next(nonce);
   }
@@ -67,8 +67,8 @@ export class Documents {
   /**
    * A document with this nonce, when it is the owner's turn.
    *
-   * @param left aborted when nobody wants the document any more: an owner that has left waits for nothing
-   * @throws NsmBusy when the owner waits already or too many others do; any other NsmError
+   * @param left aborted when the owner has left, which gives up its place
+   * @throws NsmBusy if the owner already waits or too many others do; any other NsmError
    */
   async fresh(nonce: Uint8Array, owner: object, left: AbortSignal): Promise<Uint8Array> {
     const waiting = this.#waiting.length;
@@ -122,22 +122,22 @@ export class Documents {
 
 /**
  * When the NSM made a document, in milliseconds since the Unix epoch. The signature is not verified: inside the
- * enclave, the device that it was read from is what vouches for it.
+ * enclave, the document is trusted because it was read from the device.
  *
- * @throws NsmProtocol
+ * @throws NSM_PROTOCOL
  */
 export function timestampOf(document: Uint8Array): number {
   let timestamp: unknown;
   try {
-    // COSE_Sign1 (RFC 9052, section 4.2), under its tag or not.
+    // COSE_Sign1 (RFC 9052, section 4.2), tagged or untagged.
     const cose: unknown[] = decode(document, { tags: { 18: (content) => content() } });
     const payload: Map<unknown, unknown> = decode(cose[2] as Uint8Array, { useMaps: true });
     timestamp = payload.get('timestamp');
-  } catch {
-    throw new NsmProtocol('the document cannot be read');
+  } catch (cause) {
+    throw unusableAnswer('the document cannot be read', { cause });
   }
   if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) {
-    throw new NsmProtocol('the document has no time');
+    throw unusableAnswer('the document has no timestamp');
   }
   return timestamp as number;
 }

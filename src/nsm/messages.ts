@@ -1,12 +1,13 @@
 /**
- * The CBOR messages of the NSM: one object per operation, with the request's encoder and the answer's decoder.
+ * The CBOR messages of the NSM: one object per operation, with an encoder for the request and a decoder for the
+ * answer.
  *
  * Names, types and limits are those of AWS's NSM API (`Request`, `Response`) and its description of the
- * attestation document. A decoder returns only what it has checked; a field that an operation does not have is
- * refused, except in `DescribeNSM`, which newer firmware may extend.
+ * attestation document. A decoder returns only what it has checked and rejects unknown fields, except in
+ * `DescribeNSM`, which newer firmware may extend.
  */
 import { type DecodeOptions, decode, encode, Tokenizer, Type } from 'cborg';
-import { NsmInput, NsmProtocol, refusal } from './errors.ts';
+import { badArgument, refusal, unusableAnswer } from './errors.ts';
 
 /** The driver's limits in bytes, `NSM_REQUEST_MAX_SIZE` and `NSM_RESPONSE_MAX_SIZE` in `linux/nsm.h`. */
 export const MAX_REQUEST_BYTES = 0x1000;
@@ -20,7 +21,7 @@ const PCR_COUNT = 32;
 const DIGESTS = ['SHA256', 'SHA384', 'SHA512'] as const;
 const DIGEST_BYTES = [32, 48, 64];
 
-/** What the attestation document is to carry; `null` leaves a field out. */
+/** The fields to include in the attestation document; `null` omits a field. */
 export interface AttestationRequest {
   /** 1 to 1024 bytes. */
   publicKey: Uint8Array | null;
@@ -37,20 +38,20 @@ export interface NsmDescription {
   /** Not empty: instance id and enclave id, for example `i-0123456789abcdef0-enc0123456789abcdef`. */
   moduleId: string;
   maxPcrs: number;
-  /** Ascending, without repetition, each below `maxPcrs`. */
+  /** Ascending, without duplicates, each below `maxPcrs`. */
   lockedPcrs: number[];
-  /** The hash that the PCRs are made with. */
+  /** The hash function of the PCRs. */
   digest: (typeof DIGESTS)[number];
 }
 
 export interface PcrDescription {
-  /** Whether the register can no longer be extended. */
+  /** True if the register can no longer be extended. */
   lock: boolean;
   /** The register's value: 32, 48 or 64 bytes. */
   data: Uint8Array;
 }
 
-/** A COSE_Sign1 attestation document, as the NSM wrote it: nothing in it has been checked. */
+/** A COSE_Sign1 attestation document as the NSM wrote it: its content is unchecked. */
 export const attestation = {
   encode({ publicKey, nonce, userData }: AttestationRequest): Uint8Array {
     return encodeRequest({
@@ -82,7 +83,7 @@ export const describeNsm = {
     const maxPcrs = answeredUint16('max_pcrs', fields['max_pcrs']);
     const digest = DIGESTS.find((name) => name === fields['digest']);
     if (digest === undefined) {
-      throw new NsmProtocol('digest is not SHA256, SHA384 or SHA512');
+      throw unusableAnswer('digest is not SHA256, SHA384 or SHA512');
     }
     return {
       versionMajor: answeredUint16('version_major', fields['version_major']),
@@ -101,7 +102,7 @@ export const describePcr = {
   decode(answer: Uint8Array): PcrDescription {
     const { lock, data } = fieldsOf('DescribePCR', answer, ['lock', 'data']);
     if (typeof lock !== 'boolean') {
-      throw new NsmProtocol('lock is not a boolean');
+      throw unusableAnswer('lock is not a boolean');
     }
     return { lock, data: answeredPcr(data) };
   },
@@ -126,7 +127,7 @@ export const lockPcrs = {
   /** Locks the registers 0 to `range` - 1. */
   encode(range: number): Uint8Array {
     if (!Number.isInteger(range) || range < 1 || range > PCR_COUNT) {
-      throw new NsmInput(`range must be an integer from 1 to ${PCR_COUNT}`);
+      throw badArgument(`range must be an integer from 1 to ${PCR_COUNT}`);
     }
     return encodeRequest({ LockPCRs: { range } });
   },
@@ -134,37 +135,37 @@ export const lockPcrs = {
 };
 
 function encodeRequest(request: unknown): Uint8Array {
-  // Fields in the order of AWS's own client instead of cborg's sorted order.
+  // Fields in the order of AWS's client; cborg would sort them.
   const encoded = encode(request, { mapSorter: () => 0 });
   if (encoded.length > MAX_REQUEST_BYTES) {
-    throw new NsmInput(`the encoded request is ${encoded.length} bytes long, over ${MAX_REQUEST_BYTES}`);
+    throw badArgument(`the encoded request is ${encoded.length} bytes long, over ${MAX_REQUEST_BYTES}`);
   }
   return encoded;
 }
 
 function pcrIndex(index: number): number {
   if (!Number.isInteger(index) || index < 0 || index >= PCR_COUNT) {
-    throw new NsmInput(`the PCR index must be an integer from 0 to ${PCR_COUNT - 1}`);
+    throw badArgument(`the PCR index must be an integer from 0 to ${PCR_COUNT - 1}`);
   }
   return index;
 }
 
 function bytes(name: string, value: Uint8Array, min: number, max: number): Uint8Array {
   if (!(value instanceof Uint8Array) || value.length < min || value.length > max) {
-    throw new NsmInput(`${name} must be ${min} to ${max} bytes`);
+    throw badArgument(`${name} must be ${min} to ${max} bytes`);
   }
   return value;
 }
 
 function optionalBytes(name: string, value: Uint8Array | null, min: number, max: number): Uint8Array | null {
-  return value === null ? null : bytes(`${name}, where it is not null,`, value, min, max);
+  return value === null ? null : bytes(`${name}, unless null,`, value, min, max);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Refuses what cborg reads too kindly: it makes the float 1.0 and the integer 1 the same number, and drops a byte
- * order mark or replaces bad UTF-8 in a text, so that two different texts become one.
+ * Rejects what cborg reads too leniently: it turns the float 1.0 and the integer 1 into the same number, and drops a
+ * byte order mark or replaces invalid UTF-8 in a string, so that two different strings become equal.
  */
 class AnswerTokenizer extends Tokenizer {
   override next() {
@@ -173,7 +174,7 @@ class AnswerTokenizer extends Tokenizer {
       throw new Error('floating-point number');
     }
     if (token.byteValue !== undefined && utf8.decode(token.byteValue) !== token.value) {
-      throw new Error('text that is not plain UTF-8');
+      throw new Error('string that is not plain UTF-8');
     }
     return token;
   }
@@ -188,16 +189,16 @@ const decoding: DecodeOptions = {
   retainStringBytes: true,
 };
 
-/** The answer as a name without fields, or as a name with its one value. An error answer is thrown. */
+/** The answer: a name alone, or a name with one value. Throws if the answer is an error. */
 function open(operation: string, answer: Uint8Array): { name: string; value?: unknown } {
   if (!(answer instanceof Uint8Array) || answer.length > MAX_ANSWER_BYTES) {
-    throw new NsmProtocol(`${operation} was not answered with at most ${MAX_ANSWER_BYTES} bytes`);
+    throw unusableAnswer(`${operation} was not answered with at most ${MAX_ANSWER_BYTES} bytes`);
   }
   let decoded: unknown;
   try {
     decoded = decode(answer, { ...decoding, tokenizer: new AnswerTokenizer(answer, decoding) });
   } catch (cause) {
-    throw new NsmProtocol(`${operation} was not answered with one well-formed CBOR item`, { cause });
+    throw unusableAnswer(`${operation} was not answered with one well-formed CBOR item`, { cause });
   }
   if (typeof decoded === 'string') {
     return { name: decoded };
@@ -205,7 +206,7 @@ function open(operation: string, answer: Uint8Array): { name: string; value?: un
   const entries = isFields(decoded) ? Object.entries(decoded) : [];
   const [entry] = entries;
   if (entry === undefined || entries.length !== 1) {
-    throw new NsmProtocol(`${operation} was not answered with a name or a map of one name`);
+    throw unusableAnswer(`${operation} was not answered with a name or a map of one name`);
   }
   const [name, value] = entry;
   if (name === 'Error' && typeof value === 'string') {
@@ -220,9 +221,9 @@ function isFields(value: unknown): value is Record<string, unknown> {
 
 function allFieldsOf(operation: string, answer: Uint8Array): Record<string, unknown> {
   const { name, value } = open(operation, answer);
-  // cborg hands on a stray "break" as a symbol where a value should be.
+  // cborg passes on a stray "break" as a symbol instead of a value.
   if (name !== operation || !isFields(value) || Object.values(value).some((v) => typeof v === 'symbol')) {
-    throw new NsmProtocol(`${operation} was not answered with its own fields`);
+    throw unusableAnswer(`${operation} was not answered with its own fields`);
   }
   return value;
 }
@@ -234,7 +235,7 @@ function fieldsOf<Name extends string>(
 ): Record<Name, unknown> {
   const fields = allFieldsOf(operation, answer);
   if (Object.keys(fields).length !== names.length || !names.every((name) => Object.hasOwn(fields, name))) {
-    throw new NsmProtocol(`${operation} was not answered with exactly the fields ${names.join(', ')}`);
+    throw unusableAnswer(`${operation} was not answered with exactly the fields ${names.join(', ')}`);
   }
   return fields;
 }
@@ -242,13 +243,13 @@ function fieldsOf<Name extends string>(
 function expectBare(operation: string, answer: Uint8Array): void {
   const { name, value } = open(operation, answer);
   if (name !== operation || value !== undefined) {
-    throw new NsmProtocol(`${operation} was not answered with its bare name`);
+    throw unusableAnswer(`${operation} was not answered with its bare name`);
   }
 }
 
 function answeredBytes(name: string, value: unknown, fits: (length: number) => boolean): Uint8Array {
   if (!(value instanceof Uint8Array) || !fits(value.length)) {
-    throw new NsmProtocol(`${name} is not bytes of an allowed length`);
+    throw unusableAnswer(`${name} is not bytes of an allowed length`);
   }
   return value;
 }
@@ -259,25 +260,25 @@ function answeredPcr(value: unknown): Uint8Array {
 
 function answeredUint16(name: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 0xffff) {
-    throw new NsmProtocol(`${name} is not an integer from 0 to 65535`);
+    throw unusableAnswer(`${name} is not an integer from 0 to 65535`);
   }
   return value;
 }
 
 function answeredText(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') {
-    throw new NsmProtocol(`${name} is not a text with content`);
+    throw unusableAnswer(`${name} is not a non-empty string`);
   }
   return value;
 }
 
 function answeredIndexes(name: string, value: unknown, below: number): number[] {
   if (!Array.isArray(value)) {
-    throw new NsmProtocol(`${name} is not a list`);
+    throw unusableAnswer(`${name} is not a list`);
   }
   const indexes = value.map((index) => answeredUint16(name, index)).sort((a, b) => a - b);
   if (indexes.some((index, at) => index >= below || index === indexes[at - 1])) {
-    throw new NsmProtocol(`${name} holds an index twice or out of bounds`);
+    throw unusableAnswer(`${name} contains a duplicate or out-of-range index`);
   }
   return indexes;
 }

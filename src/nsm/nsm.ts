@@ -1,4 +1,4 @@
-import { NsmProtocol } from './errors.ts';
+import { unusableAnswer } from './errors.ts';
 import {
   type AttestationRequest,
   attestation,
@@ -16,12 +16,12 @@ import type { NsmTransport } from './transport.ts';
 /**
  * The operations of a Nitro Secure Module.
  *
- * Every method throws an `NsmError`: `NSM_INPUT` before anything is sent, the transport's own when there is no
- * answer, `NSM_PROTOCOL` when the answer cannot be used, and one code per error name of the NSM when it refuses.
+ * Every method throws an `NsmError`: `NSM_INPUT` before anything is sent, the transport's codes if there is no
+ * answer, `NSM_PROTOCOL` if the answer cannot be used, and one code per error name of the NSM if it refuses.
  *
- * The driver keeps no track of which answer belongs to which request: after a call that the kernel gave up
- * (`ETIMEDOUT`), its late answer can be taken for that of the next call. A wrong operation is refused here, and so is
- * a document without the fields that were asked for.
+ * The driver does not track which answer belongs to which request: after a call that the kernel gave up
+ * (`ETIMEDOUT`), its late answer can be mistaken for that of the next call. This class therefore rejects an answer
+ * to another operation, and a document without the requested fields.
  */
 export class Nsm {
   readonly #transport: NsmTransport;
@@ -30,19 +30,19 @@ export class Nsm {
     this.#transport = transport;
   }
 
-  /** @returns the COSE_Sign1 attestation document, not verified, but one that holds what was asked for */
+  /** @returns the COSE_Sign1 attestation document, unverified except that it contains the requested fields */
   async attestation(request: AttestationRequest): Promise<Uint8Array> {
     const document = attestation.decode(await this.#transport.transact(attestation.encode(request)));
     const { publicKey, nonce, userData } = request;
     for (const field of [publicKey, nonce, userData]) {
       if (field && !Buffer.from(document).includes(Buffer.from(field))) {
-        throw new NsmProtocol('Attestation was answered with the document of another request');
+        throw unusableAnswer('Attestation was answered with the document of another request');
       }
     }
     return document;
   }
 
-  /** @returns 1 to 256 bytes of entropy, 256 in every NSM seen: check the length before relying on it */
+  /** @returns 1 to 256 bytes of entropy; every known NSM gives 256, but callers must check the length */
   async getRandom(): Promise<Uint8Array> {
     return getRandom.decode(await this.#transport.transact(getRandom.encode()));
   }
@@ -70,7 +70,7 @@ export class Nsm {
   /**
    * Makes one register read-only until the enclave ends.
    *
-   * @param index 0 to 31; `NSM_READ_ONLY_INDEX` when it is locked already
+   * @param index 0 to 31; `NSM_READ_ONLY_INDEX` if it is already locked
    */
   async lockPcr(index: number): Promise<void> {
     lockPcr.decode(await this.#transport.transact(lockPcr.encode(index)));

@@ -1,9 +1,9 @@
-/** What the errors of `move/enclave`, and of the framework functions before it, mean. */
+/** Explains the errors of `move/enclave`, and of the framework functions that it relies on. */
 
-/** By module and name: the numbers of `#[error]` constants hold a source line, and change with it. */
+/** By module and name: the numbers of `#[error]` constants contain a source line, and change with it. */
 const BY_NAME: Readonly<Record<string, string>> = {
   'enclave::ENotOneTimeWitness':
-    'new_cap takes the one-time witness that the init of a module gets, and was given another value',
+    'new_cap needs the one-time witness that the init of a module receives, and was given another value',
   'enclave::EInvalidCap':
     'the capability is not the one that made this config: use the one that the config names',
   'enclave::EWrongConfig':
@@ -11,47 +11,46 @@ const BY_NAME: Readonly<Record<string, string>> = {
   'enclave::EInvalidPCRs':
     'the enclave runs another image than the config allows: deploy the image of the config, or update the PCRs',
   'enclave::EInvalidPublicKey':
-    'the attestation document holds no ed25519 public key of 32 bytes: it is not one of this server',
+    'the attestation document holds no ed25519 public key of 32 bytes: it is not from this server',
   'enclave::EAlreadyRegistered':
-    'this key was registered at this version before, perhaps destroyed since: restart the enclave for a new key',
+    'this key was already registered at this version, and perhaps destroyed: restart the enclave for a new key',
   'enclave::EInvalidConfigVersion':
-    "the enclave is stale, as the config's PCRs were updated since: register an enclave of the new image",
+    "the enclave is stale, since the config's PCRs were updated: register an enclave of the new image",
   'enclave::ENotStale':
-    "the enclave is of the config's latest version: only the holder of the capability can destroy it",
-  'enclave::ETooOld': 'the signed timestamp is too long ago: ask the enclave again',
+    "the enclave is registered at the config's latest version: only the holder of the capability can destroy it",
+  'enclave::ETooOld': 'the signed timestamp is too old: call the enclave again',
   'enclave::EInFuture':
     'the signed timestamp is more than a minute ahead of the chain: the clock of the enclave is wrong',
   'enclave::EInvalidSignature':
-    'the enclave did not sign these values: each must be as it was answered, and the types of contract and server the same',
+    'the enclave did not sign these values: pass each one unchanged, and check that contract and server use the same types',
   'pcrs::EPcrMissing': 'one of the registers PCR0, PCR1 and PCR2 is missing',
   'pcrs::EPcrLength': 'one of the registers is not 48 bytes long',
-  'pcrs::EDebugPcrs':
-    'PCR0 is all zero: the enclave runs in debug mode, where its parent can read its memory',
+  'pcrs::EDebugPcrs': 'PCR0 is all zero: the enclave runs in debug mode, and its parent can read its memory',
 };
 
 /** By module and number: these are plain constants of the framework. */
 const BY_NUMBER: Readonly<Record<string, string>> = {
   'nitro_attestation::0': 'this network does not verify attestation documents',
-  'nitro_attestation::1': 'the attestation document can not be read',
+  'nitro_attestation::1': 'the attestation document can not be parsed',
   'nitro_attestation::2':
-    'the attestation document does not verify: it expired (about 3 hours after it was made), or is not of AWS',
-  'nitro_attestation::3': 'the attestation document lacks a register that the network asks for',
+    'the attestation document does not verify: it expired (about 3 hours after it was made), or is not from AWS',
+  'nitro_attestation::3': 'the attestation document lacks a register that the network requires',
 };
 
 /** The names that have an explanation, as `module::NAME`. */
 export const EXPLAINED_ABORTS: readonly string[] = Object.keys(BY_NAME);
 
-/** An abort as a node describes it; every part may be missing. */
+/** An abort as a node describes it. */
 export interface Abort {
   readonly module?: string | undefined;
-  /** The name of the error's constant. */
+  /** The name of the error constant. */
   readonly name?: string | undefined;
-  /** The text of the error's constant. */
+  /** The message of the error constant. */
   readonly text?: string | undefined;
   readonly number: string;
 }
 
-/** The abort's short form, and which check failed and what to do, as far as that is known. */
+/** The short form of an abort, and, if known, which check failed and what to do. */
 export function explainAbort({ module = '?', name, text, number }: Abort): {
   abort: string;
   explanation: string;

@@ -1,28 +1,23 @@
-/** From what a node, or the way to it, answers to the class of error that says what to do. Browser-safe. */
+/** Turns what a node or the transport reports into an error that says what to do. Browser-safe. */
 import { ObjectError, SimulationError, type SuiClientTypes } from '@mysten/sui/client';
 import { explainAbort } from './aborts.ts';
 import {
-  EquivocationError,
-  ExecutionFailedError,
-  GasTooLowError,
   MoveAbortError,
   NodeRefusedError,
-  NodeUnreachableError,
-  ObjectChangedError,
   ObjectNotFoundError,
   SuiError,
   UnknownOutcomeError,
 } from './errors.ts';
 
-/** Statuses with which a call ends that reached no node, or none that works. */
+/** Statuses of a call that didn't reach a working node. */
 const NO_ANSWER = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED'];
-/** Statuses that the transport, a proxy or a node in trouble gives: they are no verdict on what was sent. */
+/** Statuses that the transport, a proxy or a failing node may give: the request may have been executed. */
 const NO_VERDICT: readonly (string | null)[] = [null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'];
-/** What fetch says of a connection that failed: the transport passes it on as INTERNAL, as it does a server's own text. */
+/** What fetch reports for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
 
-// Nodes tell these causes apart by their text alone.
+// Nodes distinguish these causes only by the message.
 const GAS =
   /insufficient\s*gas|gas\s*balance\s*too\s*low|insufficient SUI balance|gas\s*budget|no valid gas coin/i;
 const LOCKED = /already locked by a different transaction|because of locked objects/i;
@@ -30,7 +25,7 @@ const CHANGED = /not available for consumption|unavailable for consumption|needs
 const NOT_FOUND =
   /(0x[0-9a-f]{1,64})\b.{0,40}not found|could not find the referenced object (0x[0-9a-f]{1,64})/i;
 
-/** Of a text from the network: what a terminal can show, and no more than a screenful. */
+/** A message from the network, made safe for a terminal and limited in length. */
 function printable(text: string): string {
   const limit = 600;
   const line = text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim();
@@ -38,9 +33,9 @@ function printable(text: string): string {
 }
 
 /**
- * The error that stands for whatever a call of the Sui client threw.
+ * The SuiError for whatever a call of the Sui client threw.
  *
- * A `SuiError` is returned as it is; an error that has nothing to do with a node is thrown again.
+ * Returns a SuiError unchanged, and rethrows an error that is not about a node.
  */
 export function suiErrorOf(error: unknown): SuiError {
   if (error instanceof SuiError) return error;
@@ -56,8 +51,8 @@ export function suiErrorOf(error: unknown): SuiError {
 }
 
 /**
- * The error that stands for whatever executing a transaction threw. What is not clearly a node's refusal is
- * none: the transaction may have been executed all the same. Only the errors of gRPC are clear.
+ * The SuiError for whatever executing a transaction threw. Unless a node clearly refused the transaction, it may have
+ * been executed: then this is an UnknownOutcomeError. Only gRPC errors are clear.
  */
 export function sendErrorOf(error: unknown, digest: string): SuiError {
   let known: SuiError;
@@ -67,12 +62,12 @@ export function sendErrorOf(error: unknown, digest: string): SuiError {
     return new UnknownOutcomeError(digest, printable((cause as Error).message), { cause });
   }
   const unknown =
-    known instanceof NodeUnreachableError ||
+    known.code === 'SUI_NODE_UNREACHABLE' ||
     (known instanceof NodeRefusedError && NO_VERDICT.includes(known.status));
   return unknown ? new UnknownOutcomeError(digest, known.message, { cause: known }) : known;
 }
 
-/** The name of a gRPC status: the transport's errors carry it as `code`, and its calls as `methodName`. */
+/** The name of the gRPC status of an error from the transport, which has a `code` and a `methodName`; else null. */
 function statusOf(error: Error): string | null {
   const { code, methodName } = error as { code?: unknown; methodName?: unknown };
   return typeof code === 'string' && typeof methodName === 'string' ? code : null;
@@ -81,18 +76,40 @@ function statusOf(error: Error): string | null {
 function refusalOf(status: string | null, message: string, cause: Error): SuiError {
   const options = { cause };
   const fetchFailed = status === 'INTERNAL' && FETCH_FAILED.test(message);
-  if (LOCKED.test(message)) return new EquivocationError(message, options);
-  if (CHANGED.test(message)) return new ObjectChangedError(message, options);
-  if (GAS.test(message)) return new GasTooLowError(message, options);
+  if (LOCKED.test(message)) {
+    return new SuiError(
+      'SUI_EQUIVOCATION',
+      `another transaction holds a lock on an object or gas coin of this one: wait for it, or for the next epoch (up to a day) if neither can finish. Don't send two transactions from one address at the same time. The node says: ${message}`,
+      options,
+    );
+  }
+  if (CHANGED.test(message)) {
+    return new SuiError(
+      'SUI_OBJECT_CHANGED',
+      `an object of the transaction has changed in the meantime, perhaps because it was already sent and not answered: then look that transaction up; otherwise build a new transaction and try again. The node says: ${message}`,
+      options,
+    );
+  }
+  if (GAS.test(message)) return gasTooLow(message, options);
   const [, id, other] = NOT_FOUND.exec(message) ?? [];
   if (id ?? other) return new ObjectNotFoundError(id ?? other ?? '');
   if (fetchFailed || (status !== null && NO_ANSWER.includes(status))) {
-    return new NodeUnreachableError(fetchFailed ? 'the connection failed' : message, options);
+    const reason = fetchFailed ? 'the connection failed' : message;
+    return new SuiError(
+      'SUI_NODE_UNREACHABLE',
+      `no answer from the Sui node (${reason}): check its address and the network`,
+      options,
+    );
   }
   return new NodeRefusedError(status, message, options);
 }
 
-/** The error that stands for a transaction that failed, simulated or executed. */
+function gasTooLow(message: string, options?: ErrorOptions): SuiError {
+  const advice = 'Send SUI to the sender, or raise the gas budget';
+  return new SuiError('SUI_GAS', `too little gas: ${message}. ${advice}`, options);
+}
+
+/** The SuiError for a transaction that failed, simulated or executed. */
 export function failureOf(error: SuiClientTypes.ExecutionError): SuiError {
   const message = printable(error.message);
   if (error.$kind === 'MoveAbort') {
@@ -107,6 +124,6 @@ export function failureOf(error: SuiClientTypes.ExecutionError): SuiError {
     const place = [packageId, module, functionName].filter((part) => part !== undefined).join('::');
     return new MoveAbortError(abort, place || 'an unknown place', explanation);
   }
-  if (GAS.test(message)) return new GasTooLowError(message);
-  return new ExecutionFailedError(message);
+  if (GAS.test(message)) return gasTooLow(message);
+  return new SuiError('SUI_EXECUTION', `the transaction fails: ${message}`);
 }

@@ -1,4 +1,4 @@
-/** Reads the objects of `move/enclave` from a Sui node. Browser-safe; any client of `@mysten/sui` will do. */
+/** Reads the objects of `move/enclave` from a Sui node. Browser-safe. Works with every client of `@mysten/sui`. */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import {
@@ -9,31 +9,31 @@ import {
   toHex,
 } from '@mysten/sui/utils';
 import type { Image } from '../attestation/image.ts';
-import { type U64Input, u64 } from '../signing/bcs.ts';
-import { NodeAnswerError, ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
+import { type U64Input, u64 } from '../wire/bcs.ts';
+import { ObjectNotFoundError, SuiError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
 import { addressOf, bytesOf, structTypeOf, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
 type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap';
 
-/** Which contracts an object belongs to, as its type says it. */
+/** The contracts that an object belongs to, according to its type. */
 export interface Contract {
-  /** The package of `enclave::enclave`, as first published: types keep it through upgrades. */
+  /** The package of `enclave::enclave` as first published: types keep this id through upgrades. */
   readonly enclavePackage: string;
   /** The type `T` that the object is for, such as `0x…::weather::WEATHER`. */
   readonly application: string;
 }
 
-/** Which image may run, by the latest version. */
+/** Which image may run, at the latest version. */
 export interface EnclaveConfig extends Contract {
   readonly id: string;
-  /** For people. */
+  /** Human-readable. */
   readonly name: string;
   readonly image: Image;
-  /** The one capability that governs the config. */
+  /** The only capability that can change the config. */
   readonly capabilityId: string;
-  /** How often the registers changed. */
+  /** The number of times that the registers changed. */
   readonly version: bigint;
 }
 
@@ -43,7 +43,7 @@ export interface Enclave extends Contract {
   /** Its ed25519 key, 32 bytes. */
   readonly publicKey: Uint8Array;
   readonly configId: string;
-  /** The version of the config that it was registered at: it is stale once the config's is higher. */
+  /** The version of the config at registration: the enclave is stale once the config has a higher one. */
   readonly configVersion: bigint;
 }
 
@@ -64,7 +64,7 @@ const EnclaveContent = bcs.struct('Enclave', {
 
 const EnclaveKey = bcs.struct('EnclaveKey', { config_version: u64, pk: bcs.byteVector() });
 
-/** How `sui::derived_object` marks an address as taken for good. */
+/** The mark by which `sui::derived_object` reserves an address forever. */
 const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 
 type ReadObject = SuiClientTypes.Object<{ content: true }>;
@@ -72,7 +72,7 @@ type ReadObject = SuiClientTypes.Object<{ content: true }>;
 /**
  * Reads a config.
  *
- * @throws ObjectNotFoundError, WrongObjectTypeError, or another SuiError when the node gives no usable answer
+ * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses
  */
 export async function readConfig(client: ClientWithCoreApi, configId: string): Promise<EnclaveConfig> {
   const id = addressOf('the id of the config', configId);
@@ -84,7 +84,7 @@ export async function readConfig(client: ClientWithCoreApi, configId: string): P
   return { ...contract, id, name, image, capabilityId, version };
 }
 
-/** Reads an enclave. @throws as `readConfig` does */
+/** Reads an enclave. @throws SuiError, as `readConfig` does */
 export async function readEnclave(client: ClientWithCoreApi, enclaveId: string): Promise<Enclave> {
   const id = addressOf('the id of the enclave', enclaveId);
   const [object] = await readObjects(client, [id]);
@@ -92,12 +92,12 @@ export async function readEnclave(client: ClientWithCoreApi, enclaveId: string):
   return enclaveOf(object);
 }
 
-/** Whether the registers changed since the enclave was registered: then it may no longer speak for the application. */
+/** Whether the registers changed after the enclave was registered: then it may no longer speak for the application. */
 export function isStale(enclave: Enclave, config: EnclaveConfig): boolean {
   return enclave.configVersion < config.version;
 }
 
-/** Where the enclave with this key is, or would be, at a version of the config: no node is needed for it. */
+/** The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node. */
 export function enclaveAddress(
   config: Pick<EnclaveConfig, 'id' | 'enclavePackage'>,
   configVersion: U64Input,
@@ -114,11 +114,11 @@ export function enclaveAddress(
   );
 }
 
-/** A key at the latest version of a config. */
+/** The state of a key at the latest version of a config. */
 export interface Registration {
-  /** Where its enclave is, was or would be. */
+  /** The id of its enclave, whether it exists or not. */
   readonly enclaveId: string;
-  /** `free`: never registered; `destroyed`: it was, and can't be again at this version. */
+  /** `free`: never registered. `destroyed`: was registered, and can't be again at this version. */
   readonly state: 'free' | 'registered' | 'destroyed';
 }
 
@@ -137,8 +137,8 @@ export async function findRegistration(
 }
 
 /**
- * Every enclave that was ever registered under a config: those that are there, and the ids of those that were
- * destroyed. It needs no indexer, as the config itself holds a mark for each.
+ * Every enclave that was ever registered under a config: the existing ones, and the ids of those that were destroyed.
+ * Needs no indexer, since the config itself holds a mark for each.
  *
  * @throws SuiError
  */
@@ -156,7 +156,7 @@ export async function listEnclaves(
       if (normalizeStructTag(name.type) === CLAIMED) ids.push(bcs.Address.parse(name.bcs));
     }
     if (page.hasNextPage && (page.cursor === null || page.cursor === cursor)) {
-      throw new NodeAnswerError('the node lists the enclaves without an end');
+      throw badAnswer('the list of enclaves does not end');
     }
     cursor = page.hasNextPage ? page.cursor : null;
   } while (cursor !== null);
@@ -177,7 +177,7 @@ export async function listCapabilities(
   const { objects, hasNextPage } = await answerOf(
     client.core.listOwnedObjects({ owner: addressOf('the owner', owner), type }),
   );
-  if (hasNextPage) throw new NodeAnswerError(`${owner} owns more capabilities than fit on a page: name one`);
+  if (hasNextPage) throw badAnswer(`${owner} owns more capabilities than fit on one page: name one`);
   return objects.map(({ objectId }) => addressOf('the id of the capability', objectId));
 }
 
@@ -189,7 +189,7 @@ async function answerOf<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** In the order of the ids; undefined for what is not there. */
+/** In the order of the ids; undefined for an object that doesn't exist. */
 async function readObjects(client: ClientWithCoreApi, ids: string[]): Promise<(ReadObject | undefined)[]> {
   if (ids.length === 0) return [];
   const { objects } = await answerOf(client.core.getObjects({ objectIds: ids, include: { content: true } }));
@@ -200,7 +200,7 @@ async function readObjects(client: ClientWithCoreApi, ids: string[]): Promise<(R
       if (error instanceof ObjectNotFoundError) return undefined;
       throw error;
     }
-    if (object?.objectId !== id) throw new NodeAnswerError(`the node answers with another object than ${id}`);
+    if (object?.objectId !== id) throw badAnswer(`the node answered with another object than ${id}`);
     return object;
   });
 }
@@ -213,7 +213,7 @@ function enclaveOf(object: ReadObject): Enclave {
 
 function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
   const expected = `an enclave::${struct}<…>`;
-  // A package has the type "package", which is no struct.
+  // A package has the type "package", which is not a struct.
   if (!type.includes('::'))
     throw new WrongObjectTypeError(objectId, expected, `a ${type || 'thing without a type'}`);
   const { address, module, name, typeParams } = parseStructTag(type);
@@ -227,11 +227,15 @@ function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
 function parse<Value, Input>(content: BcsType<Value, Input>, object: ReadObject): Value {
   try {
     const value = content.parse(object.content);
-    // The parser lets bytes follow: they would be those of another struct of the same name.
+    // The parser ignores trailing bytes: they would mean another struct of the same name.
     const size = content.serialize(value as unknown as Input).toBytes().length;
     if (size === object.content.length) return value;
   } catch {
-    // One message for whatever is wrong with it.
+    // One message for every fault.
   }
-  throw new NodeAnswerError(`the content of ${object.objectId} is not that of its type in move/enclave`);
+  throw badAnswer(`the content of ${object.objectId} does not match its type in move/enclave`);
+}
+
+function badAnswer(message: string): SuiError {
+  return new SuiError('SUI_NODE_ANSWER', message);
 }

@@ -1,15 +1,15 @@
 /**
- * The calls of `move/enclave`, as commands that are added to a transaction. Browser-safe: a dapp adds them to
- * a transaction of its own and has a wallet sign it.
+ * The calls of `move/enclave`, each as a function that adds it to a transaction. Browser-safe: a dapp adds them to
+ * its own transaction, which a wallet signs.
  *
- * They check what can be checked without a node. Packages are call targets: give the latest version.
+ * They check what can be checked without a node, and throw a SuiError (SUI_VALUE) or, for an image, an
+ * AttestationError. Package ids are call targets: pass the latest version.
  */
 import type { Transaction } from '@mysten/sui/transactions';
 import type { Image } from '../attestation/image.ts';
-import { InvalidValueError } from './errors.ts';
-import { addressOf, bytesOf, registersOf, structTypeOf, textOf } from './values.ts';
+import { addressOf, bytesOf, invalidValue, registersOf, structTypeOf, textOf } from './values.ts';
 
-/** A call into the module `enclave` for one application. */
+/** A call of the module `enclave` for one application. */
 interface EnclaveCall {
   /** The package that holds `enclave::enclave`. */
   readonly enclavePackage: string;
@@ -17,7 +17,7 @@ interface EnclaveCall {
   readonly application: string;
 }
 
-/** Larger than any attestation document (its payload has at most 16383 bytes), and below what a pure argument holds. */
+/** In bytes: larger than any real attestation document, and within the limit for a pure argument. */
 const MAX_ATTESTATION_SIZE = 16_380;
 
 function target({ enclavePackage, application }: EnclaveCall, name: string) {
@@ -33,12 +33,12 @@ function bytes(tx: Transaction, value: Uint8Array) {
 
 function nameOf(tx: Transaction, name: string) {
   if (typeof name !== 'string' || name.trim() === '') {
-    throw new InvalidValueError('a config has a name that people recognise');
+    throw invalidValue('the name of the config must be a string that is not blank');
   }
   return tx.pure(textOf('the name of the config', name));
 }
 
-/** Makes and shares a config at version 0, which allows this image. */
+/** Creates and shares a config at version 0, which allows this image. */
 export function createEnclaveConfig(
   tx: Transaction,
   call: EnclaveCall & { readonly capId: string; readonly name: string; readonly image: Image },
@@ -53,7 +53,7 @@ export function createEnclaveConfig(
   });
 }
 
-/** Allows another image in place of the one before: each enclave registered so far is stale then. */
+/** Allows another image instead of the current one: every enclave registered so far becomes stale. */
 export function updatePcrs(
   tx: Transaction,
   call: EnclaveCall & { readonly configId: string; readonly capId: string; readonly image: Image },
@@ -68,7 +68,7 @@ export function updatePcrs(
   });
 }
 
-/** Names a config anew. */
+/** Renames a config. */
 export function updateName(
   tx: Transaction,
   call: EnclaveCall & { readonly configId: string; readonly capId: string; readonly name: string },
@@ -84,8 +84,8 @@ export function updateName(
 }
 
 /**
- * Has the chain verify an attestation document and registers the enclave that it is of. Ask `predictRegistration`
- * of `sui-enclave/attestation` first: a document that does not verify costs gas too.
+ * Has the chain verify an attestation document, and registers the enclave that it attests. Call
+ * `predictRegistration` of `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
  */
 export function registerEnclave(
   tx: Transaction,
@@ -109,7 +109,7 @@ export function registerEnclave(
   });
 }
 
-/** Destroys an enclave, stale or not: for the holder of the capability. */
+/** Destroys an enclave, stale or not. Only the holder of the capability can do that. */
 export function destroyEnclave(
   tx: Transaction,
   call: EnclaveCall & { readonly enclaveId: string; readonly configId: string; readonly capId: string },
@@ -124,7 +124,7 @@ export function destroyEnclave(
   });
 }
 
-/** Destroys a stale enclave: for anyone. */
+/** Destroys a stale enclave. Anyone can do that. */
 export function destroyOldEnclave(
   tx: Transaction,
   call: EnclaveCall & { readonly enclaveId: string; readonly configId: string },
@@ -138,7 +138,7 @@ export function destroyOldEnclave(
   });
 }
 
-/** Publishes compiled modules, and hands the capability of upgrading them to `owner`. */
+/** Publishes compiled modules, and transfers their upgrade capability to `owner`. */
 export function publishPackage(
   tx: Transaction,
   call: {
@@ -149,7 +149,7 @@ export function publishPackage(
     readonly owner: string;
   },
 ): void {
-  if (call.modules.length === 0) throw new InvalidValueError('a package has at least one module');
+  if (call.modules.length === 0) throw invalidValue('a package must have at least one module');
   const upgradeCap = tx.publish({ modules: [...call.modules], dependencies: [...call.dependencies] });
   tx.transferObjects([upgradeCap], addressOf('the owner', call.owner));
 }

@@ -1,4 +1,4 @@
-/** Checks what goes into a transaction. Browser-safe. */
+/** Checks the values for a transaction. Browser-safe. */
 import {
   fromHex,
   isValidSuiObjectId,
@@ -7,13 +7,17 @@ import {
   parseStructTag,
 } from '@mysten/sui/utils';
 import { checkImage, type Image } from '../attestation/image.ts';
-import { text, type U64Input, u64 } from '../signing/bcs.ts';
-import { InvalidValueError } from './errors.ts';
+import { text, type U64Input, u64 } from '../wire/bcs.ts';
+import { SuiError } from './errors.ts';
 
-/** An address or id, in full: a short one is more often a bad copy than `0x2`. */
+export function invalidValue(message: string, options?: ErrorOptions): SuiError {
+  return new SuiError('SUI_VALUE', message, options);
+}
+
+/** An address or id in full length: a short one is more often a bad copy than `0x2`. */
 export function addressOf(name: string, value: string): string {
   if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {
-    throw new InvalidValueError(`${name} must be 0x and 64 hexadecimal digits`);
+    throw invalidValue(`${name} must be 0x and 64 hexadecimal digits`);
   }
   return normalizeSuiAddress(value);
 }
@@ -21,18 +25,16 @@ export function addressOf(name: string, value: string): string {
 /** A name in Move: of a module, a struct or a function. */
 export function identifierOf(name: string, value: string): string {
   if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
-    throw new InvalidValueError(
-      `${name} must be a name in Move: a letter, then letters, digits and underscores`,
-    );
+    throw invalidValue(`${name} must be a name in Move: a letter, then letters, digits and underscores`);
   }
   return value;
 }
 
 /**
- * The type `T` that an application registers its enclaves for: that of its one-time witness.
+ * The type `T` for which an application registers its enclaves: that of its one-time witness.
  *
  * @example applicationType(appPackageId, 'weather', 'WEATHER')
- * @throws InvalidValueError
+ * @throws SuiError: SUI_VALUE
  */
 export function applicationType(appPackage: string, moduleName: string, witness: string): string {
   const address = addressOf('the package of the application', appPackage);
@@ -50,12 +52,12 @@ export function structTypeOf(name: string, value: string): string {
       return normalizeStructTag(tag);
     }
   } catch {
-    // One message for whatever is wrong with it.
+    // One message for every fault.
   }
-  throw new InvalidValueError(`${name} must be a type such as 0x…::weather::WEATHER`);
+  throw invalidValue(`${name} must be a type such as 0x…::weather::WEATHER`);
 }
 
-/** @throws InvalidValueError when it is not an array of bytes of that length */
+/** @throws SuiError: SUI_VALUE when the value is not an array of bytes of that length */
 export function bytesOf(
   name: string,
   value: Uint8Array,
@@ -63,32 +65,32 @@ export function bytesOf(
 ): Uint8Array {
   if (!(value instanceof Uint8Array) || value.length < min || value.length > max) {
     const length = min === max ? `${min}` : `${min} to ${max}`;
-    throw new InvalidValueError(`${name} must be a Uint8Array of ${length} bytes`);
+    throw invalidValue(`${name} must be a Uint8Array of ${length} bytes`);
   }
   return value;
 }
 
-/** A u64 as its 8 bytes in BCS. @throws InvalidValueError */
+/** A u64 as its 8 bytes in BCS. @throws SuiError: SUI_VALUE */
 export function u64Of(name: string, value: U64Input): Uint8Array {
   return serialized(name, () => u64.serialize(value).toBytes());
 }
 
-/** A text as its bytes in BCS. @throws InvalidValueError when it has a lone surrogate */
+/** A string as its bytes in BCS. @throws SuiError: SUI_VALUE when it has a lone surrogate */
 export function textOf(name: string, value: string): Uint8Array {
   return serialized(name, () => text.serialize(value).toBytes());
 }
 
-/** The types of `src/signing/bcs.ts` refuse what they can't hold by a TypeError. */
+/** The types of `src/wire/bcs.ts` throw a TypeError for values that they can't hold. */
 function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
   try {
     return serialize();
   } catch (cause) {
     const { message } = cause as TypeError;
-    throw new InvalidValueError(`${name} can't be used: ${message}`, { cause });
+    throw invalidValue(`${name} is invalid: ${message}`, { cause });
   }
 }
 
-/** PCR0 to PCR2 as bytes. @throws InvalidPolicyError, ZeroImageError */
+/** PCR0 to PCR2 as bytes. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE */
 export function registersOf(image: Image): [Uint8Array, Uint8Array, Uint8Array] {
   const { pcr0, pcr1, pcr2 } = checkImage(image);
   return [fromHex(pcr0), fromHex(pcr1), fromHex(pcr2)];

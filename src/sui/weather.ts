@@ -1,9 +1,9 @@
-/** The call of `move/weather`: the pattern for the calls of an application's own contract. Browser-safe. */
+/** The call of `move/weather`: the pattern for the calls of your own contract. Browser-safe. */
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
-import type { U64Input } from '../signing/bcs.ts';
+import type { U64Input } from '../wire/bcs.ts';
 import { addressOf, bytesOf, identifierOf, textOf, u64Of } from './values.ts';
 
-/** A signed answer of the weather application, as `EnclaveClient.processData` gives it. */
+/** A signed answer of the weather application, as `EnclaveClient.processData` returns it. */
 export interface WeatherReading {
   readonly data: { readonly location: string; readonly temperature: U64Input };
   readonly timestampMs: U64Input;
@@ -12,7 +12,7 @@ export interface WeatherReading {
 }
 
 /**
- * Mints a signed reading. The result is the WeatherNFT: transfer it, or use it in the same transaction.
+ * Mints a signed reading. Returns the WeatherNFT: transfer it, or use it in the same transaction.
  *
  * @example
  * const reading = await enclaveClient.processData({ location: 'San Francisco' }, WeatherResponse);
@@ -23,7 +23,7 @@ export function updateWeather(
   tx: Transaction,
   call: {
     readonly appPackage: string;
-    /** `weather` unless told. */
+    /** Default: `weather`. */
     readonly moduleName?: string;
     readonly enclaveId: string;
     /** The config of that enclave. */

@@ -1,23 +1,23 @@
-/** What of a token Sui's zkLogin circuit can take. Shared by the wallet's flow and the salt service. */
+/** The limits that Sui's zkLogin circuit puts on a token. Shared by the wallet's flow and the salt service. */
 
-/** Sizes in characters; values are counted with their two quotes, extended claims through the `,` or `}` after them. */
+/** Sizes in characters. Values include their two quotes, extended claims the `,` or `}` after them. */
 export interface Profile {
   readonly name: string;
   readonly header: number;
   /** Header, dot, payload and SHA-256 padding. */
   readonly paddedUnsignedJwt: number;
-  /** The name of the claim that stands for the user, with its quotes. */
+  /** The name of the claim that identifies the user, with its quotes. */
   readonly keyClaimName: number;
   readonly subject: number;
   readonly audience: number;
   readonly extendedSubject: number;
   readonly extendedAudience: number;
   readonly extendedNonce: number;
-  /** As the token writes it, escapes included. */
+  /** As written in the token, escapes included. */
   readonly extendedIssuer: number;
-  /** The base64 characters that hold it. */
+  /** In the base64 characters that hold it. */
   readonly issuerBase64: number;
-  /** White space within one claim, except the issuer. */
+  /** White space within one claim other than the issuer. */
   readonly whiteSpace: number;
 }
 
@@ -38,10 +38,10 @@ export const SUI_V1: Profile = {
 };
 
 /**
- * Why the circuit can't take a claim's value, or null. It hashes the token's bytes as they are, so that a
- * value that JSON writes with an escape would give another address than its decoded text does.
+ * Why the circuit can't process the value of a claim, or null. The circuit hashes the bytes of the token, so a value
+ * that JSON writes with an escape would give another address than the decoded string.
  *
- * @param maxQuoted characters with both quotes
+ * @param maxQuoted in characters, with both quotes
  */
 export function valueFault(value: string, maxQuoted: number): string | null {
   if (value === '') return 'is empty';

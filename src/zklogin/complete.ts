@@ -1,11 +1,4 @@
-import {
-  InvalidOptionError,
-  MalformedAnswerError,
-  NoLoginError,
-  ProviderRefusedError,
-  RedirectError,
-  StateMismatchError,
-} from './errors.ts';
+import { ProviderRefusedError, ZkLoginError } from './errors.ts';
 import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
 import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
 import { checkToken } from './jwt.ts';
@@ -14,45 +7,52 @@ import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
 import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } from './storage.ts';
 
 export interface CompleteOptions extends ServiceOptions {
-  /** For a provider whose token URL demands it; outside browsers only. A page has its backend add it. */
+  /** For a provider whose token URL requires it. Outside browsers only: in a page, the backend adds it. */
   readonly clientSecret?: string;
-  /** The session storage of the browser unless told. */
+  /** Default: the session storage of the browser. */
   readonly storage?: SessionStore;
-  /** The clock, in milliseconds since 1970. */
+  /** The current time in milliseconds since 1970. Default: Date.now. */
   readonly now?: () => number;
 }
 
 const EXCHANGE_TIMEOUT_MS = 10_000;
 
 /**
- * Takes what the provider sent the user back with, and checks that it belongs to the login that this session
- * began. Where the provider gives a code, it is exchanged for the token.
+ * Reads the provider's answer from the redirect, and checks that it belongs to the login that this session began. If
+ * the answer is a code, exchanges it for the token.
  *
- * @param redirect the URL that the user came back to (its query or fragment will do), or the body of a form_post:
- *   see loginStage for whether it has an answer at all
+ * @param redirect the URL to which the user came back (or only its query or fragment), or the body of a form_post.
+ *   loginStage says whether it has an answer
  * @throws ZkLoginError
  */
 export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
   const store = loginStore(options.storage);
   const login = loadLogin(store);
-  // Its answer was taken already: this one is a copy, or another's.
+  // The login has its answer: this one is a copy, or belongs to another login.
   if (login.stage !== 'begun')
-    throw new NoLoginError('the login is complete already: call resumeLogin, or begin again');
+    throw new ZkLoginError(
+      'ZKLOGIN_NO_LOGIN',
+      'the login is already complete: call resumeLogin, or begin again',
+    );
   if (!holdsAnswer(redirect, login.redirectUri)) {
-    throw new RedirectError(
-      "there is no answer of a provider here: call completeLogin only where loginStage says 'answered'",
+    throw new ZkLoginError(
+      'ZKLOGIN_REDIRECT',
+      "the redirect holds no answer of a provider: call completeLogin only when loginStage returns 'answered'",
     );
   }
   const parameters = readParameters(redirect, login.redirectUri);
   const state = parameters.get('state');
-  if (state !== login.state) throw new StateMismatchError();
+  if (state !== login.state) {
+    const message = 'the answer has another state than the login that was begun: begin again';
+    throw new ZkLoginError('ZKLOGIN_STATE', message);
+  }
   const error = parameters.get('error');
   if (error !== undefined) throw new ProviderRefusedError(isReason(error) ? error : null);
-  // RFC 9207: who answers says so, if it knows how to. Microsoft's tenant is told by the token.
+  // RFC 9207: the answer may name its issuer. Microsoft's tenant is checked in the token.
   const iss = parameters.get('iss');
   const { issuer } = login.provider;
   if (iss !== undefined && issuer !== MICROSOFT_ISSUER && !isIssuedBy(issuer, { iss })) {
-    throw new RedirectError('the answer is of another issuer than the login was begun with');
+    throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer is from another issuer than that of the login');
   }
   const jwt = await tokenOf(parameters, login, options);
   checkToken(jwt, { issuer, clientId: login.clientId, nonce: login.nonce }, (options.now ?? Date.now)());
@@ -68,15 +68,15 @@ async function tokenOf(
 ): Promise<string> {
   if (login.provider.token !== null) {
     const code = parameters.get('code');
-    if (code === undefined) throw new RedirectError('the answer has no code');
+    if (code === undefined) throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has no code');
     return await exchange(code, login, login.provider.token, options);
   }
   const token = parameters.get('id_token');
-  if (token === undefined) throw new RedirectError('the answer has no id_token');
+  if (token === undefined) throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has no id_token');
   return token;
 }
 
-/** Spec section 4.1, point 3. A code works once, so that the request is never repeated. */
+/** Exchanges a code for the token at the provider's token URL. A code works only once, so never repeats the request. */
 async function exchange(
   code: string,
   { clientId, redirectUri }: BegunLogin,
@@ -106,11 +106,12 @@ async function exchange(
   const reason = reasonOf(answer.text);
   if (reason !== null) throw new ProviderRefusedError(reason);
   const token = (jsonOf(service, answer) as { id_token?: unknown } | null)?.id_token;
-  if (typeof token !== 'string') throw new MalformedAnswerError('the token URL answered with no id_token');
+  if (typeof token !== 'string')
+    throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the token URL has no id_token');
   return token;
 }
 
-/** The `error` of a token URL's answer: RFC 6749, section 5.2, has it with status 400, Slack with 200. */
+/** The `error` in a token URL's answer, which has status 400 in RFC 6749, section 5.2, and 200 at Slack. */
 function reasonOf(text: string): string | null {
   try {
     const error: unknown = JSON.parse(text)?.error;
@@ -120,18 +121,22 @@ function reasonOf(text: string): string | null {
   }
 }
 
-/** Nothing else of a foreign text is passed on. */
+/** Nothing else from the provider is passed on. */
 function isReason(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z_]{1,64}$/.test(value);
 }
 
 function requireSecret(clientSecret: string | undefined): string {
   if ('document' in globalThis || 'importScripts' in globalThis) {
-    throw new InvalidOptionError(
-      "this provider wants a client secret for the code, which no page may have: give the provider a token URL of your own backend, with the variant grant_type; the backend adds the secret and passes the provider's id_token on",
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      "this provider requires a client secret for the code, which a page must not have: give the provider a token URL of your own backend, with the variant grant_type; the backend adds the secret and passes on the provider's id_token",
     );
   }
   if (!clientSecret)
-    throw new InvalidOptionError('this provider wants a client secret for the code: give clientSecret');
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      'this provider requires a client secret for the code: give clientSecret',
+    );
   return clientSecret;
 }

@@ -1,147 +1,83 @@
-/** Why a zkLogin call fails: one class for each cause, each with a stable `code`. None holds a token, salt, key or proof. */
-import { EnclaveError } from '../errors.ts';
+/** Errors of zkLogin calls: one stable `code` for each cause. No error holds a token, salt, key or proof. */
+import { CodedError } from '../errors.ts';
+import { UNREACHABLE, type UnreachableReason } from '../fetch.ts';
 
-export abstract class ZkLoginError extends EnclaveError {}
+export type { UnreachableReason } from '../fetch.ts';
 
-/** An argument can't be used; the message names it. */
-export class InvalidOptionError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_OPTION';
-}
+/** Every code of a ZkLoginError, and what it means. */
+export const ZKLOGIN_CODES = {
+  ZKLOGIN_OPTION: 'An argument is invalid. The message names it.',
+  ZKLOGIN_STORAGE:
+    "The storage would outlive the session, is missing, or holds what this library didn't write.",
+  ZKLOGIN_NO_LOGIN: 'No login was begun in this session, or it is already complete.',
+  ZKLOGIN_NO_SESSION: "The ephemeral key and the proof are not in this session's storage.",
+  ZKLOGIN_REDIRECT: 'The redirect is not an answer to the login: another URL, or invalid parameters.',
+  ZKLOGIN_STATE: 'The answer belongs to another login, or was used before.',
+  ZKLOGIN_PROVIDER_REFUSED: "The provider didn't log the user in: see ProviderRefusedError.",
+  ZKLOGIN_TOKEN: 'The token is not a JWT with an RS256 signature.',
+  ZKLOGIN_TOKEN_TIME: 'The token has expired, or is not valid yet.',
+  ZKLOGIN_NONCE: 'The token was issued for another ephemeral key.',
+  ZKLOGIN_CLAIM: "A claim is missing or wrong, or exceeds the circuit's limits: see ClaimError.",
+  ZKLOGIN_PROFILE: "The token exceeds the circuit's limits.",
+  ZKLOGIN_UNREACHABLE: 'A service did not answer: see ServiceUnreachableError.',
+  ZKLOGIN_TIMEOUT: 'A service did not answer in time.',
+  ZKLOGIN_REFUSED: 'A service answered with an error: see ServiceRefusedError.',
+  ZKLOGIN_MALFORMED_ANSWER: 'The answer of a service is invalid.',
+  ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
+  ZKLOGIN_EXPIRED: 'The current epoch is past maxEpoch.',
+  ZKLOGIN_SENDER: "The sender of the transaction is not the session's address.",
+} as const;
 
-/** The storage would outlive the session, is not there, or holds what this library did not write. */
-export class StorageError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_STORAGE';
-}
+export type ZkLoginCode = keyof typeof ZKLOGIN_CODES;
 
-/** No login was begun in this session, or it is complete already. */
-export class NoLoginError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_NO_LOGIN';
+/** What `sui-enclave/zklogin` throws. When a Sui node fails, it throws a SuiError instead. */
+export class ZkLoginError extends CodedError<ZkLoginCode> {}
 
-  constructor(message = 'no login is under way in this session: call beginLogin') {
-    super(message);
-  }
-}
-
-/** What came back is not an answer to the login: another place, or parameters that it can't have. */
-export class RedirectError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_REDIRECT';
-}
-
-/** The provider did not log the user in. */
+/** The provider didn't log the user in. */
 export class ProviderRefusedError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_PROVIDER_REFUSED';
-  /** The provider's error code (RFC 6749, section 4.1.2.1), where it looks like one. */
+  /** The provider's error code (RFC 6749, section 4.1.2.1), or null if it has not the form of one. */
   readonly reason: string | null;
 
   constructor(reason: string | null) {
-    super(`the provider did not log the user in${reason === null ? '' : `: ${reason}`}`);
+    const suffix = reason === null ? '' : `: ${reason}`;
+    super('ZKLOGIN_PROVIDER_REFUSED', `the provider did not log the user in${suffix}`);
     this.reason = reason;
   }
 }
 
-/** The answer belongs to another login, or was used before. */
-export class StateMismatchError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_STATE';
-
-  constructor() {
-    super('the answer carries another state than the login that was begun: begin again');
-  }
-}
-
-/** The token is no JWT. */
-export class MalformedTokenError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_TOKEN';
-}
-
-/** A claim is missing or wrong, or the circuit can't take it. */
+/** A claim is missing or wrong, or exceeds the circuit's limits. */
 export class ClaimError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_CLAIM';
-  /** Its name. */
+  /** The name of the claim. */
   readonly claim: string;
 
+  /** @param what follows the name of the claim in the message */
   constructor(claim: string, what: string) {
-    super(`the token's "${claim}" ${what}`);
+    super('ZKLOGIN_CLAIM', `the token's "${claim}" ${what}`);
     this.claim = claim;
   }
 }
 
-/** The token was made for another ephemeral key. */
-export class NonceMismatchError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_NONCE';
-
-  constructor() {
-    super("the token's nonce is not that of this session's ephemeral key: begin again");
-  }
-}
-
-/** The token is over, or not valid yet. */
-export class TokenTimeError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_TOKEN_TIME';
-}
-
-/** The token is larger than the circuit takes. */
-export class ProfileError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_PROFILE';
-}
-
-/** A service can't be reached. */
+/** A service did not answer. There is no `cause`: it may hold the request, and with it the token. */
 export class ServiceUnreachableError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_UNREACHABLE';
-}
+  readonly reason: UnreachableReason;
 
-/** A service gave no whole answer in time. */
-export class ServiceTimeoutError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_TIMEOUT';
+  constructor(service: string, reason: UnreachableReason) {
+    super('ZKLOGIN_UNREACHABLE', `no answer from the ${service}: ${UNREACHABLE[reason]}`);
+    this.reason = reason;
+  }
 }
 
 /** A service answered with an error. */
 export class ServiceRefusedError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_REFUSED';
   /** HTTP status. */
   readonly status: number;
-  /** The stable code that the service gave, if it gave one. */
+  /** The stable code that the service gave, if any. */
   readonly serverCode: string | null;
 
   constructor(service: string, status: number, serverCode: string | null) {
-    super(`the ${service} answered with status ${status}${serverCode === null ? '' : ` (${serverCode})`}`);
+    const code = serverCode === null ? '' : ` (${serverCode})`;
+    super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}`);
     this.status = status;
     this.serverCode = serverCode;
   }
-}
-
-/** A service's answer is not of its shape. */
-export class MalformedAnswerError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_MALFORMED_ANSWER';
-}
-
-/** The proof shows another header or issuer than the token, or the network refuses it. */
-export class ProofMismatchError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_PROOF';
-}
-
-/** The epoch has passed maxEpoch. */
-export class SessionExpiredError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_EXPIRED';
-
-  constructor(currentEpoch: number, maxEpoch: number) {
-    super(
-      `epoch ${currentEpoch} is past maxEpoch ${maxEpoch}: a new ephemeral key pair and a new proof are needed; call beginLogin`,
-    );
-  }
-}
-
-/** The ephemeral key and the proof are not in this session's storage. */
-export class NoSessionError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_NO_SESSION';
-
-  constructor() {
-    super(
-      'the ephemeral key pair and its proof are not in the session storage: a new key pair and a new proof are needed; call beginLogin',
-    );
-  }
-}
-
-/** The transaction's sender is not the session's address. */
-export class SenderError extends ZkLoginError {
-  readonly code = 'ZKLOGIN_SENDER';
 }

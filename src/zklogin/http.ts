@@ -1,32 +1,34 @@
-/** Requests to the services that a login needs: bounded, and repeated only where that can do no harm. */
-import { fetchText, isTimeout, NoAnswer, serverCode, type TextAnswer, TIMEOUT_RANGE } from '../fetch.ts';
+/** Requests to the services that a login needs: bounded, and repeated only when that is harmless. */
 import {
-  InvalidOptionError,
-  MalformedAnswerError,
-  ServiceRefusedError,
-  ServiceTimeoutError,
-  ServiceUnreachableError,
-} from './errors.ts';
+  fetchText,
+  isTimeout,
+  NoAnswerError,
+  serverCode,
+  type TextAnswer,
+  TIMEOUT_RANGE,
+  unreachableReason,
+} from '../fetch.ts';
+import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 
 export interface ServiceOptions {
-  /** Sent along, for an operator's credentials. */
+  /** Additional request headers, for an operator's credentials. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For one attempt, its answer's body included. */
+  /** For one attempt, including the body of the answer. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface PrivateServiceOptions extends ServiceOptions {
-  /** Takes a URL of http as well: for a service of one's own, within a private network. */
+  /** Also accept an http URL, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
 }
 
-/** Far more than a proof (4 KB) or a token takes. */
+/** In bytes: far more than a proof (4 KB) or a token needs. */
 const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
-/** What a self-run proving service says when its prover was too slow (spec section 7), in text or JSON. */
+/** The message of a self-run proving service whose prover was too slow, in plain text or JSON. */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
 
 export interface ServiceRequest extends ServiceOptions {
@@ -36,66 +38,69 @@ export interface ServiceRequest extends ServiceOptions {
   readonly contentType: string;
   readonly body: string;
   readonly timeoutMs: number;
-  /** Whether the request may be sent again when the service did nothing with it. */
+  /** Whether the request may be sent again if the service didn't process it. */
   readonly repeatable: boolean;
 }
 
-/** https, or http that does not leave this machine. */
+/** Whether the URL is https, or http on this machine. */
 export function isSecure({ protocol, hostname }: URL): boolean {
   const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
   return protocol === 'https:' || (protocol === 'http:' && local);
 }
 
 /**
- * What is sent to a service is secret: a token, a salt, a client secret.
+ * Requests hold secrets (a token, a salt, a client secret), so the URL must be secure.
  *
- * @param allowHttp undefined where the caller has no such option
- * @throws InvalidOptionError
+ * @param allowHttp undefined if the caller has no such option
+ * @throws ZkLoginError: ZKLOGIN_OPTION
  */
 export function serviceUrl(service: string, url: string | URL, allowHttp?: boolean): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
-    throw new InvalidOptionError(`the URL of the ${service} must be https, without a user name`);
+    throw new ZkLoginError('ZKLOGIN_OPTION', `the URL of the ${service} must be https, without a user name`);
   }
   if (allowHttp !== true && !isSecure(parsed)) {
-    const hint = allowHttp === undefined ? '' : ', or say allowHttp in a private network of your own';
-    throw new InvalidOptionError(
-      `the URL of the ${service} must be https: over http others can read what is sent; use http on this machine alone${hint}`,
+    const hint = allowHttp === undefined ? '' : ', or set allowHttp in your own private network';
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      `the URL of the ${service} must be https: over http others can read the request; http is allowed on this machine only${hint}`,
     );
   }
   return parsed;
 }
 
-/** POSTs and returns the answer, whatever its status. @throws InvalidOptionError, the service errors for no answer */
+/** POSTs, and returns the answer whatever its status. @throws ZkLoginError: ZKLOGIN_OPTION, or when there is no answer */
 export async function post(request: ServiceRequest): Promise<TextAnswer> {
-  if (!isTimeout(request.timeoutMs)) throw new InvalidOptionError(`timeoutMs must be ${TIMEOUT_RANGE}`);
+  if (!isTimeout(request.timeoutMs))
+    throw new ZkLoginError('ZKLOGIN_OPTION', `timeoutMs must be ${TIMEOUT_RANGE}`);
   for (let attempt = 1; ; attempt++) {
     const answer = await send(request).catch((error: unknown) => {
-      if (error instanceof NoAnswer) return error;
+      if (error instanceof NoAnswerError) return error;
       throw error;
     });
     if (request.repeatable && attempt < ATTEMPTS && didNothing(answer)) {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
       continue;
     }
-    if (answer instanceof NoAnswer) throw failureOf(answer, request);
+    if (answer instanceof NoAnswerError) throw failureOf(answer, request);
     return answer;
   }
 }
 
-/** The JSON of an answer. @throws the service errors of errors.ts */
+/** The JSON of an answer. @throws ZkLoginError: ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED, ZKLOGIN_MALFORMED_ANSWER */
 export function jsonOf(service: string, { ok, status, text }: TextAnswer): unknown {
   const seconds = ok ? undefined : TOOK_LONGER.exec(text)?.[1];
   if (seconds !== undefined) {
-    throw new ServiceTimeoutError(
-      `the ${service} gave up, since its prover took longer than ${seconds} seconds: raise its PROVER_TIMEOUT, or give the prover more cores`,
+    throw new ZkLoginError(
+      'ZKLOGIN_TIMEOUT',
+      `the ${service} gave up: its prover took longer than ${seconds} seconds: raise its PROVER_TIMEOUT, or give the prover more cores`,
     );
   }
   if (!ok) throw new ServiceRefusedError(service, status, serverCode(text));
   try {
     return JSON.parse(text);
   } catch {
-    throw new MalformedAnswerError(`the ${service} answered with no JSON`);
+    throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', `the answer of the ${service} is not JSON`);
   }
 }
 
@@ -111,39 +116,43 @@ async function send({
   return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE });
 }
 
-/** Else a header that can't be sent would look like a service that can't be reached. */
+/** Built here, so that an invalid header doesn't look like an unreachable service. */
 function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(given);
     headers.set('content-type', contentType);
     return headers;
   } catch {
-    // Without the cause, which may quote a value: an operator's credentials.
-    throw new InvalidOptionError('headers must be names and values that HTTP can send');
+    // Without the cause, which may quote a value, such as an operator's credentials.
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'headers must be valid HTTP header names and values');
   }
 }
 
 /**
- * Whether no answer began, or the service says that it is too busy. After a time-out a prover may still be at
- * work: to ask again would double its load.
+ * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may still be
+ * working: another request would double its load.
  */
-function didNothing(answer: TextAnswer | NoAnswer): boolean {
-  return answer instanceof NoAnswer
+function didNothing(answer: TextAnswer | NoAnswerError): boolean {
+  return answer instanceof NoAnswerError
     ? answer.reason === 'unreachable'
     : answer.status === 503 && !TOOK_LONGER.test(answer.text);
 }
 
-function failureOf({ reason }: NoAnswer, { service, timeoutMs }: ServiceRequest) {
-  // Without the cause: it may hold the request, and with it the token.
-  if (reason === 'timeout')
-    return new ServiceTimeoutError(`the ${service} did not answer within ${timeoutMs} ms`);
-  if (reason === 'too large') {
-    return new MalformedAnswerError(`the ${service} answered with more than ${MAX_ANSWER_SIZE} bytes`);
+/** Without the cause: it may hold the request, and with it the token. */
+export function failureOf(
+  error: NoAnswerError,
+  {
+    service,
+    timeoutMs,
+    maxSize = MAX_ANSWER_SIZE,
+  }: { readonly service: string; readonly timeoutMs: number; readonly maxSize?: number },
+): ZkLoginError {
+  if (error.reason === 'timeout') {
+    return new ZkLoginError('ZKLOGIN_TIMEOUT', `no answer from the ${service} within ${timeoutMs} ms`);
   }
-  if (reason === 'broken') {
-    return new ServiceUnreachableError(`the connection to the ${service} broke in the middle of its answer`);
+  if (error.reason === 'too large') {
+    const message = `the answer of the ${service} has more than ${maxSize} bytes`;
+    return new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', message);
   }
-  return new ServiceUnreachableError(
-    `the ${service} can't be reached; in a browser it must also allow this page's origin (CORS)`,
-  );
+  return new ServiceUnreachableError(service, unreachableReason(error));
 }

@@ -1,4 +1,4 @@
-/** `sui-enclave/zklogin`: from a login at an OpenID provider to signatures that Sui takes, in browsers and Node. */
+/** `sui-enclave/zklogin`: from a login at an OpenID provider to signatures that Sui accepts, in browsers and Node. */
 export { type AddressInputs, deriveAddress } from './address.ts';
 export { type BeginOptions, beginLogin } from './begin.ts';
 export { type Profile, SUI_V1 } from './claims.ts';

@@ -1,18 +1,18 @@
-/** Who issued a token, compared exactly. Shared by the wallet's flow and the salt service. */
+/** Compares issuers of tokens exactly. Shared by the wallet's flow and the salt service. */
 
-/** Stands for a tenant's GUID in the issuer that Microsoft's discovery document names. */
+/** The issuer in Microsoft's discovery document: `{tenantid}` is a placeholder for the GUID of a tenant. */
 export const MICROSOFT_ISSUER = 'https://login.microsoftonline.com/{tenantid}/v2.0';
 
 const MICROSOFT_TENANT =
   /^https:\/\/login\.microsoftonline\.com\/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\/v2\.0$/;
 
-/** The issuer as Sui's address derivation takes it: both of Google's spellings are one. */
+/** The issuer as in Sui's address derivation, which treats both of Google's spellings as one. */
 export function normalizeIssuer(issuer: string): string {
   return issuer === 'accounts.google.com' ? 'https://accounts.google.com' : issuer;
 }
 
 /**
- * Whether a token is of the expected issuer, character by character but for Google's two spellings.
+ * Whether a token is from the expected issuer: an exact comparison, except for Google's two spellings.
  *
  * @param expected an issuer, or MICROSOFT_ISSUER for every tenant
  * @param claims `iss`, and for Microsoft `tid`, which must be the GUID in `iss`

@@ -1,20 +1,14 @@
-/** Reads a token and demands of it what a login and the circuit need. Its signature is the salt service's and the proof's to check. */
+/** Parses a token and checks it for a login and the circuit. The salt service and the proof verify its signature. */
 import { type Profile, SUI_V1, valueFault } from './claims.ts';
-import {
-  ClaimError,
-  MalformedTokenError,
-  NonceMismatchError,
-  ProfileError,
-  TokenTimeError,
-} from './errors.ts';
+import { ClaimError, ZkLoginError } from './errors.ts';
 import { isIssuedBy } from './issuer.ts';
 
-/** A decoded JWT payload: every field is optional (RFC 7519, section 4.1). */
+/** A decoded JWT payload, in which every field is optional (RFC 7519, section 4.1). */
 export interface JwtPayload {
   readonly iss?: string;
   readonly sub?: string;
   readonly aud?: string | readonly string[];
-  /** Seconds since 1970, as the next two. */
+  /** Seconds since 1970, like nbf and iat. */
   readonly exp?: number;
   readonly nbf?: number;
   readonly iat?: number;
@@ -22,34 +16,34 @@ export interface JwtPayload {
   readonly [name: string]: unknown;
 }
 
-/** What a login needs of a token. */
+/** The claims that a login needs. */
 export interface LoginClaims {
-  /** As the token spells it. */
+  /** As written in the token. */
   readonly issuer: string;
   readonly subject: string;
   readonly audience: string;
 }
 
-/** How far the provider's clock may be from ours. */
+/** The maximum difference between the provider's clock and ours. */
 const MAX_SKEW_SECONDS = 60;
 
 /**
- * The payload of a JWT, whose signature is not checked.
+ * The payload of a JWT. Does not verify the signature.
  *
- * @throws MalformedTokenError; ClaimError where a field is there and of another type
+ * @throws ZkLoginError: ZKLOGIN_TOKEN; ClaimError for a field of the wrong type
  */
 export function decodeJwtPayload(jwt: string): JwtPayload {
   const payload = parseObject(parts(jwt).payload, 'payload');
   const { aud } = payload;
-  for (const name of ['iss', 'sub', 'jti']) demand(payload, name, 'a text', isText);
-  for (const name of ['exp', 'nbf', 'iat']) demand(payload, name, 'a number', Number.isFinite);
-  if (aud !== undefined && !isText(aud) && !(Array.isArray(aud) && aud.every(isText))) {
-    throw new ClaimError('aud', 'must be a text or a list of texts');
+  for (const name of ['iss', 'sub', 'jti']) requireType(payload, name, 'a string', isString);
+  for (const name of ['exp', 'nbf', 'iat']) requireType(payload, name, 'a number', Number.isFinite);
+  if (aud !== undefined && !isString(aud) && !(Array.isArray(aud) && aud.every(isString))) {
+    throw new ClaimError('aud', 'must be a string or an array of strings');
   }
   return payload;
 }
 
-/** @throws the errors of errors.ts that are about tokens */
+/** @throws ZkLoginError: ZKLOGIN_TOKEN, ZKLOGIN_TOKEN_TIME, ZKLOGIN_NONCE, ZKLOGIN_PROFILE; ClaimError */
 export function checkToken(
   jwt: string,
   expected: { readonly issuer: string; readonly clientId: string; readonly nonce: string },
@@ -57,55 +51,63 @@ export function checkToken(
 ): LoginClaims {
   const { header, payload } = parts(jwt);
   if (parseObject(header, 'header')['alg'] !== 'RS256') {
-    throw new MalformedTokenError('the token is not signed with RS256');
+    throw new ZkLoginError('ZKLOGIN_TOKEN', 'the token is not signed with RS256');
   }
   const claims = decodeJwtPayload(jwt);
   const { iss, sub, aud, exp, nbf, iat, tid } = claims;
   if (iss === undefined) throw new ClaimError('iss', 'is missing');
   if (!isIssuedBy(expected.issuer, { iss, tid }))
     throw new ClaimError('iss', 'is not the issuer of this provider');
-  if (Array.isArray(aud)) throw new ClaimError('aud', 'is a list: Sui takes a single client id');
-  if (aud !== expected.clientId)
-    throw new ClaimError('aud', 'is not the client id that the login was begun with');
+  if (Array.isArray(aud)) throw new ClaimError('aud', 'is an array: Sui accepts a single client id');
+  if (aud !== expected.clientId) throw new ClaimError('aud', 'is not the client id of the login');
   if (sub === undefined) throw new ClaimError('sub', 'is missing');
-  if (claims['nonce'] !== expected.nonce) throw new NonceMismatchError();
+  if (claims['nonce'] !== expected.nonce) {
+    const message = "the token's nonce is not that of this session's ephemeral key: begin again";
+    throw new ZkLoginError('ZKLOGIN_NONCE', message);
+  }
   if (exp === undefined) throw new ClaimError('exp', 'is missing');
   const seconds = now / 1000;
-  if (exp <= seconds - MAX_SKEW_SECONDS) throw new TokenTimeError('the token has expired (exp): begin again');
+  if (exp <= seconds - MAX_SKEW_SECONDS)
+    throw new ZkLoginError('ZKLOGIN_TOKEN_TIME', 'the token has expired (exp): begin again');
   if (Math.max(nbf ?? 0, iat ?? 0) > seconds + MAX_SKEW_SECONDS) {
-    throw new TokenTimeError("the token is not valid yet (nbf, iat): is this device's clock right?");
+    throw new ZkLoginError(
+      'ZKLOGIN_TOKEN_TIME',
+      'the token is not valid yet (nbf, iat): check the clock of this device',
+    );
   }
   checkProfile({ header, payload }, { iss, sub, aud, nonce: expected.nonce }, SUI_V1);
   return { issuer: iss, subject: sub, audience: aud };
 }
 
-/** The JWT's first part, as proofs repeat it. */
+/** The first part of the JWT, which proofs repeat. */
 export function headerOf(jwt: string): string {
   return parts(jwt).header;
 }
 
-/** Where a piece of the payload's base64url stands, modulo 4, or null where it does not. */
+/** The position of a substring in the payload's base64url, modulo 4, or null if it isn't there. */
 export function findInPayload(jwt: string, piece: string): number | null {
   const index = parts(jwt).payload.indexOf(piece);
   return piece === '' || index === -1 ? null : index % 4;
 }
 
-/** What no proof could be made for is told now, not by a prover's failure. */
+/** Refuses a token for which no proof can be made, instead of leaving that to a prover. */
 function checkProfile(
   { header, payload }: { header: string; payload: string },
   claims: { iss: string; sub: string; aud: string; nonce: string },
   profile: Profile,
 ): void {
   if (header.length > profile.header) {
-    throw new ProfileError(
-      `the token's header has ${header.length} characters; ${profile.name} takes ${profile.header}`,
+    throw new ZkLoginError(
+      'ZKLOGIN_PROFILE',
+      `the token's header has ${header.length} characters; the limit of ${profile.name} is ${profile.header}`,
     );
   }
-  // SHA-256 pads by a bit and a length of 64 bits to blocks of 64 bytes (FIPS 180-4, section 5.1.1).
+  // SHA-256 appends a bit and a 64-bit length, and pads to blocks of 64 bytes (FIPS 180-4, section 5.1.1).
   const padded = Math.ceil((header.length + 1 + payload.length + 9) / 64) * 64;
   if (padded > profile.paddedUnsignedJwt) {
-    throw new ProfileError(
-      `the token has ${padded} bytes to hash; ${profile.name} takes ${profile.paddedUnsignedJwt}`,
+    throw new ZkLoginError(
+      'ZKLOGIN_PROFILE',
+      `the token has ${padded} bytes to hash; the limit of ${profile.name} is ${profile.paddedUnsignedJwt}`,
     );
   }
   const text = decodeBase64url(payload, 'payload');
@@ -116,37 +118,34 @@ function checkProfile(
 }
 
 /**
- * That a proof can be made by this claim: the token has it as a text, written as the circuit takes it.
+ * Checks that a proof can use this claim: the token has it as a string, in a form that the circuit accepts.
  *
  * @param name at most 30 characters
- * @throws MalformedTokenError, ClaimError
+ * @throws ZkLoginError: ZKLOGIN_TOKEN; ClaimError
  */
 export function checkKeyClaim(jwt: string, name: string): void {
   const { payload } = parts(jwt);
   const value = parseObject(payload, 'payload')[name];
   if (value === undefined) throw new ClaimError(name, 'is missing');
-  if (!isText(value)) throw new ClaimError(name, 'must be a text');
+  if (!isString(value)) throw new ClaimError(name, 'must be a string');
   const text = decodeBase64url(payload, 'payload');
   checkClaim(text, name, value, SUI_V1.subject, SUI_V1.extendedSubject, SUI_V1);
 }
 
 /**
- * The circuit doesn't parse the issuer: the proof shows it as the token writes it, in base64, and validators parse
- * that as JSON. So its name and value may be written with escapes, as PHP and AWS Cognito do with `/`.
+ * The circuit doesn't parse the issuer: the proof reveals it in base64, as written in the token, and validators parse
+ * that as JSON. So its name and value may contain escapes, as PHP and AWS Cognito write `/`.
  */
 function checkIssuer(payload: string, value: string, profile: Profile): void {
   requireUsable('iss', value, profile.extendedIssuer);
   const claim = findClaim(payload, 'iss', String.raw`(?:i|\\u0069)(?:s|\\u0073){2}`);
   if (claim === null || JSON.parse(claim.value) !== value) {
-    throw new ClaimError(
-      'iss',
-      'does not stand in the payload as a claim of its own: no proof can be made for it',
-    );
+    throw new ClaimError('iss', 'is not a top-level claim of the payload: no proof can be made for it');
   }
   requireShort('iss', claim.extended, profile.extendedIssuer);
 }
 
-/** The circuit hashes the bytes of name and value as they are: both must be written without an escape. */
+/** The circuit hashes the raw bytes of name and value: neither may contain an escape. */
 function checkClaim(
   payload: string,
   name: string,
@@ -167,10 +166,10 @@ function checkClaim(
 }
 
 /**
- * A claim as the payload writes it. Neither the circuit nor validators know of nesting: the name must stand there
- * once, or a proof could be of another value than the one that was parsed.
+ * A claim as written in the payload. Neither the circuit nor validators understand nesting: the name must occur only
+ * once, or a proof could be for another value than the parsed one.
  *
- * @param pattern of the name's spellings
+ * @param pattern matches every spelling of the name
  * @throws ClaimError
  */
 function findClaim(
@@ -182,11 +181,11 @@ function findClaim(
   if (names.length > 1) {
     throw new ClaimError(
       name,
-      'is there more than once, perhaps within another claim: no proof is sure of it',
+      'occurs more than once, perhaps within another claim: a proof could be for either',
     );
   }
-  const text = String.raw`"(?:[^"\\]|\\.)*"`;
-  const claim = new RegExp(`"${pattern}"(\\s*):(\\s*)(${text})(\\s*)[,}]`).exec(payload);
+  const string = String.raw`"(?:[^"\\]|\\.)*"`;
+  const claim = new RegExp(`"${pattern}"(\\s*):(\\s*)(${string})(\\s*)[,}]`).exec(payload);
   if (!claim) return null;
   const [extended, beforeColon = '', beforeValue = '', value = '', afterValue = ''] = claim;
   return { extended, value, whiteSpace: (beforeColon + beforeValue + afterValue).length };
@@ -199,13 +198,16 @@ function requireUsable(name: string, value: string, maxQuoted: number): void {
 
 function requireShort(name: string, extended: string, max: number): void {
   if (extended.length <= max) return;
-  throw new ClaimError(name, `takes ${extended.length} characters with its name: too many for a proof`);
+  throw new ClaimError(name, `has ${extended.length} characters with its name: too many for a proof`);
 }
 
 function parts(jwt: string): { header: string; payload: string } {
   const [, header, payload] = /^([\w-]+)\.([\w-]+)\.[\w-]+$/.exec(jwt) ?? [];
   if (header === undefined || payload === undefined) {
-    throw new MalformedTokenError('the token is no JWT: three parts of base64url with dots between them');
+    throw new ZkLoginError(
+      'ZKLOGIN_TOKEN',
+      'the token is not a JWT: three parts in base64url, separated by dots',
+    );
   }
   return { header, payload };
 }
@@ -217,9 +219,9 @@ function parseObject(part: string, what: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // The parser's message quotes its input.
+    // Without the parser's error, which quotes its input.
   }
-  throw new MalformedTokenError(`the token's ${what} is no JSON object`);
+  throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${what} is not a JSON object`);
 }
 
 function decodeBase64url(part: string, what: string): string {
@@ -227,15 +229,15 @@ function decodeBase64url(part: string, what: string): string {
     const binary = atob(part.replaceAll('-', '+').replaceAll('_', '/'));
     return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(binary, (c) => c.charCodeAt(0)));
   } catch {
-    throw new MalformedTokenError(`the token's ${what} is not UTF-8 in base64url`);
+    throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${what} is not UTF-8 in base64url`);
   }
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-function demand(
+function requireType(
   payload: Record<string, unknown>,
   name: string,
   what: string,

@@ -1,6 +1,6 @@
 import { genAddressSeed, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
 import { deriveAddress, KEY_CLAIM } from './address.ts';
-import { NoLoginError, ProofMismatchError } from './errors.ts';
+import { ZkLoginError } from './errors.ts';
 import { decodeJwtPayload, findInPayload, headerOf, type LoginClaims } from './jwt.ts';
 import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';
 import { type Proof, type ProofRequest, readProof } from './services.ts';
@@ -19,21 +19,21 @@ import {
 
 export interface OpenOptions {
   readonly salt: BigNumber;
-  /** What the proving service answered to `proofRequest` with the same salt. */
+  /** The proving service's answer to `proofRequest` with the same salt. */
   readonly proof: Proof;
   /** As in deriveAddress. */
   readonly legacyAddress: boolean;
-  /** Asked before each signature: see epochOf. */
+  /** Called before each signature: see epochOf. */
   readonly currentEpoch: EpochSource;
 }
 
-/** A login whose token is there and checked; salt and proof are what it needs next. */
+/** A login with a checked token, which needs a salt and a proof next. */
 export class Login {
   readonly maxEpoch: number;
   readonly #store: SessionStore;
   readonly #nonce: string;
 
-  /** @throws NoLoginError, StorageError */
+  /** @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE */
   constructor(store: SessionStore) {
     const { maxEpoch, nonce } = loadComplete(store);
     this.maxEpoch = maxEpoch;
@@ -51,12 +51,12 @@ export class Login {
     return { issuer: iss, subject: sub, audience: String(aud) };
   }
 
-  /** @throws InvalidOptionError */
+  /** @throws ZkLoginError: ZKLOGIN_OPTION */
   address(salt: BigNumber, options: { readonly legacyAddress: boolean }): string {
     return deriveAddress({ ...this.claims, salt, legacyAddress: options?.legacyAddress });
   }
 
-  /** For getProof. @throws InvalidOptionError */
+  /** For getProof. @throws ZkLoginError: ZKLOGIN_OPTION */
   proofRequest(salt: BigNumber): ProofRequest {
     const { jwt, maxEpoch, randomness, secretKey } = this.#load();
     return {
@@ -70,13 +70,13 @@ export class Login {
   }
 
   /**
-   * The session that signs with this proof, kept in the session's storage; the token and the randomness are
-   * removed from there.
+   * Opens the session that signs with this proof, and stores it in the session storage in place of the token and the
+   * randomness.
    *
-   * A proof tells neither its ephemeral key nor nonce, subject or salt: only whoever verifies it finds those
-   * wrong, a validator when the first transaction is sent.
+   * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of them is wrong, only a validator finds
+   * out, when the first transaction is sent.
    *
-   * @throws ProofMismatchError when it shows another header or issuer than the token; InvalidOptionError
+   * @throws ZkLoginError: ZKLOGIN_PROOF when the proof has another header or issuer than the token; ZKLOGIN_OPTION
    */
   open(options: OpenOptions): ZkLoginSession {
     const { salt, proof, legacyAddress, currentEpoch } = options ?? {};
@@ -84,7 +84,10 @@ export class Login {
     const partial = readProof(proof);
     const { value, indexMod4 } = partial.issBase64Details;
     if (partial.headerBase64 !== headerOf(jwt) || findInPayload(jwt, value) !== indexMod4) {
-      throw new ProofMismatchError('the proof shows another header or issuer than the token of this login');
+      throw new ZkLoginError(
+        'ZKLOGIN_PROOF',
+        'the proof has another header or issuer than the token of this login',
+      );
     }
     const address = this.address(salt, { legacyAddress });
     const { subject, audience } = this.claims;
@@ -98,7 +101,7 @@ export class Login {
       secretKey,
       inputs: { ...partial, addressSeed },
     };
-    // Refuses what stands in the token, but not as its issuer, before anything is kept.
+    // Refuses a substring of the token that is not its issuer, before anything is stored.
     signerOf(session);
     saveSession(this.#store, session);
     return new ZkLoginSession(this.#store, currentEpoch);
@@ -108,30 +111,31 @@ export class Login {
     return { maxEpoch: this.maxEpoch };
   }
 
-  /** What is kept now may be another login. */
+  /** The storage may now hold another login. */
   #load(): CompleteLogin {
     const login = loadComplete(this.#store);
-    if (login.nonce !== this.#nonce) throw new NoLoginError('another login was begun since');
+    if (login.nonce !== this.#nonce)
+      throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'another login was begun in the meantime');
     return login;
   }
 }
 
 function loadComplete(store: SessionStore): CompleteLogin {
   const login = loadLogin(store);
-  if (login.stage !== 'complete') throw new NoLoginError('the login is not complete: call completeLogin');
+  if (login.stage !== 'complete')
+    throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'the login is not complete: call completeLogin');
   return login;
 }
 
-/** The login that completeLogin finished before the page was loaded again. @throws NoLoginError, StorageError */
+/** The login that completeLogin finished before the page was reloaded. @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE */
 export function resumeLogin({ storage }: { readonly storage?: SessionStore } = {}): Login {
   return new Login(loginStore(storage));
 }
 
 /**
- * Gives up the login that was begun, complete or not: its key, randomness and token are removed. An open
- * session is kept.
+ * Cancels the login that was begun, complete or not: removes its key, randomness and token. Keeps an open session.
  *
- * @throws StorageError
+ * @throws ZkLoginError: ZKLOGIN_STORAGE
  */
 export function cancelLogin({ storage }: { readonly storage?: SessionStore } = {}): void {
   removeLogin(sessionStore(storage));

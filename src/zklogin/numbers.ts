@@ -1,18 +1,18 @@
 /**
- * Big numbers as a wallet and a proving service exchange them (spec section 2.5), by one rule at both ends:
+ * Big numbers as a wallet and a proving service exchange them, by the same rule on both sides:
  *
- * - a text of digits alone is decimal;
- * - any other text is standard base64 (RFC 4648, section 4) of the number's bytes, big-endian: all of them, zeros
- *   in front included, and padded where their count needs it;
- * - a Uint8Array is those bytes.
+ * - a string of digits only is decimal;
+ * - any other string is standard base64 (RFC 4648, section 4) of all the number's bytes, big-endian, including leading
+ *   zeros, with padding;
+ * - a Uint8Array holds the same bytes.
  *
- * A base64 text of digits alone is therefore decimal. No number of a login is hit by this: 16 and 34 bytes end in
- * `==`, and the 33 of an ed25519 key begin with `A`, by its flag of 0.
+ * A base64 string of digits only would be read as decimal. No number of a login is affected: 16 and 34 bytes end in
+ * `==`, and the 33 of an ed25519 key begin with `A`, since its flag is 0.
  */
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
-import { InvalidOptionError } from './errors.ts';
+import { ZkLoginError } from './errors.ts';
 
-/** A bigint, or a text or bytes as the rule above reads them. */
+/** A bigint, or a string or bytes by the rule above. */
 export type BigNumber = bigint | string | Uint8Array;
 
 export type NumberEncoding = 'decimal' | 'base64';
@@ -24,27 +24,28 @@ export const SALT_SIZE = 16;
 export const EXTENDED_KEY_SIZES = [33, 34] as const;
 
 /**
- * Base64 must have every byte: short texts such as `0x10` are base64 by chance.
+ * Base64 must have every byte, since short strings such as `0x10` are base64 by chance.
  *
- * @param sizes the number's bytes; decimal digits and bigints may be of fewer
- * @throws InvalidOptionError that names it, and does not repeat it
+ * @param sizes allowed sizes in bytes; decimal strings and bigints may be smaller
+ * @throws ZkLoginError: ZKLOGIN_OPTION, which names the argument, and doesn't repeat its value
  */
 export function readNumber(name: string, value: BigNumber, ...sizes: readonly number[]): bigint {
   for (const size of sizes) {
     const number = parse(value, size);
     if (number !== null) return number;
   }
-  throw new InvalidOptionError(
+  throw new ZkLoginError(
+    'ZKLOGIN_OPTION',
     `${name} must be an integer of at most ${Math.max(...sizes)} bytes in decimal, or exactly ${sizes.join(' or ')} bytes in standard base64 with its padding or as a Uint8Array`,
   );
 }
 
-/** Whether readNumber takes it. */
+/** Whether readNumber accepts the value. */
 export function isNumber(value: BigNumber, size: number): boolean {
   return parse(value, size) !== null;
 }
 
-/** @param size bytes of the base64 form: the number is padded with zeros in front */
+/** @param size of the base64 form in bytes: the number is padded with leading zeros */
 export function writeNumber(number: bigint, encoding: NumberEncoding, size: number): string {
   if (encoding === 'decimal') return number.toString();
   const hex = number.toString(16).padStart(2 * size, '0');
@@ -58,11 +59,11 @@ function parse(value: BigNumber, size: number): bigint | null {
 }
 
 function parseText(text: string, size: number): bigint | null {
-  // No more digits than the number can have: BigInt takes quadratic time.
+  // Limit the number of digits, since BigInt takes quadratic time.
   if (/^[0-9]+$/.test(text)) return text.length <= Math.ceil(size * 2.41) ? BigInt(text) : null;
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text) || text.length !== Math.ceil(size / 3) * 4) return null;
   const bytes = fromBase64(text);
-  // Written back, it shows whether the last character has bits that stand for nothing.
+  // Encode it again to detect unused bits in the last character.
   return bytes.length === size && toBase64(bytes) === text ? fromBytes(bytes) : null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The OpenID providers whose login Sui's documents describe, as data: from their own documents and Sui's
- * (zkLogin, "OpenID providers"). Sui's table marks three more for every network, each with issuers of its own:
- * AWS (by tenant), Karrier One and Credenza3. discoverProvider reads those from their discovery documents.
+ * The OpenID providers that Sui's documentation describes, as data: from their own documentation and Sui's (zkLogin,
+ * "OpenID providers"). Sui's table lists three more for every network, each with its own issuers: AWS (by tenant),
+ * Karrier One and Credenza3. discoverProvider reads those from their discovery documents.
  */
 import { MICROSOFT_ISSUER } from './issuer.ts';
 
@@ -11,18 +11,18 @@ export interface Provider {
   readonly name: string;
   readonly authorizationUrl: string;
   readonly responseType: 'id_token' | 'code' | 'code id_token';
-  /** Null: the provider takes none. */
+  /** Null: the provider accepts none. */
   readonly scope: string | null;
   /** Sent with every login, besides client_id, redirect_uri, nonce, state, response_type and scope. */
   readonly extraParameters: Readonly<Record<string, string>>;
-  /** As Sui's documents mark it. Whether a code must be exchanged is told by `token`, not by this. */
+  /** According to Sui's documentation. Whether a code must be exchanged depends on `token`, not on this. */
   readonly authFlowOnly: boolean;
-  /** Where a code becomes a token, and what that takes; null: the login itself returns the token. */
+  /** Where and how to exchange a code for a token. Null: the login itself returns the token. */
   readonly token: { readonly url: string; readonly variant: 'grant_type' | 'client_secret' } | null;
   readonly jwksUrl: string;
-  /** The exact `iss` (Google's may lack its `https://`), or MICROSOFT_ISSUER. */
+  /** The exact `iss` (Google's may lack `https://`), or MICROSOFT_ISSUER. */
   readonly issuer: string;
-  /** Where validators take its tokens, as last documented. Empty: unknown, for a provider of one's own. */
+  /** Networks whose validators accept its tokens, as last documented. Empty: unknown, for a custom provider. */
   readonly networks: readonly Network[];
 }
 
@@ -116,7 +116,7 @@ export const PROVIDERS = {
   },
 } as const satisfies Record<string, Provider>;
 
-/** Whether it is known that some network does not take it. */
-export function isTakenSomewhereOnly({ networks }: Provider): boolean {
+/** Whether some network is known not to accept its tokens. */
+export function isAcceptedSomewhereOnly({ networks }: Provider): boolean {
   return networks.length > 0 && !EVERYWHERE.every((network) => networks.includes(network));
 }

@@ -1,27 +1,28 @@
-/** What a provider sends the user back with: in a URL's query or fragment, or in the fields of a form_post. */
-import { RedirectError } from './errors.ts';
+/** The answer of a provider in a redirect: in the query or fragment of a URL, or in the fields of a form_post. */
+import { ZkLoginError } from './errors.ts';
 
 export type Redirect = string | URL | URLSearchParams | FormData;
 
-/** Every answer has a `state`, and a token, a code or an error. One of them is enough to look at it. */
+/** Every answer has a `state`, and a token, a code or an error. One of them suffices to examine it. */
 const OF_AN_ANSWER: readonly string[] = ['state', 'id_token', 'code', 'error'];
 
-/** Whether there is anything of an answer in it, good or bad. */
+/** Whether the redirect has any parameter of an answer, valid or not. */
 export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
   return fieldsOf(redirect, new URL(redirectUri)).some(([name]) => OF_AN_ANSWER.includes(name));
 }
 
-/** @throws RedirectError for another place, or a parameter given twice */
+/** @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter */
 export function readParameters(redirect: Redirect, redirectUri: string): ReadonlyMap<string, string> {
   const expected = new URL(redirectUri);
   const url = urlOf(redirect);
   if (url !== null && placeOf(url) !== placeOf(expected)) {
-    throw new RedirectError('the URL is not the redirectUri that the login was begun with');
+    throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the URL is not the redirectUri of the login');
   }
   const found = new Map<string, string>();
   for (const [name, value] of fieldsOf(redirect, expected)) {
-    if (typeof value !== 'string') throw new RedirectError('the answer has a file among its fields');
-    if (found.has(name)) throw new RedirectError('the answer has a parameter twice');
+    if (typeof value !== 'string')
+      throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a file among its fields');
+    if (found.has(name)) throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a parameter twice');
     found.set(name, value);
   }
   return found;
@@ -30,9 +31,9 @@ export function readParameters(redirect: Redirect, redirectUri: string): Readonl
 function fieldsOf(redirect: Redirect, expected: URL): [string, FormDataEntryValue][] {
   if (redirect instanceof URLSearchParams || redirect instanceof FormData) return [...redirect];
   const url = urlOf(redirect);
-  // What is no URL is the body of a form_post, or a page's location.hash or location.search.
+  // A string that is not a URL is the body of a form_post, or a page's location.hash or location.search.
   if (url === null) return [...new URLSearchParams(String(redirect).replace(/^[#?]/, ''))];
-  // What the redirectUri itself brings along is not the provider's.
+  // Leave out the query parameters of the redirectUri itself.
   const query = [...url.searchParams].filter(([name, value]) => expected.searchParams.get(name) !== value);
   return [...query, ...new URLSearchParams(url.hash.slice(1))];
 }

@@ -1,7 +1,7 @@
 /** The salt service and the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import { SUI_V1, valueFault } from './claims.ts';
-import { InvalidOptionError, MalformedAnswerError } from './errors.ts';
+import { ZkLoginError } from './errors.ts';
 import { jsonOf, type PrivateServiceOptions, post, serviceUrl } from './http.ts';
 import { checkKeyClaim } from './jwt.ts';
 import {
@@ -15,13 +15,13 @@ import {
 } from './numbers.ts';
 
 const SALT_TIMEOUT_MS = 10_000;
-/** A self-run prover gives itself 15 seconds unless told; a queue comes before it. */
+/** A self-run prover has 15 seconds by default, and there is a queue before it. */
 const PROOF_TIMEOUT_MS = 60_000;
 
-/** The order of BN254's base field: coordinates are below it. */
+/** The order of BN254's base field: coordinates are less than it. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
-/** What the proving service takes (spec section 2.5). */
+/** A request to the proving service. */
 export interface ProofRequest {
   readonly jwt: string;
   readonly extendedEphemeralPublicKey: BigNumber;
@@ -31,11 +31,11 @@ export interface ProofRequest {
   readonly keyClaimName: string;
 }
 
-/** What it answers (section 2.6): a signature's inputs without the address seed. */
+/** The proving service's answer: the inputs of a signature without the address seed. */
 export type Proof = Omit<ZkLoginSignatureInputs, 'addressSeed'>;
 
 export interface ProofOptions extends PrivateServiceOptions {
-  /** How the three big numbers are sent: decimal unless told. */
+  /** The encoding of the three big numbers. Default: decimal. */
   readonly encoding?: NumberEncoding;
 }
 
@@ -44,9 +44,10 @@ export interface ProofOptions extends PrivateServiceOptions {
  *
  * Exported from `sui-enclave/zklogin`.
  *
- * @param url of the service, to which `/get_salt` is added (getProof's is taken whole)
- * @returns decimal, below 2^128
- * @throws the service errors of errors.ts, InvalidOptionError
+ * @param url of the service; `/get_salt` is appended, unlike in getProof
+ * @returns decimal, less than 2^128
+ * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
+ *   ZKLOGIN_MALFORMED_ANSWER
  * @example
  * const salt = await getSalt('https://salt.wallet.example', login.token);
  */
@@ -56,11 +57,13 @@ export async function getSalt(
   { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, ...options }: PrivateServiceOptions = {},
 ): Promise<string> {
   const service = 'salt service';
-  if (typeof token !== 'string') throw new InvalidOptionError('token must be a text: see Login.token');
+  if (typeof token !== 'string')
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'token must be a string: see Login.token');
   const base = serviceUrl(service, url, allowHttp);
   if (/\/get_salt\/?$/.test(base.pathname)) {
-    throw new InvalidOptionError(
-      'the URL of the salt service must end before /get_salt, which is added to it',
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      'the URL of the salt service must not include /get_salt, which is appended to it',
     );
   }
   base.pathname = `${base.pathname.replace(/\/$/, '')}/get_salt`;
@@ -73,12 +76,14 @@ export async function getSalt(
     body: JSON.stringify({ token }),
     repeatable: true,
   });
-  const { salt } = members(service, jsonOf(service, answer));
-  if (typeof salt !== 'string') throw new MalformedAnswerError('the salt service answered with no salt');
-  // Decimal alone (spec section 2.4), though readNumber takes more.
+  const { salt } = properties(service, jsonOf(service, answer));
+  if (typeof salt !== 'string')
+    throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
+  // Only decimal, although readNumber accepts more: the salt service's protocol has no other form.
   if (!/^[0-9]+$/.test(salt) || !isNumber(salt, SALT_SIZE)) {
-    throw new MalformedAnswerError(
-      'the salt service answered with a salt that is no decimal number below 2^128',
+    throw new ZkLoginError(
+      'ZKLOGIN_MALFORMED_ANSWER',
+      'the salt in the answer of the salt service is not a decimal number below 2^128',
     );
   }
   return BigInt(salt).toString();
@@ -89,9 +94,10 @@ export async function getSalt(
  *
  * Exported from `sui-enclave/zklogin`.
  *
- * @param url whole, with its path: nothing is added to it (getSalt's is)
- * @throws the service errors of errors.ts, InvalidOptionError; MalformedTokenError and ClaimError when the token
- *   lacks the claim that keyClaimName names, or has it as no proof takes it
+ * @param url complete, with its path: nothing is appended, unlike in getSalt
+ * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
+ *   ZKLOGIN_MALFORMED_ANSWER; ZKLOGIN_TOKEN, or ClaimError when the token lacks the claim that keyClaimName names, or
+ *   the circuit can't process it
  * @example
  * const proof = await getProof('https://prover.wallet.example/v1', login.proofRequest(salt));
  */
@@ -116,17 +122,20 @@ export async function getProof(
 
 function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
   if (encoding !== 'decimal' && encoding !== 'base64') {
-    throw new InvalidOptionError('encoding must be decimal or base64');
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'encoding must be decimal or base64');
   }
   if (typeof request?.jwt !== 'string') {
-    throw new InvalidOptionError('the request for a proof must be what Login.proofRequest gives');
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      'the request must have the form that Login.proofRequest returns',
+    );
   }
   requireKeyClaim(request);
   const number = (name: 'jwtRandomness' | 'salt') =>
     writeNumber(readNumber(name, request[name], SALT_SIZE), encoding, SALT_SIZE);
   const maxEpoch = String(request.maxEpoch);
   if (!/^(0|[1-9][0-9]{0,19})$/.test(maxEpoch))
-    throw new InvalidOptionError('maxEpoch must be an epoch number');
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'maxEpoch must be an epoch number');
   return {
     jwt: request.jwt,
     extendedEphemeralPublicKey: writeKey(request.extendedEphemeralPublicKey, encoding),
@@ -138,9 +147,10 @@ function writeRequest(request: ProofRequest, encoding: NumberEncoding) {
 }
 
 function requireKeyClaim({ jwt, keyClaimName }: ProofRequest): void {
-  if (typeof keyClaimName !== 'string') throw new InvalidOptionError('keyClaimName must be a text');
+  if (typeof keyClaimName !== 'string')
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'keyClaimName must be a string');
   const fault = valueFault(keyClaimName, SUI_V1.keyClaimName);
-  if (fault !== null) throw new InvalidOptionError(`keyClaimName ${fault}`);
+  if (fault !== null) throw new ZkLoginError('ZKLOGIN_OPTION', `keyClaimName ${fault}`);
   checkKeyClaim(jwt, keyClaimName);
 }
 
@@ -150,11 +160,11 @@ function writeKey(key: BigNumber, encoding: NumberEncoding): string {
   return writeNumber(number, encoding, isNumber(key, usual) ? usual : longer);
 }
 
-/** Only what the spec names is taken over. @throws MalformedAnswerError */
+/** Copies only the documented properties. @throws ZkLoginError: ZKLOGIN_MALFORMED_ANSWER */
 export function readProof(answer: unknown): Proof {
-  const proof = members('proving service', answer);
-  const points = members('proving service', proof['proofPoints']);
-  const details = members('proving service', proof['issBase64Details']);
+  const proof = properties('proving service', answer);
+  const points = properties('proving service', proof['proofPoints']);
+  const details = properties('proving service', proof['issBase64Details']);
   const { value, indexMod4 } = details;
   const { headerBase64 } = proof;
   const b = points['b'];
@@ -164,14 +174,23 @@ export function readProof(answer: unknown): Proof {
     !isList(b, 3) ||
     !b.every((each) => isPoint(each, 2))
   ) {
-    throw new MalformedAnswerError('the proving service answered with proofPoints that are none');
+    throw new ZkLoginError(
+      'ZKLOGIN_MALFORMED_ANSWER',
+      'the proofPoints in the answer of the proving service are invalid',
+    );
   }
   const isIssuer = isBase64url(value) && value.length <= SUI_V1.issuerBase64;
   if (!isIssuer || (indexMod4 !== 0 && indexMod4 !== 1 && indexMod4 !== 2)) {
-    throw new MalformedAnswerError('the proving service answered with issBase64Details that are none');
+    throw new ZkLoginError(
+      'ZKLOGIN_MALFORMED_ANSWER',
+      'the issBase64Details in the answer of the proving service are invalid',
+    );
   }
   if (!isBase64url(headerBase64) || headerBase64.length > SUI_V1.header) {
-    throw new MalformedAnswerError('the proving service answered with a headerBase64 that is none');
+    throw new ZkLoginError(
+      'ZKLOGIN_MALFORMED_ANSWER',
+      'the headerBase64 in the answer of the proving service is invalid',
+    );
   }
   const { a, c } = points as { a: string[]; c: string[] };
   return {
@@ -181,9 +200,9 @@ export function readProof(answer: unknown): Proof {
   };
 }
 
-function members(service: string, value: unknown): Record<string, unknown> {
+function properties(service: string, value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null) {
-    throw new MalformedAnswerError(`the ${service} answered with JSON of another shape`);
+    throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', `the answer of the ${service} has another form`);
   }
   return value as Record<string, unknown>;
 }

@@ -1,20 +1,20 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { ObjectChangedError, ObjectNotFoundError } from '../sui/errors.ts';
 import { failureOf, sendErrorOf, suiErrorOf } from '../sui/failures.ts';
 import { epochNumber } from './begin.ts';
-import {
-  InvalidOptionError,
-  NoSessionError,
-  ProofMismatchError,
-  SenderError,
-  SessionExpiredError,
-} from './errors.ts';
+import { ZkLoginError } from './errors.ts';
 import { signerOf } from './signer.ts';
-import { loadSession, type OpenSession, removeSession, type SessionStore, sessionStore } from './storage.ts';
+import {
+  loadSession,
+  noSession,
+  type OpenSession,
+  removeSession,
+  type SessionStore,
+  sessionStore,
+} from './storage.ts';
 
-/** What validators say of a proof that does not verify, whatever the cause (fastcrypto-zkp). */
+/** The message of validators for a proof that doesn't verify, whatever the cause (fastcrypto-zkp). */
 const PROOF_REFUSED = 'Groth16 proof verify failed';
 
 /** The current epoch of the network. */
@@ -22,7 +22,7 @@ export type EpochSource = () => Promise<number | bigint | string> | number | big
 
 export type SessionState = 'usable' | 'expired';
 
-/** Asks a node. */
+/** Gets the current epoch from a node. */
 export function epochOf(client: ClientWithCoreApi): EpochSource {
   return async () => {
     const { systemState } = await client.core.getCurrentSystemState().catch((error: unknown) => {
@@ -33,8 +33,8 @@ export function epochOf(client: ClientWithCoreApi): EpochSource {
 }
 
 /**
- * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. It holds
- * neither itself: each call takes them from the session's storage.
+ * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. The object holds
+ * neither: each call reads them from the session's storage.
  */
 export class ZkLoginSession {
   readonly address: string;
@@ -42,11 +42,12 @@ export class ZkLoginSession {
   readonly #store: SessionStore;
   readonly #currentEpoch: EpochSource;
 
-  /** @throws NoSessionError, StorageError */
+  /** @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE, ZKLOGIN_OPTION */
   constructor(store: SessionStore, currentEpoch: EpochSource) {
     if (typeof currentEpoch !== 'function') {
-      throw new InvalidOptionError(
-        'currentEpoch must be a function that tells the current epoch: see epochOf',
+      throw new ZkLoginError(
+        'ZKLOGIN_OPTION',
+        'currentEpoch must be a function that returns the current epoch: see epochOf',
       );
     }
     const { address, maxEpoch } = loadSession(store);
@@ -56,7 +57,7 @@ export class ZkLoginSession {
     this.#currentEpoch = currentEpoch;
   }
 
-  /** @throws NoSessionError when the key pair is not there any more */
+  /** @throws ZkLoginError: ZKLOGIN_NO_SESSION when the session was ended or replaced */
   async state(): Promise<SessionState> {
     const { maxEpoch } = this.#load();
     return (await this.#epoch()) > maxEpoch ? 'expired' : 'usable';
@@ -66,8 +67,8 @@ export class ZkLoginSession {
    * The composite signature of a transaction.
    *
    * @param bytes BCS of the transaction's data; its sender must be the session's address
-   * @returns base64, as nodes take it beside the bytes
-   * @throws SessionExpiredError, NoSessionError, SenderError
+   * @returns base64, as nodes expect it
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER
    */
   async signTransaction(bytes: Uint8Array): Promise<string> {
     const session = await this.#usable();
@@ -77,13 +78,13 @@ export class ZkLoginSession {
   }
 
   /**
-   * Builds a transaction, with the session's address as its sender whatever it was, signs and executes it.
-   * To call this again with the same `Transaction` is safe: it sends the same bytes, which the chain executes
-   * once. A transaction that is made anew is another one.
+   * Sets the session's address as the sender of a transaction, then builds, signs and executes it. Calling this again
+   * with the same `Transaction` is safe: it sends the same bytes, which the chain executes once. A newly created
+   * transaction is another one.
    *
-   * @returns its digest
-   * @throws SessionExpiredError, NoSessionError; ProofMismatchError when the network refuses the proof;
-   *   UnknownOutcomeError with the digest when no answer came; SuiError when it can't be built, or failed
+   * @returns the digest
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the proof;
+   *   UnknownOutcomeError with the digest when no answer came; SuiError when the transaction can't be built, or failed
    */
   async execute(transaction: Transaction, client: ClientWithCoreApi): Promise<string> {
     const { address } = await this.#usable();
@@ -97,15 +98,16 @@ export class ZkLoginSession {
       .executeTransaction({ transaction: bytes, signatures })
       .catch(async (error: unknown) => {
         const failure = sendErrorOf(error, digest);
-        // These bytes may have been executed by an earlier call that got no answer: then they changed, or
-        // took away, their own objects.
-        if (failure instanceof ObjectChangedError || failure instanceof ObjectNotFoundError) {
+        // An earlier call without an answer may have executed these bytes: then the transaction itself changed or
+        // deleted its objects.
+        if (failure.code === 'SUI_OBJECT_CHANGED' || failure.code === 'SUI_OBJECT_NOT_FOUND') {
           const executed = await client.core.getTransaction({ digest }).catch(() => undefined);
           if (executed) return executed;
         }
         if (!failure.message.includes(PROOF_REFUSED)) throw failure;
-        throw new ProofMismatchError(
-          `the network refuses the proof (${PROOF_REFUSED}): it is of another ephemeral key, salt or nonce, so log in again; or it was made with the keys of another network`,
+        throw new ZkLoginError(
+          'ZKLOGIN_PROOF',
+          `the network refuses the proof (${PROOF_REFUSED}): it is for another ephemeral key, salt or nonce, so log in again; or it was made with the keys of another network`,
           { cause: failure },
         );
       });
@@ -114,7 +116,7 @@ export class ZkLoginSession {
     return digest;
   }
 
-  /** The user logs out: removes key and proof, and a login that was begun since. */
+  /** Logs the user out: removes the key and the proof, and a login that was begun in the meantime. */
   end(): void {
     removeSession(this.#store);
   }
@@ -123,17 +125,22 @@ export class ZkLoginSession {
     return { address: this.address, maxEpoch: this.maxEpoch };
   }
 
-  /** What is kept now may be of another login, which this object must not sign for. */
+  /** The storage may now hold another login, for which this object must not sign. */
   #load(): OpenSession {
     const session = loadSession(this.#store);
-    if (session.address !== this.address || session.maxEpoch !== this.maxEpoch) throw new NoSessionError();
+    if (session.address !== this.address || session.maxEpoch !== this.maxEpoch) throw noSession();
     return session;
   }
 
   async #usable(): Promise<OpenSession> {
     const session = this.#load();
     const epoch = await this.#epoch();
-    if (epoch > session.maxEpoch) throw new SessionExpiredError(epoch, session.maxEpoch);
+    if (epoch > session.maxEpoch) {
+      throw new ZkLoginError(
+        'ZKLOGIN_EXPIRED',
+        `epoch ${epoch} is past maxEpoch ${session.maxEpoch}: a new ephemeral key pair and a new proof are needed; call beginLogin`,
+      );
+    }
     return session;
   }
 
@@ -142,7 +149,7 @@ export class ZkLoginSession {
   }
 }
 
-/** The session that was opened before the page was loaded again. @throws NoSessionError, StorageError */
+/** The session that was opened before the page was reloaded. @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE */
 export function resumeSession(options: {
   readonly currentEpoch: EpochSource;
   readonly storage?: SessionStore;
@@ -150,15 +157,18 @@ export function resumeSession(options: {
   return new ZkLoginSession(sessionStore(options?.storage), options?.currentEpoch);
 }
 
-/** Whoever has another sender sign finds out here, not at a validator. */
+/** Detects a wrong sender here, before a validator does. */
 function requireSender(bytes: Uint8Array, address: string): void {
   let sender: string | null | undefined;
   try {
     ({ sender } = TransactionDataBuilder.fromBytes(bytes).snapshot());
   } catch {
-    throw new InvalidOptionError('the bytes are no BCS of a transaction');
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'the bytes are not the BCS of a transaction');
   }
   if (sender == null || normalizeSuiAddress(sender) !== address) {
-    throw new SenderError(`the transaction's sender is not ${address}: set it before you build the bytes`);
+    throw new ZkLoginError(
+      'ZKLOGIN_SENDER',
+      `the sender of the transaction is not ${address}: set it before you build the bytes`,
+    );
   }
 }

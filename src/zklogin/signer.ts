@@ -1,11 +1,11 @@
-/** The ephemeral key and the proof, for as long as one call takes. */
+/** Combines the ephemeral key and the proof into a signer, for a single call. */
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { ZkLoginSigner } from '@mysten/sui/zklogin';
-import { ProofMismatchError } from './errors.ts';
+import { ZkLoginError } from './errors.ts';
 import type { OpenSession } from './storage.ts';
 
-/** @throws ProofMismatchError when the address is not of the issuer that the proof shows */
+/** @throws ZkLoginError: ZKLOGIN_PROOF when the address is not derived from the issuer in the proof */
 export function signerOf({
   secretKey,
   maxEpoch,
@@ -17,7 +17,7 @@ export function signerOf({
   try {
     return new ZkLoginSigner({ ephemeralSigner, maxEpoch, inputs, legacyAddress, address });
   } catch {
-    throw new ProofMismatchError('the proof shows another issuer than the address is of');
+    throw new ZkLoginError('ZKLOGIN_PROOF', 'the proof has another issuer than the address');
   }
 }
 

@@ -2,22 +2,21 @@ import { holdsAnswer, type Redirect } from './redirect.ts';
 import { findLogin, findSession, type SessionStore, sessionStore } from './storage.ts';
 
 /**
- * - `answered`: the user is back from the provider; completeLogin is next
- * - `complete`: the token is there, and no proof yet: resumeLogin
- * - `open`: a session is there, perhaps expired: resumeSession
- * - `none`: beginLogin
+ * - `answered`: the user is back from the provider: call completeLogin
+ * - `complete`: there is a token, but no proof yet: call resumeLogin
+ * - `open`: there is a session, perhaps expired: call resumeSession
+ * - `none`: call beginLogin
  */
 export type LoginStage = 'answered' | 'complete' | 'open' | 'none';
 
 /**
- * What a page finds when it is loaded. A login that was begun to renew a session goes before the session, once
- * it has an answer. An answer that nobody waits for is none: whoever made the user follow such a link gets
- * nothing done.
+ * The stage of the login when a page is loaded. Once it has an answer, a login that was begun to renew a session takes
+ * precedence over the session. An answer without a begun login is ignored, so that a malicious link has no effect.
  *
  * Exported from `sui-enclave/zklogin`.
  *
- * @param redirect as completeLogin takes it: `location.href`, or the body of a form_post
- * @throws StorageError
+ * @param redirect as for completeLogin: `location.href`, or the body of a form_post
+ * @throws ZkLoginError: ZKLOGIN_STORAGE
  * @example
  * if (loginStage(location.href) === 'answered') await completeLogin(location.href);
  */

@@ -1,21 +1,21 @@
 /**
- * Where the ephemeral key, the token and the proof are kept: in the session, and nowhere else. Whoever has key
- * and proof can sign for the user until maxEpoch.
+ * Keeps the ephemeral key, the token and the proof: in the session storage, and nowhere else. Whoever has the key and
+ * the proof can sign for the user until maxEpoch.
  */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
-import { NoLoginError, NoSessionError, StorageError } from './errors.ts';
+import { ZkLoginError } from './errors.ts';
 import type { Provider } from './providers.ts';
 
-/** A place that ends with the session. */
+/** A storage that ends with the session. */
 export interface SessionStore {
-  /** Says that nothing of it outlives the session: an object without this is refused. */
+  /** Declares that its content doesn't outlive the session. An object without this is refused. */
   readonly persistent: false;
   get(key: string): string | null;
   set(key: string, value: string): void;
   remove(key: string): void;
 }
 
-/** What is known between the login's beginning and the provider's answer. */
+/** The state between beginLogin and the provider's answer. */
 export interface BegunLogin {
   readonly stage: 'begun';
   readonly provider: Pick<Provider, 'name' | 'issuer' | 'token'>;
@@ -29,13 +29,13 @@ export interface BegunLogin {
   readonly secretKey: string;
 }
 
-/** What is known between the provider's answer and the proof. */
+/** The state between the provider's answer and the proof. */
 export interface CompleteLogin extends Omit<BegunLogin, 'stage' | 'state' | 'redirectUri'> {
   readonly stage: 'complete';
   readonly jwt: string;
 }
 
-/** What signs. */
+/** The state of an open session, which can sign. */
 export interface OpenSession {
   readonly stage: 'open';
   readonly address: string;
@@ -48,11 +48,14 @@ export interface OpenSession {
 const LOGIN = 'sui-enclave/zklogin/login';
 const SESSION = 'sui-enclave/zklogin/session';
 
-/** The browser's session storage: it survives a reload, and ends with the tab. @throws StorageError outside browsers */
+/** The browser's session storage: survives a reload, ends with the tab. @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers */
 export function browserSession(): SessionStore {
   const storage = sessionStorageHere();
   if (!storage) {
-    throw new StorageError('there is no session storage here: pass one, such as memorySession()');
+    throw new ZkLoginError(
+      'ZKLOGIN_STORAGE',
+      'there is no session storage here: pass one, such as memorySession()',
+    );
   }
   return {
     persistent: false,
@@ -63,32 +66,34 @@ export function browserSession(): SessionStore {
 }
 
 /**
- * Where a login must have been begun. Without a storage there is no place that could hold one.
+ * The storage in which a login must have been begun. Without a storage, there can be no login.
  *
- * @throws NoLoginError, StorageError
+ * @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
  */
 export function loginStore(given: SessionStore | undefined): SessionStore {
   if (given === undefined && !sessionStorageHere()) {
-    throw new NoLoginError(
+    throw new ZkLoginError(
+      'ZKLOGIN_NO_LOGIN',
       'no login is under way: there is no session storage here, so give beginLogin a storage, such as memorySession(), and the same one to this call',
     );
   }
   return sessionStore(given);
 }
 
-/** A page that may not have one gets an error by asking. */
+/** A browser that blocks the session storage throws when a page reads the property. */
 function sessionStorageHere(): Storage | null | undefined {
   try {
     return globalThis.sessionStorage;
   } catch (cause) {
-    throw new StorageError(
+    throw new ZkLoginError(
+      'ZKLOGIN_STORAGE',
       'the browser blocks the session storage of this page: allow its site data, or pass a storage such as memorySession()',
       { cause },
     );
   }
 }
 
-/** Ends with the process or page. */
+/** A storage in memory: ends with the process or page. */
 export function memorySession(): SessionStore {
   const values = new Map<string, string>();
   return {
@@ -103,12 +108,13 @@ export function memorySession(): SessionStore {
   };
 }
 
-/** @throws StorageError for local storage, and whatever else does not say that it ends with the session */
+/** @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and any other that doesn't declare `persistent: false` */
 export function sessionStore(given: SessionStore | undefined): SessionStore {
   const store = given ?? browserSession();
   if (store?.persistent !== false) {
-    throw new StorageError(
-      'the ephemeral key and the proof may be kept for the session only: local storage and its like are refused; leave storage out for the session storage of the browser',
+    throw new ZkLoginError(
+      'ZKLOGIN_STORAGE',
+      'the ephemeral key and the proof may be kept for the session only: local storage and the like are refused; leave out storage to use the session storage of the browser',
     );
   }
   return store;
@@ -118,41 +124,50 @@ export function saveLogin(store: SessionStore, login: BegunLogin | CompleteLogin
   store.set(LOGIN, JSON.stringify(login));
 }
 
-/** @throws StorageError */
+/** @throws ZkLoginError: ZKLOGIN_STORAGE */
 export function findLogin(store: SessionStore): BegunLogin | CompleteLogin | null {
   return find<BegunLogin | CompleteLogin>(store, LOGIN);
 }
 
-/** @throws NoLoginError, StorageError */
+/** @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE */
 export function loadLogin(store: SessionStore): BegunLogin | CompleteLogin {
   const login = findLogin(store);
-  if (login === null) throw new NoLoginError();
+  if (login === null) {
+    throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'no login is under way in this session: call beginLogin');
+  }
   return login;
 }
 
-/** The login becomes a session: what is not needed any more (token, randomness) goes. */
+/** Turns the login into a session: removes the token and the randomness, which are no longer needed. */
 export function saveSession(store: SessionStore, session: OpenSession): void {
   store.set(SESSION, JSON.stringify(session));
   store.remove(LOGIN);
 }
 
-/** @throws StorageError */
+/** @throws ZkLoginError: ZKLOGIN_STORAGE */
 export function findSession(store: SessionStore): OpenSession | null {
   return find<OpenSession>(store, SESSION);
 }
 
-/** @throws NoSessionError, StorageError */
+/** @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE */
 export function loadSession(store: SessionStore): OpenSession {
   const session = findSession(store);
-  if (session === null) throw new NoSessionError();
+  if (session === null) throw noSession();
   return session;
+}
+
+export function noSession(): ZkLoginError {
+  return new ZkLoginError(
+    'ZKLOGIN_NO_SESSION',
+    'the ephemeral key pair and its proof are not in the session storage: a new key pair and a new proof are needed; call beginLogin',
+  );
 }
 
 export function removeLogin(store: SessionStore): void {
   store.remove(LOGIN);
 }
 
-/** With the login that may have been begun to renew it: nothing of the user's is left. */
+/** Also removes the login that may have been begun to renew the session: nothing of the user remains. */
 export function removeSession(store: SessionStore): void {
   store.remove(SESSION);
   store.remove(LOGIN);
@@ -165,7 +180,10 @@ function find<T extends { stage: string }>(store: SessionStore, key: string): T 
     const value: T | null = JSON.parse(text);
     if (typeof value?.stage === 'string') return value;
   } catch {
-    // The parser's message quotes its input.
+    // Without the parser's error, which quotes its input.
   }
-  throw new StorageError(`"${key}" in the session storage is not what this library wrote there: remove it`);
+  throw new ZkLoginError(
+    'ZKLOGIN_STORAGE',
+    `"${key}" in the session storage is not what this library wrote there: remove it`,
+  );
 }

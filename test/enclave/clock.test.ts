@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decode, encode } from 'cborg';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeCose, encodeMap, type MapEntry } from '../../scripts/dev/attestation_ca.ts';
 import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
 import { attestation } from '../../src/nsm/messages.ts';
-import { canRun, initBinary, temporaryFolder } from './init.ts';
+import { canRun, INIT, temporaryFolder } from './init.ts';
 
 function init(...args: string[]) {
-  return spawnSync(initBinary(), args, { encoding: 'utf8' });
+  return spawnSync(INIT, args, { encoding: 'utf8' });
 }
 
 /** What init reads from each answer, asked for with the nonce: milliseconds, or `none`. */
@@ -52,8 +52,6 @@ const NONCE = Uint8Array.from({ length: 16 }, (_, at) => at);
 const AT = 1_795_000_000_000;
 
 describe.runIf(canRun)("the enclave's clock", () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test.each([
     ['ptp0', '0', 'none'],
     ['ptp0', '999999', 'none'],
@@ -87,8 +85,6 @@ describe.runIf(canRun)("the enclave's clock", () => {
 });
 
 describe.runIf(canRun)("the time of the NSM's documents", () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('is read from an answer to the request that the server makes', async () => {
     const request = { publicKey: null, nonce: NONCE, userData: null };
     const answer = await new SoftwareNsm(() => AT).transact(attestation.encode(request));

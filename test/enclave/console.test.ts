@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, initBinary, play, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, startRole, temporaryFolder } from './init.ts';
 
 function fifo(name: string): string {
   const path = join(temporaryFolder(), name);
@@ -10,11 +10,11 @@ function fifo(name: string): string {
   return path;
 }
 
-/** The role between a log that is written to a pipe and a console that is another. */
+/** The role that copies the log from one pipe to the console, here another pipe. */
 function start() {
   const [log, console] = [fifo('log'), fifo('console')];
   const reader = openSync(console, constants.O_RDONLY | constants.O_NONBLOCK);
-  const role = play(['console'], `3<${log} 2>${console}`);
+  const role = startRole(['console'], `3<${log} 2>${console}`);
   const writer = spawn('sh', ['-c', `cat >${log}`], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => {
     writer.kill('SIGKILL');
@@ -23,8 +23,6 @@ function start() {
 }
 
 describe.runIf(canRun)('the console', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
   test('shows the log', async () => {
     const { role, reader, writer } = start();
     writer.stdin.end('a line\n');
@@ -33,7 +31,7 @@ describe.runIf(canRun)('the console', () => {
     expect(bytes.toString('utf8', 0, readSync(reader, bytes))).toBe('a line\n');
   });
 
-  test('that nobody reads stops no one who writes to the log', async () => {
+  test('does not block writers of the log when nobody reads it', async () => {
     const { role, writer } = start();
     // More than all pipes on the way hold.
     writer.stdin.end(Buffer.alloc(4 * 1024 * 1024, 'x'));

@@ -3,8 +3,8 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, play, readAll, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, dial, freePort, readAll, startRole, temporaryFolder } from './init.ts';
 
 function fifo(): string {
   const path = join(temporaryFolder(), 'pipe');
@@ -12,11 +12,11 @@ function fifo(): string {
   return path;
 }
 
-/** The hand-off with a reader of its pipe; `lines` are those that have come. */
+/** The hand-off with a reader of its pipe; `lines` are those received. */
 async function start() {
   const path = fifo();
   const port = await freePort();
-  const role = play(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
+  const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
   // As the server reads it: a stream of files would keep the pipe open until its next byte.
   const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) });
   reader.setEncoding('utf8');
@@ -33,9 +33,7 @@ async function start() {
 }
 
 describe.runIf(canRun)('the hand-off', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
-  test('passes an object on as one line, and closes when it is taken', async () => {
+  test('forwards an object as one line, and ends when it is accepted', async () => {
     const { port, role, reader, send, lines } = await start();
     const verdict = send('{\n  "API_KEY": "hunter2"\r\n}\n');
     await expect.poll(lines).toEqual(['{\t  "API_KEY": "hunter2"\t\t}\t']);
@@ -48,7 +46,7 @@ describe.runIf(canRun)('the hand-off', () => {
     ).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('tells a sender that its object was not taken, and takes the next', async () => {
+  test('tells a sender that its object was refused, and accepts the next', async () => {
     const { reader, send, lines } = await start();
     expect(await send('{"NODE_OPTIONS":"--inspect"}')).toBe('refused');
     const second = send('{"API_KEY":"x"}');
@@ -60,13 +58,13 @@ describe.runIf(canRun)('the hand-off', () => {
   test.each([
     ['empty', ''],
     ['too long', Buffer.alloc(64 * 1024, 'x')],
-  ])('passes on nothing that is %s', async (_what, message) => {
+  ])('forwards nothing that is %s', async (_what, message) => {
     const { send, lines } = await start();
     expect(await send(message)).toBe('empty, too long or too slow');
     expect(lines()).toEqual([]);
   });
 
-  test('gives up a sender that is too slow, and takes the next', async () => {
+  test('drops a sender that is too slow, and serves the next', async () => {
     const { port, reader, send, lines } = await start();
     const slow = await dial(port);
     slow.write('{"API_KEY":');
@@ -77,7 +75,7 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await next).toBe('accepted');
   }, 20_000);
 
-  test('outlives a sender that breaks off', async () => {
+  test('survives a sender that disconnects', async () => {
     const { port, reader, send, lines } = await start();
     const broken = await dial(port);
     broken.write('{"API_');
@@ -88,11 +86,11 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await next).toBe('accepted');
   });
 
-  test('brings the secrets to the real server, which takes the declared names alone and takes them once', async () => {
+  test('brings the secrets to the real server, which accepts exactly the declared names, once', async () => {
     const path = fifo();
     const port = await freePort();
-    const role = play(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
-    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
+    const main = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
     const reading = openSync(path, 'r');
     const server = spawn(process.execPath, [main], {
       env: { APP: 'weather', PORT: '0', SECRETS_FD: '3', LOG_LEVEL: 'trace' },
@@ -118,7 +116,7 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await send('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}')).toBe('refused');
     expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({
       missing: ['API_KEY'],
-      refused: expect.stringMatching(/^secrets must be one JSON object with exactly these members/),
+      refused: expect.stringMatching(/^secrets must be one JSON object with exactly these properties/),
     });
     // A line break inside a string is no JSON, and must not become some other character of a secret.
     for (const lineEnd of ['\n', '\r', '\r\n']) {

@@ -1,44 +1,17 @@
-/** The enclave's init, compiled for this machine with sanitizers, to play one of its roles. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+/** The enclave's init, compiled for this machine with sanitizers, to run one of its roles. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SOURCE = join(ROOT, 'enclave/init');
-const FLAGS = [
-  '-std=c++20',
-  '-O1',
-  '-g',
-  '-Wall',
-  '-Wextra',
-  '-fsanitize=address,undefined',
-  '-fno-sanitize-recover',
-];
+/** Made by `make test-natives`, with shorter waits than the enclave's. */
+export const INIT = fileURLToPath(new URL('../../build/test/init', import.meta.url));
 
 /** Init is a Linux program. */
 export const canRun = process.platform === 'linux';
-
-/** Compiled once for each state of its source. */
-export function initBinary(): string {
-  const files = globSync('*.{cc,h}', { cwd: SOURCE }).sort();
-  const hash = createHash('sha256').update(FLAGS.join(' '));
-  for (const file of files) hash.update(readFileSync(join(SOURCE, file)));
-  const dir = join(ROOT, 'build/test');
-  const binary = join(dir, `init-${hash.digest('hex').slice(0, 16)}`);
-  if (!existsSync(binary)) {
-    mkdirSync(dir, { recursive: true });
-    const sources = files.filter((file) => file.endsWith('.cc')).map((file) => join(SOURCE, file));
-    const partial = `${binary}.${process.pid}`;
-    execFileSync(process.env['CXX'] ?? 'c++', [...FLAGS, ...sources, '-o', partial]);
-    renameSync(partial, binary);
-  }
-  return binary;
-}
 
 export interface Role {
   readonly child: ChildProcess;
@@ -48,8 +21,8 @@ export interface Role {
 }
 
 /** Runs a role until the test ends. @param redirect what a shell does about its descriptors, such as `3>fifo` */
-export function play(args: readonly string[], redirect = ''): Role {
-  const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirect}`, initBinary(), ...args], {
+export function startRole(args: readonly string[], redirect = ''): Role {
+  const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirect}`, INIT, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -70,7 +43,7 @@ export function temporaryFolder(): string {
   return dir;
 }
 
-/** A server on loopback until the test ends; its port. Connections may be half-closed. */
+/** Starts a server on loopback until the test ends, and returns its port. Connections may be half-closed. */
 export function serve(handle: (socket: Socket) => void): Promise<number> {
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
@@ -84,7 +57,7 @@ export function serve(handle: (socket: Socket) => void): Promise<number> {
   });
 }
 
-/** A port that nothing listens on now. */
+/** A port on which nothing listens. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

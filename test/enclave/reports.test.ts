@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, freePort, initBinary, play, readAll, serve, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
-/** Something that writes to the pipe of the reports role, as the server does. */
+/** A writer to the pipe of the reports role, like the server. */
 function writer(path: string) {
   const child = spawn('sh', ['-c', `cat >${path}`], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => {
@@ -13,7 +13,7 @@ function writer(path: string) {
   return child.stdin;
 }
 
-/** The log port, and what came to it. */
+/** The log port and the lines that it received. */
 async function parent() {
   const got: string[] = [];
   const port = await serve(async (socket) => {
@@ -30,12 +30,10 @@ function fifo(): string {
 }
 
 describe.runIf(canRun)('the reports', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
-  test('are sent a line each, and end with their writer', async () => {
+  test('are sent one line each, and end with their writer', async () => {
     const path = fifo();
     const { got, port } = await parent();
-    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     const pipe = writer(path);
     pipe.write('{"event":"boot"}\n');
     await expect.poll(() => got).toEqual(['{"event":"boot"}\n']);
@@ -44,10 +42,10 @@ describe.runIf(canRun)('the reports', () => {
     expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
-  test('are tried again until somebody listens', async () => {
+  test('are retried until somebody listens', async () => {
     const path = fifo();
     const port = await freePort();
-    play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).write('{"event":"boot"}\n');
     await new Promise((done) => setTimeout(done, 500));
     const { createServer } = await import('node:net');
@@ -60,19 +58,19 @@ describe.runIf(canRun)('the reports', () => {
     socket.end();
   });
 
-  test('that come together are sent one by one', async () => {
+  test('that arrive together are sent one by one', async () => {
     const path = fifo();
     const { got, port } = await parent();
-    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).end('{"event":"boot"}\n{"event":"failed"}\n');
     expect(await role.ended).toBe(0);
     expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
-  test('that are longer than any of ours are dropped', async () => {
+  test('that are too long are dropped', async () => {
     const path = fifo();
     const { got, port } = await parent();
-    const role = play(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
+    const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     writer(path).end(`${'x'.repeat(5000)}\n{"event":"boot"}\n`);
     expect(await role.ended).toBe(0);
     expect(got).toEqual(['{"event":"boot"}\n']);

@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeEnvironment, makeSettings } from '../../scripts/image/settings.ts';
-import { canRun, initBinary, temporaryFolder } from './init.ts';
+import { canRun, INIT, temporaryFolder } from './init.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');
 
 function init(...args: string[]) {
-  return spawnSync(initBinary(), args, { encoding: 'utf8' });
+  return spawnSync(INIT, args, { encoding: 'utf8' });
 }
 
 function settings(text: string) {
@@ -18,9 +18,7 @@ function settings(text: string) {
 }
 
 describe.runIf(canRun)('init', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
-  test('understands the settings that the build writes', () => {
+  test('parses the settings that the build writes', () => {
     const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
     const text = makeSettings(manifest, makeEnvironment('weather', manifest, SERVER_ENV, true));
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
@@ -41,7 +39,7 @@ describe.runIf(canRun)('init', () => {
     'secrets now\n',
     'secrets',
     '\n',
-  ])('refuses the line %j', (line) => {
+  ])('rejects the line %j', (line) => {
     expect(settings(`env A=b\n${line}`)).toMatchObject({
       status: 1,
       stdout: '',
@@ -58,7 +56,7 @@ describe.runIf(canRun)('init', () => {
     ['bridge', 'udp:1', 'tcp:127.0.0.1:1'],
     ['correction', 'moon', '0'],
     ['nsm-time', 'nonce'],
-  ])('plays no role that is not one of its own (%j)', (...args) => {
+  ])('rejects the unknown role %j', (...args) => {
     expect(init(...(args as string[]))).toMatchObject({ status: 2, stderr: expect.stringMatching(/^usage/) });
   });
 });

@@ -1,18 +1,18 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, initBinary, play, readAll, serve, temporaryFolder } from './init.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { canRun, dial, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 const PATIENTLY = { timeout: 10_000 };
 
-/** A bridge that is looked after for as long as something holds the pipe. */
+/** A bridge that is supervised as long as something holds the pipe. */
 async function lookAfter(listen: number) {
   const dir = temporaryFolder();
   const [pipe, lastEnd] = [join(dir, 'pipe'), join(dir, 'last_end')];
   execFileSync('mkfifo', [pipe]);
   const target = await serve((socket) => void socket.end('from the target'));
-  const role = play(
+  const role = startRole(
     ['supervise', lastEnd, `tcp:127.0.0.1:${listen}`, `tcp:127.0.0.1:${target}`],
     `3<${pipe}`,
   );
@@ -32,16 +32,14 @@ async function start() {
   return { ...looked, ask };
 }
 
-/** In the order in which they were started: the bridge that has just been started again is the last one. */
+/** In start order: a restarted bridge is the last one. */
 function children(pid: number | undefined): number[] {
   const path = `/proc/${pid}/task/${pid}/children`;
   return existsSync(path) ? readFileSync(path, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
 }
 
-describe.runIf(canRun)('what init looks after', () => {
-  beforeAll(() => void initBinary(), 120_000);
-
-  test('is started again when it is killed, as often as that happens, and the reason kept', async () => {
+describe.runIf(canRun)('a process that init supervises', () => {
+  test('is restarted each time it is killed, and the reason recorded', async () => {
     const { role, lastEnd, ask } = await start();
     expect(existsSync(lastEnd)).toBe(false);
     const [first, server] = children(role.child.pid);
@@ -60,7 +58,7 @@ describe.runIf(canRun)('what init looks after', () => {
     );
   });
 
-  test('is tried again while it fails', async () => {
+  test('is restarted while it fails', async () => {
     const { role, lastEnd } = await lookAfter(await serve((socket) => void socket.destroy()));
     const again = 'the bridge ended with status 1, and is started again';
     await expect.poll(() => role.output().split(again).length, PATIENTLY).toBeGreaterThan(3);
@@ -70,7 +68,7 @@ describe.runIf(canRun)('what init looks after', () => {
   test.each([
     ['ends', () => {}, 'the server ended with status 0\n'],
     ['is killed', (pid: number) => process.kill(pid, 'SIGKILL'), 'the server was ended by signal 9\n'],
-  ])('ends with the server, when that %s', async (_how, kill, reason) => {
+  ])('ends with the server when that %s', async (_how, kill, reason) => {
     const { role, holder } = await start();
     kill(children(role.child.pid)[1] as number);
     holder.stdin.end();

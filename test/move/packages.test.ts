@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { buildPackage, frameworkOf, packageNames, testPackage } from '../../scripts/move/packages.ts';
+import { buildPackage, frameworkOf, packageNames, testPackage } from '../../scripts/sui/move_packages.ts';
 import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 
 const framework = frameworkOf(process.env);
@@ -124,7 +124,7 @@ describe('the choice of a framework', () => {
   });
 
   test('SUI_FRAMEWORK_DIR does not make a framework of the stand-in', () => {
-    const dir = fileURLToPath(new URL('./framework', import.meta.url));
+    const dir = fileURLToPath(new URL('../../scripts/dev/move_framework', import.meta.url));
     expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStandIn).toBe(true);
   });
 

@@ -23,11 +23,11 @@ export function moveText(text: string): string {
 }
 
 const HEADER =
-  '// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` writes it anew.';
+  '// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` regenerates it.';
 
 function signedValues(): string {
   const { public_key, intent, timestamp_ms, location, temperature, signature } = VECTORS.signed;
-  return `/// What a production enclave signed.
+  return `/// The answer that a production enclave signed.
 public fun public_key(): vector<u8> {
     x"${public_key}"
 }
@@ -110,7 +110,7 @@ use sui::test_scenario;
 
 public struct REAL_DOCUMENT_CLI_TESTS has drop {}
 
-/// Within the life time of the document's certificates.
+/// Within the lifetime of the document's certificates.
 const NOW_MS: u64 = 1744684007462;
 const PCR0_AND_PCR1: vector<u8> =
     x"cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2";

@@ -1,11 +1,11 @@
-/// Which AWS Nitro Enclaves a contract trusts, and what they sign.
+/// Registers the AWS Nitro Enclaves that a contract trusts, and verifies their signatures.
 ///
-/// An `EnclaveConfig` says which image may run, by its registers PCR0 to PCR2, under a version that grows when they
-/// change. An `Enclave` is a running instance of that image, known by the public key that it attested. Whoever holds
-/// the `EnclaveCap` decides on both; everyone else reads them, verifies with them and clears away stale enclaves.
+/// An `EnclaveConfig` names the trusted image by its registers PCR0 to PCR2, with a version that increases when they
+/// change. An `Enclave` is a running instance of that image, identified by its attested public key. The holder of the
+/// `EnclaveCap` controls both; anyone can read them, verify signatures with them and destroy stale enclaves.
 ///
 /// Contracts verify an answer with `assert_signed`. An answer is a statement, not a command: while it is fresh, anyone
-/// may submit it, and more than once. Where an answer triggers something that must happen once, or for one account
+/// may submit it, and more than once. If an answer triggers something that must happen only once, or for one account
 /// only, have the enclave sign a nonce of the request or the sender's address in the payload, and check it.
 module enclave::enclave;
 
@@ -18,7 +18,7 @@ use sui::ed25519;
 use sui::event;
 use sui::nitro_attestation::NitroAttestationDocument;
 
-// The numbers that these errors abort with hold the source line: match them by name, never by number.
+// The abort codes of these errors contain the source line: match them by name, never by number.
 
 #[error]
 const ENotOneTimeWitness: vector<u8> = b"A capability takes its module's one-time witness";
@@ -46,10 +46,10 @@ const EInvalidSignature: vector<u8> =
 
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
-/// How far the enclave's clock and the chain's may differ.
+/// Maximum lead of the enclave's clock over the chain's.
 const MAX_AHEAD_MS: u64 = 60_000;
 
-/// What may run as an enclave of the application `T`. Shared.
+/// The image that enclaves of the application `T` must run. Shared.
 public struct EnclaveConfig<phantom T> has key {
     id: UID,
     name: String,
@@ -72,20 +72,20 @@ public struct EnclaveCap<phantom T> has key, store {
     id: UID,
 }
 
-/// Under which key of `sui::derived_object` an Enclave's address is derived from its config.
+/// The key of `sui::derived_object` with which an Enclave's address is derived from its config.
 public struct EnclaveKey has copy, drop, store {
     config_version: u64,
     pk: vector<u8>,
 }
 
-/// What an enclave signs, in BCS.
+/// The message that an enclave signs, in BCS.
 public struct IntentMessage<T: drop> has copy, drop {
     intent: u8,
     timestamp_ms: u64,
     payload: T,
 }
 
-/// A config was made.
+/// A config was created.
 public struct EnclaveConfigCreated<phantom T> has copy, drop {
     config_id: ID,
     capability_id: ID,
@@ -101,7 +101,7 @@ public struct PcrsUpdated<phantom T> has copy, drop {
     version: u64,
 }
 
-/// An enclave may speak for the application.
+/// An enclave was registered, and may speak for the application.
 public struct EnclaveRegistered<phantom T> has copy, drop {
     enclave_id: ID,
     config_id: ID,
@@ -109,7 +109,7 @@ public struct EnclaveRegistered<phantom T> has copy, drop {
     pk: vector<u8>,
 }
 
-/// An enclave no longer speaks for the application.
+/// An enclave was destroyed, and no longer speaks for the application.
 public struct EnclaveDestroyed<phantom T> has copy, drop {
     enclave_id: ID,
     config_id: ID,
@@ -119,13 +119,13 @@ public struct EnclaveDestroyed<phantom T> has copy, drop {
 
 // === Configs ===
 
-/// The one capability of an application. `otw` is the one-time witness that the application's `init` gets.
+/// The one capability of an application. `otw` is the one-time witness that the application's `init` receives.
 public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
     assert!(sui::types::is_one_time_witness(&otw), ENotOneTimeWitness);
     EnclaveCap { id: object::new(ctx) }
 }
 
-/// Makes and shares a config at version 0. The registers are those of `out/nitro.pcrs`.
+/// Creates and shares a config at version 0. The registers are those of `out/nitro.pcrs`.
 public fun create_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -137,7 +137,7 @@ public fun create_enclave_config<T>(
     transfer::share_object(cap.new_config(name, pcrs::new(pcr0, pcr1, pcr2), ctx))
 }
 
-/// Trusts another image from now on, and no longer the one before: each registered enclave of it is stale.
+/// Replaces the trusted image: every enclave registered so far becomes stale.
 public fun update_pcrs<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -152,7 +152,7 @@ public fun update_pcrs<T>(
     event::emit(PcrsUpdated<T> { config_id, pcrs: config.pcrs, version: config.version });
 }
 
-/// Names a config anew. The name is for people; nothing depends on it.
+/// Renames a config. The name is for people; nothing depends on it.
 public fun update_name<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, name: String) {
     config.assert_cap(cap);
     config.name = name;
@@ -180,7 +180,7 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
     enclave.destroy()
 }
 
-/// Destroys a stale enclave, for anyone who wants to.
+/// Destroys a stale enclave. Anyone may call it.
 public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>) {
     assert!(enclave.is_stale(config), ENotStale);
     enclave.destroy()
@@ -188,11 +188,11 @@ public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>
 
 // === Verification ===
 
-/// Passes only what an enclave of this config's latest version signed, and signed of late: aborts when the enclave
+/// Accepts only values that an enclave of this config's latest version signed recently: aborts when the enclave
 /// belongs to another config or is stale, when `timestamp_ms` is more than `max_age_ms` before the Clock or more than
 /// a minute ahead of it, or when the signature is not the enclave's for exactly these values.
 ///
-/// Take `Enclave` and `EnclaveConfig` of your own application's `T`, not of any `T`: whoever publishes a module can
+/// Accept `Enclave` and `EnclaveConfig` of your own application's `T`, not of any `T`: anyone can publish a module and
 /// register enclaves for it.
 public fun assert_signed<T, P: drop>(
     enclave: &Enclave<T>,
@@ -212,9 +212,9 @@ public fun assert_signed<T, P: drop>(
     assert!(enclave.verify_signature(intent, timestamp_ms, payload, signature), EInvalidSignature);
 }
 
-/// Whether this enclave's key signed these values at any time. It does not check that the enclave is of the latest
-/// version of its config, nor how old the timestamp is: an answer of an enclave whose image was withdrawn passes, and
-/// so does one of last year. Use `assert_signed`.
+/// Returns whether this enclave's key ever signed these values. It checks neither that the enclave is of its config's
+/// latest version, nor how old the timestamp is: it accepts answers of an enclave whose image is no longer trusted,
+/// and answers from last year. Use `assert_signed`.
 public fun verify_signature<T, P: drop>(
     enclave: &Enclave<T>,
     intent: u8,
@@ -227,7 +227,7 @@ public fun verify_signature<T, P: drop>(
 
 // === Reading ===
 
-/// The name for people.
+/// The human-readable name.
 public fun name<T>(config: &EnclaveConfig<T>): &String {
     &config.name
 }
@@ -247,7 +247,7 @@ public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
     config.pcrs.pcr2()
 }
 
-/// How often the registers changed: 0 in a new config.
+/// The number of changes of the registers: 0 in a new config.
 public fun version<T>(config: &EnclaveConfig<T>): u64 {
     config.version
 }
@@ -257,7 +257,7 @@ public fun capability_id<T>(config: &EnclaveConfig<T>): ID {
     config.capability_id
 }
 
-/// Whether an enclave with this key was registered at the config's latest version, destroyed since or not.
+/// Returns whether an enclave with this key was registered at the config's latest version, even if destroyed since.
 public fun was_registered<T>(config: &EnclaveConfig<T>, pk: vector<u8>): bool {
     derived_object::exists(&config.id, EnclaveKey { config_version: config.version, pk })
 }
@@ -277,15 +277,15 @@ public fun config_version<T>(enclave: &Enclave<T>): u64 {
     enclave.config_version
 }
 
-/// Whether the registers changed since the enclave was registered. Aborts when the config is not the enclave's.
+/// Returns whether the registers changed since the enclave was registered. Aborts if the config is not the enclave's.
 public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>): bool {
     enclave.assert_config(config);
     enclave.config_version < config.version
 }
 
-// === What configs and registration come down to, on plain values ===
+// === Configs and registration, on plain values ===
 
-/// All of `create_enclave_config` but the sharing.
+/// `create_enclave_config` without sharing the config.
 public(package) fun new_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -305,8 +305,8 @@ public(package) fun new_config<T>(
     EnclaveConfig { id, name, pcrs, capability_id, version }
 }
 
-/// All of `register_enclave` but the extraction of these values from the document, and the sharing. A document
-/// without a public key gives empty bytes.
+/// `register_enclave` without extracting these values from the document and without sharing the enclave. A document
+/// without a public key has empty bytes.
 public(package) fun new_enclave<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -370,27 +370,27 @@ public fun new_enclave_for_testing<T>(
 }
 
 #[test_only]
-/// What the enclave signs for these values: compare it with what your server signs.
+/// The bytes that the enclave signs for these values: compare them with those that your server signs.
 public fun signed_bytes_for_testing<P: drop>(intent: u8, timestamp_ms: u64, payload: P): vector<u8> {
     signed_bytes(intent, timestamp_ms, payload)
 }
 
 #[test_only]
-/// Ends a capability.
+/// Destroys a capability.
 public fun destroy_cap_for_testing<T>(cap: EnclaveCap<T>) {
     let EnclaveCap { id } = cap;
     id.delete();
 }
 
 #[test_only]
-/// Ends a config; its enclaves stay.
+/// Destroys a config; its enclaves remain.
 public fun destroy_config_for_testing<T>(config: EnclaveConfig<T>) {
     let EnclaveConfig { id, .. } = config;
     id.delete();
 }
 
 #[test_only]
-/// Ends an enclave without checks or an event.
+/// Destroys an enclave without checks or an event.
 public fun destroy_enclave_for_testing<T>(enclave: Enclave<T>) {
     let Enclave { id, .. } = enclave;
     id.delete();

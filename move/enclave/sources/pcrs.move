@@ -3,7 +3,7 @@ module enclave::pcrs;
 
 use sui::nitro_attestation::NitroAttestationDocument;
 
-// The numbers that these errors abort with hold the source line: match them by name, never by number.
+// The abort codes of these errors contain the source line: match them by name, never by number.
 
 #[error]
 const EPcrMissing: vector<u8> = b"Registers PCR0, PCR1 and PCR2 must all be there";
@@ -19,10 +19,10 @@ const PCR_BYTES: u64 = 48;
 const DEBUG_PCR: vector<u8> =
     x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 
-/// PCR0, PCR1 and PCR2, each of 48 bytes, and PCR0 not all zero: there is no `Pcrs` of a debug enclave.
+/// PCR0, PCR1 and PCR2, each of 48 bytes, and PCR0 not all zero: a debug enclave can't have a `Pcrs`.
 public struct Pcrs(vector<u8>, vector<u8>, vector<u8>) has copy, drop, store;
 
-/// Aborts when a register is empty, is not 48 bytes long, or when PCR0 is all zero.
+/// Aborts if a register is empty or not 48 bytes long, or if PCR0 is all zero.
 public(package) fun new(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>): Pcrs {
     assert!(!pcr0.is_empty() && !pcr1.is_empty() && !pcr2.is_empty(), EPcrMissing);
     assert!(
@@ -33,7 +33,7 @@ public(package) fun new(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>): P
     Pcrs(pcr0, pcr1, pcr2)
 }
 
-/// The registers of a verified document; a register that it does not have counts as empty.
+/// The registers of a verified document; a missing register counts as empty.
 public(package) fun of_document(document: &NitroAttestationDocument): Pcrs {
     new(document.register(0), document.register(1), document.register(2))
 }
@@ -55,7 +55,7 @@ public fun pcr2(pcrs: &Pcrs): &vector<u8> {
 
 use fun register as NitroAttestationDocument.register;
 
-/// By its index: its place in the list depends on which other registers there are.
+/// Finds a register by its index, since its position in the list depends on the other registers.
 fun register(document: &NitroAttestationDocument, index: u8): vector<u8> {
     let mut value = vector[];
     document.pcrs().do_ref!(|entry| if (entry.index() == index) value = *entry.value());

@@ -45,7 +45,7 @@ const ZERO: vector<u8> =
     x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 const SHORT: vector<u8> = x"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
 
-/// An admin with a capability and a shared config of PCR0, PCR1 and PCR2; next is a transaction of the admin's.
+/// An admin with a capability and a shared config of PCR0, PCR1 and PCR2; the next transaction is the admin's.
 fun begin(): (Scenario, EnclaveCap<CONFIG_TESTS>, EnclaveConfig<CONFIG_TESTS>) {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap(

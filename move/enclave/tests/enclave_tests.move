@@ -38,7 +38,7 @@ const PCR2: vector<u8> =
 const KEY: vector<u8> = x"1111111111111111111111111111111111111111111111111111111111111111";
 const OTHER_KEY: vector<u8> = x"2222222222222222222222222222222222222222222222222222222222222222";
 
-/// An admin with a capability and a shared config of PCR0, PCR1 and PCR2; next is a transaction of the admin's.
+/// An admin with a capability and a shared config of PCR0, PCR1 and PCR2; the next transaction is the admin's.
 fun begin(): (Scenario, EnclaveCap<ENCLAVE_TESTS>, EnclaveConfig<ENCLAVE_TESTS>) {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap(

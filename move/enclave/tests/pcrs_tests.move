@@ -12,7 +12,7 @@ const PCR2: vector<u8> =
     x"c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2";
 const ZERO: vector<u8> =
     x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
-/// What SHA-256 and SHA-512 give: a document may have such registers, a Nitro Enclave has none.
+/// The lengths of SHA-256 and SHA-512: a document may have such registers, but a Nitro Enclave's never does.
 const BYTES_32: vector<u8> = x"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
 const BYTES_64: vector<u8> =
     x"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";

@@ -1,4 +1,4 @@
-// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` writes it anew.
+// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` regenerates it.
 /// Registers the attestation document of a production enclave, as the chain would have at its time. Only the Sui CLI's
 /// VM can verify a document, so only `sui move test` runs this.
 #[test_only]
@@ -14,7 +14,7 @@ use sui::test_scenario;
 
 public struct REAL_DOCUMENT_CLI_TESTS has drop {}
 
-/// Within the life time of the document's certificates.
+/// Within the lifetime of the document's certificates.
 const NOW_MS: u64 = 1744684007462;
 const PCR0_AND_PCR1: vector<u8> =
     x"cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2";

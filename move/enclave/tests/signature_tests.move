@@ -1,4 +1,4 @@
-/// What a production enclave signed, against `assert_signed` and `verify_signature`.
+/// Tests a production enclave's answer with `assert_signed` and `verify_signature`.
 #[test_only]
 module enclave::signature_tests;
 
@@ -10,7 +10,7 @@ use sui::clock::{Self, Clock};
 /// The application.
 public struct T {}
 
-/// Has the fields of what was signed.
+/// Has the fields of the signed payload.
 public struct Reading has copy, drop {
     location: String,
     temperature: u64,
@@ -25,7 +25,7 @@ public struct Swapped has copy, drop {
 const MAX_AGE_MS: u64 = 10_000;
 const MAX_AHEAD_MS: u64 = 60_000;
 
-/// A registered enclave and the time, all as the signature needs them.
+/// A registered enclave and the time, all matching the signature.
 public struct World {
     cap: EnclaveCap<T>,
     config: EnclaveConfig<T>,
@@ -55,7 +55,7 @@ fun end(world: World) {
     clock.destroy_for_testing();
 }
 
-/// A new version of the config, after which the enclave is of an older one.
+/// Raises the config's version, so that the enclave is of an older one.
 fun make_stale(world: &mut World) {
     let World { cap, config, .. } = world;
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());

@@ -13,13 +13,13 @@ const MAX_AGE_MS: u64 = 90 * 60 * 1000;
 /// The one-time witness of this module, and the type that its enclaves are registered for.
 public struct WEATHER has drop {}
 
-/// What the server signs, field for field. BCS has no names: the order and the types are the format.
+/// The payload that the server signs. BCS has no names: the order and the types are the format.
 public struct WeatherResponse has copy, drop {
     location: String,
     temperature: u64,
 }
 
-/// A signed reading, on the chain.
+/// A signed reading on chain.
 public struct WeatherNFT has key, store {
     id: UID,
     location: String,
@@ -35,8 +35,8 @@ fun init(otw: WEATHER, ctx: &mut TxContext) {
 /// Mints a reading that an enclave of the latest version signed at most 90 minutes ago; see `enclave::assert_signed`
 /// for everything that aborts.
 ///
-/// A reading says what the weather was, and is true whoever submits it: the same signature may be used by several
-/// senders, and several times, until it is too old.
+/// A reading is true whoever submits it: several senders may use the same signature, several times, until it is too
+/// old.
 public fun update_weather(
     location: String,
     temperature: u64,
@@ -52,7 +52,7 @@ public fun update_weather(
     WeatherNFT { id: object::new(ctx), location, temperature, timestamp_ms }
 }
 
-/// The place, as it was asked for.
+/// The place, as requested.
 public fun location(nft: &WeatherNFT): &String {
     &nft.location
 }
@@ -62,13 +62,13 @@ public fun temperature(nft: &WeatherNFT): u64 {
     nft.temperature
 }
 
-/// When the reading was taken, in milliseconds since the Unix epoch.
+/// Time of the reading, in milliseconds since the Unix epoch.
 public fun timestamp_ms(nft: &WeatherNFT): u64 {
     nft.timestamp_ms
 }
 
 #[test_only]
-/// What publishing does.
+/// Does what publishing does.
 public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
     init(otw, ctx)
 }

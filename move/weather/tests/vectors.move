@@ -1,4 +1,4 @@
-// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` writes it anew.
+// Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` regenerates it.
 #[test_only]
 module app::vectors;
 
@@ -7,7 +7,7 @@ use enclave::enclave;
 use std::string::String;
 use std::unit_test::assert_eq;
 
-/// What a production enclave signed.
+/// The answer that a production enclave signed.
 public fun public_key(): vector<u8> {
     x"e8e62201dbe293b703c759f653107acbc2c911fa1d2e66f2c747bec95971a2af"
 }

@@ -25,7 +25,7 @@ public struct World {
     clock: Clock,
 }
 
-/// The package is published, its config made, the enclave that signed the vectors registered.
+/// Publishes the package, creates its config and registers the enclave that signed the vectors.
 fun world(now_ms: u64): World {
     let mut scenario = test_scenario::begin(ADMIN);
     weather::init_for_testing(test_utils::create_one_time_witness<WEATHER>(), scenario.ctx());

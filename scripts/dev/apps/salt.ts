@@ -1,4 +1,4 @@
-/** Google's keys are of a stand-in, which signs one token. The seed is known to everybody: its salts hide nothing. */
+/** A stand-in for Google's keys, which signs one token. The seed is public: its salts hide nothing. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { fingerprint } from '../../../src/apps/salt/derive.ts';
 import { listenOnLoopback, type StandIns } from '../stand_ins.ts';
@@ -28,6 +28,7 @@ export async function start(): Promise<StandIns> {
       SALT_SEED_FINGERPRINTS: fingerprint(SEED),
     },
     example: { path: '/get_salt', body: { token } },
+    notes: [`Client ids: ${CLIENT_ID}, of ${ISSUER}. The token below is valid for a day.`],
     close,
   };
 }

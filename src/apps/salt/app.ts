@@ -1,16 +1,16 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
-import { type Env, integer, text } from '../../config.ts';
 import { ConfigError } from '../../errors.ts';
-import type { Upstream } from '../../upstream.ts';
+import { type Env, integer, text } from '../../server/config.ts';
+import type { Upstream } from '../../server/upstream.ts';
 import { type Client, parseClients } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { IssuerKeys } from './keys.ts';
 import { addressKey, RateLimit, Slots } from './limits.ts';
 import { TokenVerifier, type Verified } from './verify.ts';
 
-/** Four times what a token of the known providers takes. */
+/** Four times the length of the known providers' tokens. */
 const MAX_TOKEN_LENGTH = 8192;
 
 const SaltRequest = v.strictObject({
@@ -21,12 +21,12 @@ const SaltRequest = v.strictObject({
   ),
 });
 
-/** The salt is no statement that a contract would check: nothing is signed. */
+/** No contract checks a salt, so nothing is signed. */
 export const signs = [];
 
 export const secretsNotInEnvironment = ['SALT_SEED'];
 
-/** `POST /get_salt`: the salt of whoever a genuine token is about. */
+/** `POST /get_salt`: returns the salt of the user whom a valid ID token identifies. */
 export function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
   const clients = parseClients(text(env, 'SALT_CLIENTS'));
@@ -39,7 +39,7 @@ export function create({ env, log, upstream }: AppContext): Application {
   );
   const slots = new Slots(integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }));
   const verifier = new TokenVerifier(clients, keysByIssuer(clients, upstream), slots);
-  // New with each start: nobody can tell later whose line in the log it was, whatever they know.
+  // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
 
@@ -48,7 +48,7 @@ export function create({ env, log, upstream }: AppContext): Application {
       const parsed = parseSeeds(SALT_SEED);
       requireSeeds(parsed, clients, fingerprints);
       seeds = parsed;
-      // A client whose version is another than at the last start would lose its users' addresses: here it shows.
+      // Users lose their addresses if a client's seed version changes between starts: the log shows the versions.
       const shown = clients.map(({ issuer, clientId, seed }) => ({
         issuer,
         client_id: clientId,
@@ -69,7 +69,7 @@ export function create({ env, log, upstream }: AppContext): Application {
           perUser.take(user);
           const { client, issuer, subject } = verified;
           const salt = deriveSalt(seeds[client.seed - 1] as Buffer, issuer, client.clientId, subject);
-          log.info({ issuer: client.issuer, client_id: client.clientId, user }, 'gave a salt');
+          log.info({ issuer: client.issuer, client_id: client.clientId, user }, 'issued a salt');
           return { salt };
         },
       }),
@@ -80,17 +80,17 @@ export function create({ env, log, upstream }: AppContext): Application {
 function requireSafeSettings(env: Env): void {
   if ((env['CORS_ORIGINS'] ?? '*') === '*') {
     throw new ConfigError(
-      "CORS_ORIGINS must name your wallets' origins, or be none: salts are not for every page",
+      "CORS_ORIGINS must list your wallets' origins, or be none: salts must not be available to every page",
     );
   }
   if (env['SALT_ADDRESS_REQUESTS_PER_MINUTE'] !== undefined && Number(env['TRUSTED_PROXIES'] ?? 0) === 0) {
     throw new ConfigError(
-      'SALT_ADDRESS_REQUESTS_PER_MINUTE needs TRUSTED_PROXIES: without a trusted proxy nobody has an address',
+      'SALT_ADDRESS_REQUESTS_PER_MINUTE needs TRUSTED_PROXIES: without a trusted proxy, callers have no address',
     );
   }
   if (env['SECRETS_FD'] !== undefined && env['SALT_SEED_FINGERPRINTS'] === undefined) {
     throw new ConfigError(
-      'SALT_SEED_FINGERPRINTS must be set where the seed comes by a hand-off (SECRETS_FD), or whoever hands over first would choose it: `npm run salt_seed -- fingerprint FILE` prints them',
+      'SALT_SEED_FINGERPRINTS must be set if the seed comes by a hand-off (SECRETS_FD); otherwise the first sender would choose the seed: `npm run salt_seed -- fingerprint FILE` prints them',
     );
   }
 }
@@ -125,12 +125,12 @@ function requireSeeds(
   const wrong = seeds.findIndex((seed, index) => fingerprint(seed) !== fingerprints[index]);
   if (wrong !== -1) {
     throw new ConfigError(
-      `version ${wrong + 1} of SALT_SEED has the fingerprint ${fingerprint(seeds[wrong] as Buffer)}, not that of SALT_SEED_FINGERPRINTS: it is another seed`,
+      `version ${wrong + 1} of SALT_SEED has the fingerprint ${fingerprint(seeds[wrong] as Buffer)}, not that of SALT_SEED_FINGERPRINTS: it is a different seed`,
     );
   }
 }
 
-/** One set of keys for each place of keys, whatever issuers and clients share it. */
+/** One IssuerKeys for each URL of keys, shared by all issuers and clients with that URL. */
 function keysByIssuer(clients: readonly Client[], upstream: AppContext['upstream']) {
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
@@ -148,7 +148,7 @@ function wayTo({ hostname }: URL, upstream: AppContext['upstream']): Upstream {
   }
 }
 
-/** The same for a user's requests until the server ends, and nothing that tells who it is. */
+/** A pseudonym of the user that is stable until the server stops and reveals nothing about the user. */
 function hashUser(key: Buffer, { client, issuer, subject }: Verified): string {
   return createHmac('sha256', key)
     .update(JSON.stringify([issuer, client.clientId, subject]))

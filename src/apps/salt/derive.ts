@@ -1,4 +1,4 @@
-/** From seed to salt. Written down in README.md beside this file: a change here would lose every address. */
+/** Derives salts from a seed, as README.md in this folder specifies. A change would lose every user's address. */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { ConfigError } from '../../errors.ts';
 import { normalizeIssuer } from '../../zklogin/issuer.ts';
@@ -11,7 +11,7 @@ const FINGERPRINT_BYTES = 16;
  * the 16 bytes are an integer, big-endian.
  *
  * @param seed 32 bytes
- * @param issuer as the token has it; both of Google's spellings give one salt, since they are one address
+ * @param issuer the token's `iss`; both spellings of Google's issuer give the same salt, since they have the same address
  * @returns decimal, below 2^128
  */
 export function deriveSalt(seed: Uint8Array, issuer: string, clientId: string, subject: string): string {
@@ -19,7 +19,7 @@ export function deriveSalt(seed: Uint8Array, issuer: string, clientId: string, s
   return BigInt(`0x${Buffer.from(bytes).toString('hex')}`).toString();
 }
 
-/** Names a seed without telling anything of it: 32 hex characters of HMAC-SHA-256. */
+/** Identifies a seed without revealing it: 32 hex characters of HMAC-SHA-256. */
 export function fingerprint(seed: Uint8Array): string {
   return createHmac('sha256', seed)
     .update('sui-enclave salt seed')
@@ -31,7 +31,7 @@ export function fingerprint(seed: Uint8Array): string {
 /**
  * Seeds by version: the first line is version 1, the next version 2. Each is 64 hex characters.
  *
- * @throws ConfigError that names the line, and nothing of it
+ * @throws ConfigError that names the line without quoting it
  */
 export function parseSeeds(text: string): Buffer[] {
   const lines = text.split('\n');

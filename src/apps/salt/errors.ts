@@ -1,91 +1,35 @@
-import {
-  Forbidden,
-  InvalidInput,
-  TooManyRequests,
-  Unacceptable,
-  Unauthenticated,
-  Unavailable,
-  UpstreamFailed,
-  UpstreamTimeout,
-} from '../../errors.ts';
+import { type ErrorTable, errorClass } from '../../server/errors.ts';
 
-/** Not three parts of base64url with a JSON object in the first two. */
-export class TokenMalformed extends InvalidInput {
-  override readonly code = 'SALT_TOKEN_MALFORMED';
-}
+export const SALT_ERRORS = {
+  SALT_TOKEN_MALFORMED: { status: 400, meaning: 'not a JWT' },
+  SALT_TOKEN_ALGORITHM: { status: 401, meaning: 'not signed with RS256' },
+  SALT_TOKEN_TYPE: { status: 401, meaning: 'a JWT, but not an ID token' },
+  SALT_TOKEN_KEY_UNKNOWN: { status: 401, meaning: 'the issuer has no such key, or the token names none' },
+  SALT_TOKEN_SIGNATURE: { status: 401, meaning: 'the signature is invalid' },
+  SALT_TOKEN_EXPIRED: { status: 401, meaning: 'the token has expired (exp)' },
+  SALT_TOKEN_NOT_YET_VALID: { status: 401, meaning: 'the token is not valid yet (nbf, iat)' },
+  SALT_TOKEN_CLAIM: { status: 401, meaning: 'a claim is missing or of the wrong type' },
+  SALT_ISSUER_NOT_ALLOWED: { status: 403, meaning: 'the issuer is not in SALT_CLIENTS' },
+  SALT_CLIENT_NOT_ALLOWED: { status: 403, meaning: 'the client id (aud) is not in SALT_CLIENTS' },
+  SALT_PRESENTER_NOT_ALLOWED: {
+    status: 403,
+    meaning: 'the token was issued to a party (azp) that is neither the client nor one of its presenters',
+  },
+  SALT_SUBJECT_UNUSABLE: {
+    status: 422,
+    meaning: 'the token is genuine, but no zkLogin proof can be made for its subject',
+  },
+  SALT_RATE_LIMITED: { status: 429, meaning: 'too many requests of this user or address' },
+  SALT_ISSUER_UNREACHABLE: { status: 502, meaning: "no connection to the host of the issuer's keys" },
+  SALT_ISSUER_REFUSED: { status: 502, meaning: "the host of the issuer's keys gave a status other than 200" },
+  SALT_ISSUER_MALFORMED: {
+    status: 502,
+    meaning: "the issuer's key set, or the key that the token names, is malformed",
+  },
+  SALT_BUSY: { status: 503, meaning: 'SALT_MAX_VERIFICATIONS tokens are being verified' },
+  SALT_ISSUER_TIMEOUT: { status: 504, meaning: 'no keys from the issuer within 5 s' },
+} as const satisfies ErrorTable;
 
-export class TokenAlgorithm extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_ALGORITHM';
-}
+export type SaltCode = keyof typeof SALT_ERRORS;
 
-/** A JWT, but of another type than an ID token's. */
-export class TokenType extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_TYPE';
-}
-
-/** The issuer has no such key, or the token names none. */
-export class TokenKeyUnknown extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_KEY_UNKNOWN';
-}
-
-export class TokenSignature extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_SIGNATURE';
-}
-
-export class TokenExpired extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_EXPIRED';
-}
-
-export class TokenNotYetValid extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_NOT_YET_VALID';
-}
-
-/** A claim is missing or of another type; the message names it. */
-export class TokenClaim extends Unauthenticated {
-  readonly code = 'SALT_TOKEN_CLAIM';
-}
-
-export class IssuerNotAllowed extends Forbidden {
-  readonly code = 'SALT_ISSUER_NOT_ALLOWED';
-}
-
-export class ClientNotAllowed extends Forbidden {
-  readonly code = 'SALT_CLIENT_NOT_ALLOWED';
-}
-
-/** The token was given to another than the client, and than those that its entry names (`azp`). */
-export class PresenterNotAllowed extends Forbidden {
-  readonly code = 'SALT_PRESENTER_NOT_ALLOWED';
-}
-
-/** The token is genuine, yet no zkLogin proof can be made for its subject. */
-export class SubjectUnusable extends Unacceptable {
-  readonly code = 'SALT_SUBJECT_UNUSABLE';
-}
-
-export class RateLimited extends TooManyRequests {
-  readonly code = 'SALT_RATE_LIMITED';
-}
-
-export class Busy extends Unavailable {
-  readonly code = 'SALT_BUSY';
-  override readonly retryAfterSeconds = 1;
-}
-
-export class IssuerUnreachable extends UpstreamFailed {
-  readonly code = 'SALT_ISSUER_UNREACHABLE';
-}
-
-/** The issuer's keys were answered with another status than 200. */
-export class IssuerRefused extends UpstreamFailed {
-  readonly code = 'SALT_ISSUER_REFUSED';
-}
-
-/** What the issuer answered is no set of keys, or the one that is needed is no key. */
-export class IssuerMalformed extends UpstreamFailed {
-  readonly code = 'SALT_ISSUER_MALFORMED';
-}
-
-export class IssuerSlow extends UpstreamTimeout {
-  readonly code = 'SALT_ISSUER_TIMEOUT';
-}
+export class SaltError extends errorClass(SALT_ERRORS) {}

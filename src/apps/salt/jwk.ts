@@ -1,16 +1,16 @@
-/** One key of an issuer's set (RFC 7517, section 5), judged for what this service needs: RS256. */
+/** Reads one key of an issuer's JWK set (RFC 7517, section 5) for RS256. */
 import { type CryptoKey, importJWK } from 'jose';
 import * as v from 'valibot';
 
-/** RFC 7518, section 3.3, demands 2048 bits. Above 8192, a check of a signature would be work for an attacker's sake. */
+/** RFC 7518, section 3.3, requires 2048 bits. Above 8192, verification would let attackers waste CPU time. */
 const MODULUS_BITS = { from: 2048, to: 8192 };
-/** The providers' exponent is 65537. A large one makes each check as costly as a signature. */
+/** The providers' exponent is 65537. A large one makes verification as expensive as signing. */
 const MAX_EXPONENT_BYTES = 8;
 
-/** What can be told of a key before its number is looked at. Its `issuer` is no member that RFC 7517 knows. */
+/** The properties that identify a key. `issuer` is not defined by RFC 7517; Microsoft uses it. */
 const Rsa = v.looseObject({ kty: v.literal('RSA'), kid: v.string(), issuer: v.optional(v.unknown()) });
 
-/** Base64url without padding (RFC 7518, section 2), of a number that is not 0. */
+/** A nonzero integer in base64url without padding (RFC 7518, section 2). */
 const Number64 = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]+$/), v.transform(decode), v.minLength(1));
 
 const PublicKey = v.looseObject({
@@ -24,19 +24,19 @@ const PublicKey = v.looseObject({
   ),
   n: Number64,
   e: Number64,
-  // The other half of the key: whoever reads it signs for the issuer.
+  // The private exponent: whoever reads it can sign for the issuer.
   d: v.optional(v.never()),
 });
 
 export interface IssuerKey {
   readonly kid: string;
-  /** Whose tokens alone it signs, where the set says it. */
+  /** The only issuer whose tokens the key signs, if the set specifies it. */
   readonly issuer: unknown;
-  /** `none`: whole, but for another purpose than RS256 signatures. */
+  /** `none`: well-formed, but not for RS256 signatures. */
   readonly key: CryptoKey | 'none' | 'malformed';
 }
 
-/** @returns undefined for what no token could name: another type of key, one without an id, or a small one */
+/** @returns undefined for a key that no token can use: another key type, no key id, or too small */
 export async function readKey(data: unknown): Promise<IssuerKey | undefined> {
   const rsa = v.safeParse(Rsa, data);
   if (!rsa.success) return undefined;
@@ -59,9 +59,9 @@ async function publicKeyOf(given: v.InferOutput<typeof PublicKey>): Promise<Issu
   );
 }
 
-/** Without the zeros in front that some issuers write. */
+/** Removes the leading zeros that some issuers write. */
 function decode(text: string): Buffer {
-  // No number of bytes has this length; Buffer would drop the last character.
+  // Not a valid base64url length; Buffer would drop the last character.
   if (text.length % 4 === 1) return Buffer.alloc(0);
   const bytes = Buffer.from(text, 'base64url');
   const first = bytes.findIndex((byte) => byte !== 0);

@@ -1,35 +1,34 @@
-/** The keys of an issuer: fetched when they are needed, kept, and renewed at a bounded rate. */
+/** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { CryptoKey } from 'jose';
 import * as v from 'valibot';
-import type { EnclaveError } from '../../errors.ts';
-import { ExchangeFailed, parseJson, type Upstream } from '../../upstream.ts';
-import { IssuerMalformed, IssuerRefused, IssuerSlow, IssuerUnreachable, TokenKeyUnknown } from './errors.ts';
+import { ExchangeFailed, parseJson, type Upstream } from '../../server/upstream.ts';
+import { type SaltCode, SaltError } from './errors.ts';
 import { type IssuerKey, readKey } from './jwk.ts';
 
-/** Keys are asked for anew after this; a withdrawn one is taken no longer than that, if the issuer answers. */
+/** Keys are renewed after this time. If the issuer answers, a revoked key is not accepted any longer. */
 const FRESH_MS = 10 * 60_000;
-/** Through an outage of the issuer, keys that are known serve on; but no longer than this. */
+/** During an outage of the issuer, known keys remain valid for at most this time. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
-/** However many unknown keys tokens name, the issuer is asked at most this often; sooner again while it fails. */
+/** Minimum interval between requests to the issuer, whatever keys tokens name; shorter after a failure. */
 const PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5000;
 
 const TIMEOUT_MS = 5000;
-/** The largest of the known providers' sets has about 20 KB. */
+/** The largest key set of the known providers has about 20 KB. */
 const MAX_SIZE = 256 * 1024;
 
 const KeySet = v.object({ keys: v.array(v.unknown()) });
 
-/** What a set has under one key id. */
+/** The key with one key id in a set. */
 export interface KeyOfId {
   readonly key: CryptoKey;
-  /** Whose tokens alone it signs, where the set says it, as Microsoft's does: `{tenantid}` stands for any tenant. */
+  /** The only issuers whose tokens it signs; empty if the set doesn't specify them. `{tenantid}` matches any tenant. */
   readonly issuers: readonly string[];
 }
 
 interface Kept {
   readonly byId: ReadonlyMap<string, KeyOfId>;
-  /** Ids under which there is nothing but keys that can't be read. */
+  /** Ids for which the set has only malformed keys. */
   readonly malformed: ReadonlySet<string>;
   readonly at: number;
 }
@@ -39,14 +38,15 @@ export class IssuerKeys {
   readonly #path: string;
   readonly #now: () => number;
   #kept: Kept | undefined;
-  #failure: EnclaveError | undefined;
+  /** Why the last attempt failed: of an upstream, or of the budget of calls to it. */
+  #failure: unknown;
   #askAgainAt = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
 
   /**
-   * @param ask the way to the host of the keys
-   * @param path of the keys there, with a query
-   * @param now a clock in milliseconds that only goes forward
+   * @param ask the upstream for the host of the keys
+   * @param path path and query of the keys
+   * @param now a monotonic clock in milliseconds
    */
   constructor(ask: Upstream, path: string, now: () => number = () => performance.now()) {
     this.#ask = ask;
@@ -55,25 +55,30 @@ export class IssuerKeys {
   }
 
   /**
-   * The key of this id. The issuer is asked only when none is known or the known ones are
-   * old, and all callers share one question.
+   * The key with this id. Fetches the keys only if the key is unknown or the known keys are old; concurrent callers
+   * share one request.
    *
-   * @throws TokenKeyUnknown, IssuerMalformed where the key can't be read, or why the issuer gave no keys
+   * @throws SALT_TOKEN_KEY_UNKNOWN, SALT_ISSUER_MALFORMED if the key is malformed, or the failure to fetch
+   *   the keys
    */
   async with(kid: string): Promise<KeyOfId> {
     const known = this.#known(kid, FRESH_MS);
     if (known) return known;
     const renewed = this.#renew();
-    // While the issuer fails, known keys don't wait for its next failure.
+    // While the issuer fails, known keys are used without waiting for the next attempt.
     if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await renewed;
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;
     if (this.#failure) throw this.#failure;
     if (this.#kept?.malformed.has(kid)) {
-      throw new IssuerMalformed("the issuer's key of the id that the token names is malformed");
+      throw new SaltError(
+        'SALT_ISSUER_MALFORMED',
+        'the issuer published a malformed key with the id that the token names',
+      );
     }
-    throw new TokenKeyUnknown(
-      'the issuer has no key for RS256 of the id that the token names, or not one alone',
+    throw new SaltError(
+      'SALT_TOKEN_KEY_UNKNOWN',
+      'the issuer has no key for RS256 with the id that the token names, or more than one',
     );
   }
 
@@ -98,7 +103,7 @@ export class IssuerKeys {
       this.#kept = { ...sort(keys), at: this.#now() };
       this.#failure = undefined;
     } catch (error) {
-      this.#failure = error as EnclaveError;
+      this.#failure = error;
     }
     this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
   }
@@ -122,34 +127,45 @@ async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
   const bounds = { timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const headers = { accept: 'application/json' };
   const { status, body } = await ask(path, { headers, ...bounds }).catch((error: unknown) => {
-    throw error instanceof ExchangeFailed ? FAILURES[error.reason]() : error;
+    throw error instanceof ExchangeFailed ? failure(error) : error;
   });
   if (status >= 300 && status < 400) {
-    throw new IssuerUnreachable('the issuer says that its keys are elsewhere, and no redirect is followed');
+    throw new SaltError(
+      'SALT_ISSUER_UNREACHABLE',
+      'the issuer redirected the request for its keys, and redirects are not followed',
+    );
   }
   if (status !== 200)
-    throw new IssuerRefused(`the issuer answered with status ${status} when asked for its keys`);
+    throw new SaltError(
+      'SALT_ISSUER_REFUSED',
+      `the issuer answered with status ${status} when asked for its keys`,
+    );
   return body;
 }
 
-const unreachable = () => new IssuerUnreachable("the issuer's keys could not be fetched");
-const slow = () => new IssuerSlow(`the issuer did not give its keys within ${TIMEOUT_MS} ms`);
-const FAILURES: Readonly<Record<ExchangeFailed['reason'], () => EnclaveError>> = {
-  unreachable,
-  broken: unreachable,
-  timeout: slow,
-  'slow body': slow,
-  'too large': () => new IssuerMalformed(`the issuer's keys are larger than ${MAX_SIZE} bytes`),
+function failure(cause: ExchangeFailed): SaltError {
+  const [code, message] = FAILURES[cause.reason];
+  return new SaltError(code, message, { cause });
+}
+
+const UNREACHABLE = ['SALT_ISSUER_UNREACHABLE', "the issuer's keys could not be fetched"] as const;
+const SLOW = ['SALT_ISSUER_TIMEOUT', `the issuer did not give its keys within ${TIMEOUT_MS} ms`] as const;
+const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [SaltCode, string]>> = {
+  unreachable: UNREACHABLE,
+  broken: UNREACHABLE,
+  timeout: SLOW,
+  'slow body': SLOW,
+  'too large': ['SALT_ISSUER_MALFORMED', `the issuer's keys are larger than ${MAX_SIZE} bytes`],
 };
 
-/** What a token can name of a JWK Set (RFC 7517, section 5); the rest of the set is passed over. */
+/** The keys of a JWK set (RFC 7517, section 5) that a token can name; other keys are ignored. */
 async function readKeys(body: Buffer): Promise<IssuerKey[]> {
   const set = v.safeParse(KeySet, parseJson(body));
-  if (!set.success) throw new IssuerMalformed('the issuer answered with no set of keys');
+  if (!set.success) throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer did not answer with a JWK set');
   const keys = (await Promise.all(set.output.keys.map(readKey))).filter((key) => key !== undefined);
-  // No keys at all is no withdrawal of all: no issuer of ours works without one.
+  // An empty key set is a failure, not a revocation of all keys: no issuer works without a key.
   if (keys.every(({ key }) => key === 'malformed')) {
-    throw new IssuerMalformed('the issuer answered with no usable RSA key');
+    throw new SaltError('SALT_ISSUER_MALFORMED', 'the issuer answered without a usable RSA key');
   }
   return keys;
 }

@@ -1,42 +1,45 @@
-/** How often one caller may ask, and how much is done at once. */
+/** Limits on the request rate of a caller, and on concurrent work. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { Busy, RateLimited } from './errors.ts';
+import { SaltError } from './errors.ts';
 
-/** More callers than this within a minute: those that were quiet longest are forgotten first. */
+/** Beyond this number of callers, the least recently active are forgotten first. */
 const MAX_KEYS = 100_000;
 const MINUTE_MS = 60_000;
 
-/** At most `perMinute` for each key: all at once, or spread. */
+/** At most `perMinute` requests for each key, in bursts or spread out. */
 export class RateLimit {
   readonly #perMinute: number;
   readonly #now: () => number;
-  /** The time at which a key's allowance is whole again; in the order of their last use. */
-  readonly #wholeAt = new Map<string, number>();
+  /** When a key's allowance is full again; sorted by last use. */
+  readonly #fullAt = new Map<string, number>();
 
-  /** @param now a clock in milliseconds that only goes forward */
+  /** @param now a monotonic clock in milliseconds */
   constructor(perMinute: number, now: () => number = () => performance.now()) {
     this.#perMinute = perMinute;
     this.#now = now;
   }
 
-  /** @throws RateLimited */
+  /** @throws SALT_RATE_LIMITED */
   take(key: string): void {
     const now = this.#now();
     const each = MINUTE_MS / this.#perMinute;
-    const wholeAt = Math.max(this.#wholeAt.get(key) ?? now, now) + each;
-    const wait = wholeAt - now - MINUTE_MS;
-    // A thousandth of a millisecond is the rounding of sums, not a request.
-    if (wait > 0.001) throw new RateLimited('too many requests: try again later', Math.ceil(wait / 1000));
-    this.#wholeAt.delete(key);
-    this.#wholeAt.set(key, wholeAt);
-    if (this.#wholeAt.size > MAX_KEYS) {
-      const [quietest] = this.#wholeAt.keys();
-      this.#wholeAt.delete(quietest as string);
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + each;
+    const wait = fullAt - now - MINUTE_MS;
+    // Ignores rounding errors of the sums.
+    if (wait > 0.001) {
+      const retryAfterSeconds = Math.ceil(wait / 1000);
+      throw new SaltError('SALT_RATE_LIMITED', 'too many requests: try again later', { retryAfterSeconds });
+    }
+    this.#fullAt.delete(key);
+    this.#fullAt.set(key, fullAt);
+    if (this.#fullAt.size > MAX_KEYS) {
+      const [quietest] = this.#fullAt.keys();
+      this.#fullAt.delete(quietest as string);
     }
   }
 }
 
-/** So many at once and no queue: who waits for a signature check waits for an attacker's. */
+/** Limits concurrent work, without a queue: in a queue, callers would wait for the attackers before them. */
 export class Slots {
   #free: number;
 
@@ -44,9 +47,12 @@ export class Slots {
     this.#free = count;
   }
 
-  /** @throws Busy */
+  /** @throws SALT_BUSY */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free === 0) throw new Busy('too many tokens are being verified: try again');
+    if (this.#free === 0)
+      throw new SaltError('SALT_BUSY', 'too many tokens are being verified: try again', {
+        retryAfterSeconds: 1,
+      });
     this.#free--;
     try {
       return await work();
@@ -57,13 +63,13 @@ export class Slots {
 }
 
 /**
- * What an address counts as: of IPv6 the first 64 bits, since a subscriber has all the rest, but for an IPv4
- * address in IPv6 (RFC 4291, section 2.5.5.2). All texts that are no address count as one.
+ * The key for limits per address: for IPv6 the first 64 bits, since a subscriber owns all addresses below, unless it
+ * is an IPv4-mapped address (RFC 4291, section 2.5.5.2). All invalid addresses share one key.
  */
 export function addressKey(address: string): string {
   if (isIPv4(address)) return address;
   if (!isIPv6(address) || address.includes('%')) return 'unknown';
-  // The URL parser writes every form of an address in one way, in hex groups.
+  // The URL parser normalises an address to hex groups.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const before = head === '' ? [] : head.split(':');
   const after = tail ? tail.split(':') : [];

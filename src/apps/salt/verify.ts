@@ -1,32 +1,18 @@
-/** Whether a token is genuine, in time, and of a client on the list. */
+/** Verifies that a token is genuine, currently valid, and issued to a client of SALT_CLIENTS. */
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { EnclaveError } from '../../errors.ts';
 import { SUI_V1, valueFault } from '../../zklogin/claims.ts';
 import { isIssuedBy } from '../../zklogin/issuer.ts';
 import type { Client } from './clients.ts';
-import {
-  ClientNotAllowed,
-  IssuerNotAllowed,
-  PresenterNotAllowed,
-  SubjectUnusable,
-  TokenAlgorithm,
-  TokenClaim,
-  TokenExpired,
-  TokenKeyUnknown,
-  TokenMalformed,
-  TokenNotYetValid,
-  TokenSignature,
-  TokenType,
-} from './errors.ts';
+import { SaltError } from './errors.ts';
 import type { IssuerKeys } from './keys.ts';
 import type { Slots } from './limits.ts';
 
-/** How far an issuer's clock may be from ours. */
+/** Tolerated difference between the issuer's clock and ours. */
 const MAX_SKEW_SECONDS = 60;
 
 export interface Verified {
   readonly client: Client;
-  /** As the token has it: for Microsoft with the tenant. */
+  /** The token's `iss`: for Microsoft with the tenant. */
   readonly issuer: string;
   readonly subject: string;
 }
@@ -49,20 +35,23 @@ export class TokenVerifier {
     this.#now = now;
   }
 
-  /** @throws the errors of errors.ts but RateLimited */
+  /** @throws SaltError with any code but SALT_RATE_LIMITED */
   async verify(token: string): Promise<Verified> {
     const { kid, claims } = decode(token);
     const client = this.#clientOf(claims);
     requirePresenter(client, claims.azp);
-    // Only now, so that what is not on the list costs neither a request nor a signature check.
+    // Only now, so that a token of an unknown client costs neither a request nor a signature verification.
     const { key, issuers } = await this.#keysOf(client).with(kid);
     if (!issuers.every((issuer) => isKeyFor(issuer, claims))) {
-      throw new TokenKeyUnknown('the key that the token names is for the tokens of another issuer');
+      throw new SaltError(
+        'SALT_TOKEN_KEY_UNKNOWN',
+        'the key that the token names is for tokens of another issuer',
+      );
     }
     const payload = await this.#slots.run(() =>
       jwtVerify(token, key, {
         algorithms: ['RS256'],
-        // Not the issuer: #clientOf has judged it, and here it would be compared with itself.
+        // Not the issuer: #clientOf has checked it, and here it would be compared with itself.
         audience: client.clientId,
         requiredClaims: ['sub', 'exp', 'iat'],
         clockTolerance: MAX_SKEW_SECONDS,
@@ -72,37 +61,46 @@ export class TokenVerifier {
     return { client, issuer: claims.iss, subject: this.#subjectOf(payload) };
   }
 
-  /** By claims that are not verified yet: a token can only choose by which key it is judged. */
+  /** Uses unverified claims: they only select the key by which the token is verified. */
   #clientOf(claims: { iss: string; aud: string; tid: unknown }): Client {
     const ofIssuer = this.#clients.filter(({ issuer }) => isIssuedBy(issuer, claims));
-    if (ofIssuer.length === 0) throw new IssuerNotAllowed('tokens of this issuer are not taken here');
+    if (ofIssuer.length === 0)
+      throw new SaltError('SALT_ISSUER_NOT_ALLOWED', 'tokens of this issuer are not accepted');
     const client = ofIssuer.find(({ clientId }) => clientId === claims.aud);
-    if (!client) throw new ClientNotAllowed('tokens of this client id (aud) are not taken here');
+    if (!client)
+      throw new SaltError('SALT_CLIENT_NOT_ALLOWED', 'tokens of this client id (aud) are not accepted');
     return client;
   }
 
   #subjectOf({ sub, iat = Number.NaN }: JWTPayload): string {
     if (!(iat <= this.#now().getTime() / 1000 + MAX_SKEW_SECONDS)) {
-      throw new TokenNotYetValid('the token was issued in the future (iat)');
+      throw new SaltError('SALT_TOKEN_NOT_YET_VALID', 'the token was issued in the future (iat)');
     }
-    if (typeof sub !== 'string') throw new TokenClaim('the token\'s "sub" must be a text');
+    if (typeof sub !== 'string')
+      throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "sub" must be a string');
     const fault = valueFault(sub, SUI_V1.subject);
     if (fault !== null)
-      throw new SubjectUnusable(`the token's "sub" ${fault}: no zkLogin proof can be made for it`);
+      throw new SaltError(
+        'SALT_SUBJECT_UNUSABLE',
+        `the token's "sub" ${fault}: no zkLogin proof can be made for it`,
+      );
     return sub;
   }
 }
 
 /**
- * To whom the issuer gave the token (OpenID Connect Core 1.0, section 2, "azp"): a service account of anybody's
- * can have one made for any `aud`, while a phone's app rightly has one for the client of its server.
+ * Checks to whom the token was issued (OpenID Connect Core 1.0, section 2, "azp"): anyone's service account can obtain
+ * a token for any `aud`, whereas a mobile app legitimately obtains one for the client id of its server.
  */
 function requirePresenter({ clientId, presenters }: Client, azp: string | undefined): void {
   if (azp === undefined || azp === clientId || presenters.includes(azp)) return;
-  throw new PresenterNotAllowed('tokens that were given to this presenter (azp) are not taken here');
+  throw new SaltError(
+    'SALT_PRESENTER_NOT_ALLOWED',
+    'tokens that were issued to this presenter (azp) are not accepted',
+  );
 }
 
-/** @param issuer as a key names it: with `{tenantid}` for every tenant's */
+/** @param issuer the issuer of a key, in which `{tenantid}` matches any tenant */
 function isKeyFor(issuer: string, claims: { iss: string; tid: unknown }): boolean {
   return isIssuedBy(
     issuer.replaceAll('{tenantid}', () => String(claims.tid)),
@@ -117,37 +115,45 @@ function decode(token: string) {
     header = decodeProtectedHeader(token);
     claims = decodeJwt(token);
   } catch {
-    throw new TokenMalformed('the token is no JWT: three parts of base64url with dots between them');
+    throw new SaltError(
+      'SALT_TOKEN_MALFORMED',
+      'the token is not a JWT: three parts of base64url, separated by dots',
+    );
   }
-  if (header.alg !== 'RS256') throw new TokenAlgorithm('the token must be signed with RS256');
-  // RFC 8725, section 3.11: an issuer signs more than ID tokens, access tokens of RFC 9068 (at+jwt) among it.
+  if (header.alg !== 'RS256')
+    throw new SaltError('SALT_TOKEN_ALGORITHM', 'the token must be signed with RS256');
+  // RFC 8725, section 3.11: an issuer also signs other tokens, such as access tokens (RFC 9068, at+jwt).
   if (header.typ !== undefined && !(typeof header.typ === 'string' && /^jwt$/i.test(header.typ))) {
-    throw new TokenType('the token is no ID token: its "typ" must be JWT, or absent');
+    throw new SaltError('SALT_TOKEN_TYPE', 'the token is not an ID token: its "typ" must be JWT, or absent');
   }
-  if (typeof header.kid !== 'string') throw new TokenKeyUnknown('the token does not name its key (kid)');
+  if (typeof header.kid !== 'string')
+    throw new SaltError('SALT_TOKEN_KEY_UNKNOWN', 'the token does not name its key (kid)');
   const { iss, aud, azp, tid } = claims as Record<string, unknown>;
-  if (typeof iss !== 'string') throw new TokenClaim('the token\'s "iss" must be a text');
-  if (typeof aud !== 'string') throw new TokenClaim('the token\'s "aud" must be one text, not a list');
-  if (azp !== undefined && typeof azp !== 'string') throw new TokenClaim('the token\'s "azp" must be a text');
+  if (typeof iss !== 'string') throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "iss" must be a string');
+  if (typeof aud !== 'string')
+    throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "aud" must be one string, not an array');
+  if (azp !== undefined && typeof azp !== 'string')
+    throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "azp" must be a string');
   return { kid: header.kid, claims: { iss, aud, azp, tid } };
 }
 
-/** The causes that jose tells apart. Its messages are not passed on. */
+/** Maps jose's errors. They are not kept as causes, since they contain claims of the token. */
 function refuse(error: unknown): never {
   throw causeOf(error) ?? error;
 }
 
-function causeOf(error: unknown): EnclaveError | undefined {
-  if (error instanceof errors.JWTExpired) return new TokenExpired('the token has expired (exp)');
+function causeOf(error: unknown): SaltError | undefined {
+  if (error instanceof errors.JWTExpired)
+    return new SaltError('SALT_TOKEN_EXPIRED', 'the token has expired (exp)');
   if (error instanceof errors.JWTClaimValidationFailed) {
     return error.claim === 'nbf' && error.reason === 'check_failed'
-      ? new TokenNotYetValid('the token is not valid yet (nbf)')
-      : new TokenClaim(`the token's "${error.claim}" is missing or not what it must be`);
+      ? new SaltError('SALT_TOKEN_NOT_YET_VALID', 'the token is not valid yet (nbf)')
+      : new SaltError('SALT_TOKEN_CLAIM', `the token's "${error.claim}" is missing or invalid`);
   }
   if (error instanceof errors.JWSSignatureVerificationFailed) {
-    return new TokenSignature("the token's signature is not its issuer's");
+    return new SaltError('SALT_TOKEN_SIGNATURE', "the token's signature is invalid");
   }
   if (error instanceof errors.JOSEError)
-    return new TokenMalformed('the token is no JWT that can be verified');
+    return new SaltError('SALT_TOKEN_MALFORMED', 'the token is not a JWT that can be verified');
   return undefined;
 }

@@ -1,30 +1,29 @@
 import { type AppContext, type Application, processData } from '../../app.ts';
-import { budgeted } from '../../budget.ts';
-import { integer } from '../../config.ts';
-import { Unacceptable, UpstreamFailed, UpstreamTimeout } from '../../errors.ts';
-import type { SignedAnswer } from '../../signing/signer.ts';
+import { budgeted } from '../../server/budget.ts';
+import { integer } from '../../server/config.ts';
+import type { SignedAnswer } from '../../server/signer.ts';
 import { LoadCache } from './cache.ts';
-import { FutureReading, StaleReading } from './errors.ts';
+import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
 import { type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
 const MAX_AGE_MS = 60 * 60 * 1000;
 const MAX_AHEAD_MS = 60 * 1000;
 const MAX_CACHED_PLACES = 1000;
-/** Spellings of a place whose signed answers are kept; more are signed for each request. */
+/** The number of spellings of a place whose signed answers are cached. Others are signed for each request. */
 const MAX_SPELLINGS = 8;
-/** A failure of the service may be over soon. */
+/** Failures are cached only briefly: the service may recover soon. */
 const FAILURE_MS = 5000;
 
 export const signs = [WeatherResponse];
 
-/** A reading of a place, and the answers that were signed for it, by the place as it was asked for. */
+/** A reading of a place, with the answers signed for it by requested spelling. */
 interface CachedReading {
   readonly reading: Reading;
   readonly answers: Map<string, SignedAnswer>;
 }
 
-/** Signs the temperature of a place as weatherapi.com gives it, with the reading's own time. */
+/** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
 export function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
   const service = new WeatherService(budgeted(upstream(UPSTREAM_HOST), env));
@@ -52,7 +51,7 @@ export function create({ env, upstream, secret, sign }: AppContext): Application
       payload: WeatherRequest,
       async handle({ location: { asked, place } }) {
         const cached = await cache.get(place, load);
-        // Again for each answer: a kept one ages.
+        // For each answer: a cached reading ages.
         requireCurrent(cached.reading);
         return answer(cached, asked);
       },
@@ -60,15 +59,15 @@ export function create({ env, upstream, secret, sign }: AppContext): Application
   };
 }
 
-/** What the service says of a place holds as long as a reading; what is no answer of the service is not kept. */
+/** How long to cache a failure: as long as a reading if it is about the place, not at all if it is not the service's. */
 function keepFailureMs(error: unknown, ttlMs: number): number {
-  if (error instanceof Unacceptable) return ttlMs;
-  const isOfService = error instanceof UpstreamFailed || error instanceof UpstreamTimeout;
-  return isOfService ? Math.min(ttlMs, FAILURE_MS) : 0;
+  if (!(error instanceof WeatherError)) return 0;
+  return error.status === 422 ? ttlMs : Math.min(ttlMs, FAILURE_MS);
 }
 
 function requireCurrent({ timestampMs }: Reading): void {
   const ageMs = Date.now() - Number(timestampMs);
-  if (ageMs > MAX_AGE_MS) throw new StaleReading('Weather API timestamp is too old');
-  if (ageMs < -MAX_AHEAD_MS) throw new FutureReading('Weather API timestamp is in the future');
+  if (ageMs > MAX_AGE_MS) throw new WeatherError('WEATHER_STALE', 'Weather API timestamp is too old');
+  if (ageMs < -MAX_AHEAD_MS)
+    throw new WeatherError('WEATHER_FUTURE', 'Weather API timestamp is in the future');
 }

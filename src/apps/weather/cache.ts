@@ -1,19 +1,19 @@
 export interface CacheBounds {
-  /** How long a result is kept; 0 keeps nothing, yet loads in flight are still shared. */
+  /** How long to keep a result. 0 keeps nothing, but concurrent requests still share a load. */
   readonly ttlMs: number;
-  /** How long a failure is kept in the place of a result. */
+  /** How long to keep a failure. */
   failureMs(error: unknown): number;
   readonly maxEntries: number;
 }
 
 /**
- * What was loaded, by key. Requests for a key share one load while it is in flight; what came of it, a result or
- * a failure, answers the rest for its time.
+ * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a result or a failure,
+ * answers later requests until it expires.
  */
 export class LoadCache<T> {
   readonly #bounds: CacheBounds;
   readonly #loading = new Map<string, Promise<T>>();
-  /** Those that were loaded first come first. */
+  /** Sorted by load time, oldest first. */
   readonly #kept = new Map<string, { outcome: Promise<T>; until: number }>();
 
   constructor(bounds: CacheBounds) {

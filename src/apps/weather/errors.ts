@@ -1,66 +1,31 @@
-import { Unacceptable, UpstreamFailed, UpstreamTimeout } from '../../errors.ts';
+import { type ErrorTable, errorClass } from '../../server/errors.ts';
 
-export class LocationNotFound extends Unacceptable {
-  readonly code = 'WEATHER_LOCATION_NOT_FOUND';
-}
+export const WEATHER_ERRORS = {
+  WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service knows no such place' },
+  WEATHER_BELOW_ZERO: {
+    status: 422,
+    meaning: 'the reading is below 0 °C, which the signed temperature, a u64, cannot represent',
+  },
+  WEATHER_STALE: { status: 502, meaning: 'the reading is over 1 h old' },
+  WEATHER_FUTURE: { status: 502, meaning: 'the reading is over 1 min ahead' },
+  WEATHER_KEY_REFUSED: { status: 502, meaning: 'the weather service rejects the API key' },
+  WEATHER_QUOTA_EXCEEDED: { status: 502, meaning: 'the quota of the API key is used up' },
+  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service gave any other 4xx' },
+  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service gave a 5xx' },
+  WEATHER_UPSTREAM_UNEXPECTED: {
+    status: 502,
+    meaning: 'the weather service gave another status, such as a redirect, which is not followed',
+  },
+  WEATHER_UNREACHABLE: {
+    status: 502,
+    meaning: 'no connection, or it broke before the answer was complete',
+  },
+  WEATHER_MALFORMED: { status: 502, meaning: 'the answer contains no usable reading' },
+  WEATHER_OVERSIZED: { status: 502, meaning: 'the answer is larger than 64 KiB' },
+  WEATHER_TIMEOUT: { status: 504, meaning: 'no status line within 5 s' },
+  WEATHER_SLOW_BODY: { status: 504, meaning: 'the body began, but was not complete within 5 s' },
+} as const satisfies ErrorTable;
 
-/** The signed temperature is a u64: there is no value for a reading below 0 °C. */
-export class BelowZero extends Unacceptable {
-  readonly code = 'WEATHER_BELOW_ZERO';
-}
+export type WeatherCode = keyof typeof WEATHER_ERRORS;
 
-export class StaleReading extends UpstreamFailed {
-  readonly code = 'WEATHER_STALE';
-}
-
-export class FutureReading extends UpstreamFailed {
-  readonly code = 'WEATHER_FUTURE';
-}
-
-/** The service does not take the API key. */
-export class KeyRefused extends UpstreamFailed {
-  readonly code = 'WEATHER_KEY_REFUSED';
-}
-
-/** The API key's quota is used up. */
-export class QuotaExceeded extends UpstreamFailed {
-  readonly code = 'WEATHER_QUOTA_EXCEEDED';
-}
-
-/** Any other 4xx. */
-export class UpstreamRefused extends UpstreamFailed {
-  readonly code = 'WEATHER_UPSTREAM_REFUSED';
-}
-
-/** A 5xx. */
-export class UpstreamBroken extends UpstreamFailed {
-  readonly code = 'WEATHER_UPSTREAM_BROKEN';
-}
-
-/** A status that is neither 200 nor an error, such as a redirect, which is not followed. */
-export class UpstreamUnexpected extends UpstreamFailed {
-  readonly code = 'WEATHER_UPSTREAM_UNEXPECTED';
-}
-
-/** No connection, or one that broke before the answer was whole. */
-export class UpstreamUnreachable extends UpstreamFailed {
-  readonly code = 'WEATHER_UNREACHABLE';
-}
-
-export class UpstreamMalformed extends UpstreamFailed {
-  readonly code = 'WEATHER_MALFORMED';
-}
-
-export class UpstreamOversized extends UpstreamFailed {
-  readonly code = 'WEATHER_OVERSIZED';
-}
-
-/** No status line in time. */
-export class UpstreamSilent extends UpstreamTimeout {
-  readonly code = 'WEATHER_TIMEOUT';
-}
-
-/** The body began, but did not end in time. */
-export class UpstreamSlow extends UpstreamTimeout {
-  readonly code = 'WEATHER_SLOW_BODY';
-}
+export class WeatherError extends errorClass(WEATHER_ERRORS) {}

@@ -1,34 +1,34 @@
 import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
-import { text, u64 } from '../../signing/bcs.ts';
-import { signedType } from '../../signing/intent.ts';
+import { text, u64 } from '../../wire/bcs.ts';
+import { signedType } from '../../wire/intent.ts';
 import { canonicalPlace } from './place.ts';
 
 /** `WeatherResponse { location: String, temperature: u64 }` of the Move module `weather`, intent 0. */
 export const WeatherResponse = signedType(
   0,
   bcs.struct('WeatherResponse', {
-    /** The requested text, unchanged. */
+    /** The requested location, unchanged. */
     location: text,
-    /** Whole degrees Celsius, truncated towards zero; a reading below 0 °C has no value here. */
+    /** Whole degrees Celsius, truncated towards zero; a reading below 0 °C can't be represented. */
     temperature: u64,
   }),
 );
 
-/** UTF-8 bytes of a location, as it is asked for and in its canonical spelling. */
+/** Maximum size of a location in UTF-8, both as requested and in canonical form. */
 const MAX_LOCATION_BYTES = 256;
 
-/** The requested text, and the place that it means. */
+/** The requested spelling and its canonical form. */
 const Location = v.pipe(
   v.string(),
   v.check((location) => location.isWellFormed(), 'must be well-formed Unicode (no lone surrogate)'),
   v.maxBytes(MAX_LOCATION_BYTES, `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`),
   v.transform((asked) => ({ asked, place: canonicalPlace(asked) })),
   v.check(({ place }) => place !== '', 'must name a place'),
-  // The service would take it for where the question comes from.
+  // The service would resolve it to the location of the caller, here of this server.
   v.check(
     ({ place }) => !/^auto ?: ?ip$/.test(place),
-    "must name a place: auto:ip would be the server's own",
+    "must name a place: auto:ip would be the server's location",
   ),
   v.check(
     ({ place }) => Buffer.byteLength(place) <= MAX_LOCATION_BYTES,

@@ -32,7 +32,7 @@ describe('the development authority, read by OpenSSL', () => {
     }
   });
 
-  test('only the leaf is no authority', () => {
+  test('every certificate but the leaf is an authority', () => {
     expect(parsed.map(({ level, x509 }) => [level, x509.ca])).toEqual([
       ['root', true],
       ['regional', true],
@@ -48,7 +48,7 @@ describe('the development authority, read by OpenSSL', () => {
     expect(parsed.every(({ x509 }) => x509.validFromDate < AT)).toBe(true);
   });
 
-  test('all keys are P-384, and no name can be taken for that of AWS', () => {
+  test('all keys are P-384, and no name can be mistaken for that of AWS', () => {
     for (const { x509 } of parsed) {
       expect(x509.publicKey.asymmetricKeyDetails?.namedCurve).toBe('secp384r1');
       expect(x509.subject).toMatch(/O=sui-enclave\nCN=.*(DEVELOPMENT ONLY|development-only)/);

@@ -90,7 +90,7 @@ describe('registers', () => {
   });
 });
 
-describe('requests that are none', () => {
+describe('invalid requests', () => {
   test.each([
     ['broken CBOR', Uint8Array.of(0xff)],
     ['arguments for an operation without any', encode({ DescribeNSM: {} })],

@@ -55,7 +55,7 @@ const fragments = [
   '~',
   '=',
 ];
-/** What a program can be given, full of what a shell would take for its own. */
+/** Arguments full of characters that a shell would interpret. */
 const odd = fc
   .array(fc.oneof(fc.constantFrom(...fragments), fc.string({ unit: 'binary', maxLength: 3 })), {
     maxLength: 6,

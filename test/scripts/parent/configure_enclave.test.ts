@@ -2,19 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { spawnScript } from '../run.ts';
 import { Parent } from './stand_ins.ts';
 
 const ARGS = ['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.0/24'];
 
 function withSecrets(parent: Parent): string[] {
   writeFileSync(join(parent.dir, 'secrets.json'), '{"API_KEY":"hunter2"}');
-  return [...ARGS, '--secrets', 'secrets.json'];
+  return [...ARGS, '--secrets', join(parent.dir, 'secrets.json')];
 }
 
 describe('configure_enclave', () => {
-  test('prints the commands and runs none', () => {
+  test('prints the commands without running them', async () => {
     const parent = new Parent();
-    const { status, stdout } = parent.run('configure_enclave.ts', withSecrets(parent));
+    const { status, stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
     expect(status).toBe(0);
     expect(parent.calls()).toEqual([]);
     expect(stdout).toMatch(/^ {2}found=\$\(aws --region eu-west-1 ec2 create-security-group/m);
@@ -23,9 +24,9 @@ describe('configure_enclave', () => {
     expect(stdout).not.toMatch(/hunter2/);
   });
 
-  test('prints what a shell runs as it is meant', () => {
+  test('prints a script that a shell runs as intended', async () => {
     const parent = new Parent();
-    const { stdout } = parent.run('configure_enclave.ts', withSecrets(parent));
+    const { stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
     const inShell = () =>
       spawnSync('sh', {
         input: stdout,
@@ -52,36 +53,40 @@ describe('configure_enclave', () => {
 
   // Each in the environment too, where the AWS CLI looks for variables.
   const ODD = '$HOME \x24{REGION} $SECURITY_GROUP it\'s "q" `id` $(id) \\\n*;&|<>#!~ -dash';
-  test.each([['printed'], ['applied']])('a path with characters of the shell is text: %s', (how) => {
-    const parent = new Parent();
-    const env = {
-      HOME: parent.dir,
-      REGION: 'x',
-      SECURITY_GROUP: 'sg-0',
-      PATH: parent.path,
-      STAND_INS: parent.dir,
-    };
-    mkdirSync(join(parent.dir, ODD));
-    writeFileSync(join(parent.dir, ODD, ODD), '{"API_KEY":"hunter2"}');
-    const args = [...ARGS, '--secrets', join(ODD, ODD)];
-    const { stdout } = parent.run(
-      'configure_enclave.ts',
-      how === 'applied' ? [...args, '--apply'] : args,
-      env,
-    );
-    if (how === 'printed') {
-      const { status, stderr } = spawnSync('sh', { input: stdout, encoding: 'utf8', cwd: '/', env });
-      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    }
-    expect(JSON.parse(parent.read('secret string'))).toBe('{"API_KEY":"hunter2"}');
-    expect(JSON.parse(parent.read('user data'))).toMatch(/^#!\/bin\/sh\n/);
-    expect(parent.calls().join('')).not.toMatch(/hunter2/);
-  });
+  test.each([['printed'], ['applied']])(
+    'a path with characters of the shell is used literally: %s',
+    async (how) => {
+      const parent = new Parent();
+      const env = {
+        HOME: parent.dir,
+        REGION: 'x',
+        SECURITY_GROUP: 'sg-0',
+        PATH: parent.path,
+        STAND_INS: parent.dir,
+      };
+      mkdirSync(join(parent.dir, ODD));
+      writeFileSync(join(parent.dir, ODD, ODD), '{"API_KEY":"hunter2"}');
+      const args = [...ARGS, '--secrets', join(parent.dir, ODD, ODD)];
+      const { stdout } = await parent.run(
+        'configure_enclave.ts',
+        how === 'applied' ? [...args, '--apply'] : args,
+        env,
+      );
+      if (how === 'printed') {
+        const { status, stderr } = spawnSync('sh', { input: stdout, encoding: 'utf8', cwd: '/', env });
+        expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      }
+      expect(parent.read('secret string')).toBe('{"API_KEY":"hunter2"}');
+      expect(parent.read('user data')).toMatch(/^#!\/bin\/sh\n/);
+      expect(parent.calls().join('')).not.toMatch(/hunter2/);
+    },
+  );
 
-  test('prints what makes nothing where AWS fails to say what is there', () => {
+  test("prints a script that creates nothing where AWS can't say what exists", async () => {
     const parent = new Parent();
-    const { stdout } = parent.run('configure_enclave.ts', withSecrets(parent));
-    parent.set('refused', { action: 'describe-instances', text: 'An error occurred (RequestExpired)' });
+    const { stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
+    parent.set('refused', 'describe-instances');
+    parent.set('refusal', 'An error occurred (RequestExpired)');
     const { status, stderr } = spawnSync('sh', {
       input: stdout,
       encoding: 'utf8',
@@ -93,10 +98,10 @@ describe('configure_enclave', () => {
     expect(parent.calls('aws').filter((call) => call.includes('run-instances'))).toEqual([]);
   });
 
-  test('with --apply makes what is missing, and run again makes nothing', () => {
+  test('with --apply creates what is missing, and run again creates nothing', async () => {
     const parent = new Parent();
     const args = [...withSecrets(parent), '--apply'];
-    const first = parent.run('configure_enclave.ts', args);
+    const first = await parent.run('configure_enclave.ts', args);
     expect(first).toMatchObject({ status: 0, stderr: '' });
     expect(first.stdout).toBe(`the security group: made (sg-1)
 the way in on port 22 from 203.0.113.0/24: made
@@ -112,7 +117,7 @@ its public address: made (203.0.113.5)
 Log in: ssh ec2-user@203.0.113.5
 `);
     const before = parent.calls().length;
-    const second = parent.run('configure_enclave.ts', args);
+    const second = await parent.run('configure_enclave.ts', args);
     expect(second.stdout).not.toMatch(/made/);
     expect(second.stdout).toMatch(/the instance: there \(i-1\)/);
     expect(
@@ -124,48 +129,55 @@ Log in: ssh ec2-user@203.0.113.5
     expect(parent.calls().join('')).not.toMatch(/hunter2/);
   });
 
-  test('goes on where it was stopped', () => {
+  test('runs as a process', async () => {
+    const parent = new Parent();
+    const { status, stdout } = await spawnScript('parent/configure_enclave.ts', [...ARGS, '--apply'], {
+      env: parent.env,
+    });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^the instance: made \(i-1\)$/m);
+  });
+
+  test('continues where it was stopped', async () => {
     const parent = new Parent();
     parent.set('denied', 'create-role');
-    const { status, stderr } = parent.run('configure_enclave.ts', [...ARGS, '--apply']);
+    const { status, stderr } = await parent.run('configure_enclave.ts', [...ARGS, '--apply']);
     expect(status).toBe(1);
     expect(stderr).toMatch(/PROGRAM_FAILED: aws iam create-role failed: .*UnauthorizedOperation/);
     parent.set('denied', '');
-    expect(parent.run('configure_enclave.ts', [...ARGS, '--apply']).stdout).toMatch(
+    expect((await parent.run('configure_enclave.ts', [...ARGS, '--apply'])).stdout).toMatch(
       /the security group: there \(sg-1\)[\s\S]*the role: made[\s\S]*the instance: made/,
     );
   });
 
-  test('goes on where the instance profile lacks its role', () => {
+  test('goes on where the instance profile lacks its role', async () => {
     const parent = new Parent();
     parent.set('denied', 'add-role-to-instance-profile');
-    expect(parent.run('configure_enclave.ts', [...ARGS, '--apply']).status).toBe(1);
+    expect((await parent.run('configure_enclave.ts', [...ARGS, '--apply'])).status).toBe(1);
     parent.set('denied', '');
-    expect(parent.run('configure_enclave.ts', [...ARGS, '--apply']).stdout).toMatch(
+    expect((await parent.run('configure_enclave.ts', [...ARGS, '--apply'])).stdout).toMatch(
       /the instance profile: there\nits role: made\n/,
     );
   });
 
-  test('tells what AWS said of a thing that it was to make', () => {
+  test("reports AWS's own message for what it could not create", async () => {
     const parent = new Parent();
-    parent.set('refused', {
-      action: 'run-instances',
-      text: 'An error occurred (InvalidKeyPair.NotFound): me',
-    });
-    const { status, stderr } = parent.run('configure_enclave.ts', [...ARGS, '--apply']);
+    parent.set('refused', 'run-instances');
+    parent.set('refusal', 'An error occurred (InvalidKeyPair.NotFound): me');
+    const { status, stderr } = await parent.run('configure_enclave.ts', [...ARGS, '--apply']);
     expect(status).toBe(1);
     expect(stderr).toMatch(
       /^PROGRAM_FAILED: aws ec2 run-instances failed: .*InvalidKeyPair.NotFound.*: me$/m,
     );
   });
 
-  test('opens the log-in to the admin alone, and the server to whom it is told', () => {
-    const open = (...args: string[]) => {
-      const { stdout } = new Parent().run('configure_enclave.ts', [...ARGS, ...args]);
+  test('opens SSH to the admin alone, and the server to the given ranges', async () => {
+    const open = async (...args: string[]) => {
+      const { stdout } = await new Parent().run('configure_enclave.ts', [...ARGS, ...args]);
       return [...stdout.matchAll(/--port (\d+) --cidr (\S+)/g)].map(([, port, cidr]) => `${port} ${cidr}`);
     };
-    expect(open()).toEqual(['22 203.0.113.0/24', '3000 203.0.113.0/24']);
-    expect(open('--public-cidr', '0.0.0.0/0')).toEqual([
+    expect(await open()).toEqual(['22 203.0.113.0/24', '3000 203.0.113.0/24']);
+    expect(await open('--public-cidr', '0.0.0.0/0')).toEqual([
       '22 203.0.113.0/24',
       '3000 203.0.113.0/24',
       '3000 0.0.0.0/0',
@@ -173,7 +185,7 @@ Log in: ssh ec2-user@203.0.113.5
   });
 
   test.each([
-    [[], /--region is missing or wrong\nusage: npm run configure_enclave/],
+    [[], /^USAGE: --region is missing or invalid\n\nusage: npm run configure_enclave/],
     [['--region', 'eu-west-1; rm -rf /', '--key-name', 'me', '--cidr', '0.0.0.0/0'], /--region/],
     [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', 'all'], /--cidr must be IPv4/],
     [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.400/24'], /--cidr must be IPv4/],
@@ -184,9 +196,9 @@ Log in: ssh ec2-user@203.0.113.5
     [[...ARGS, '--instance-type=-m5.xlarge'], /--instance-type/],
     [[...ARGS, '--instance-type', 'big'], /--instance-type/],
     [[...ARGS, '--secrets', 'nowhere.json'], /nowhere.json can't be read/],
-    [[...ARGS, 'more'], /Unexpected argument 'more'/],
-  ])('refuses %j', (args, message) => {
-    const { status, stderr } = new Parent().run('configure_enclave.ts', args as string[]);
+    [[...ARGS, 'more'], /^USAGE: unexpected argument: more\n/],
+  ])('refuses %j', async (args, message) => {
+    const { status, stderr } = await new Parent().run('configure_enclave.ts', args as string[]);
     expect(status).toBe(2);
     expect(stderr).toMatch(message);
   });
@@ -196,23 +208,14 @@ Log in: ssh ec2-user@203.0.113.5
     ['["hunter2"]', /must be a JSON object/],
     ['{"API_KEY":""}', /must be a JSON object/],
     ['{"API_KEY":{"hunter2":1}}', /must be a JSON object/],
-  ])('refuses the secrets %s before anything is made, without repeating them', (text, message) => {
+  ])('refuses the secrets %s before anything is created, without repeating them', async (text, message) => {
     const parent = new Parent();
     const args = withSecrets(parent);
     writeFileSync(join(parent.dir, 'secrets.json'), text);
-    const { status, stderr } = parent.run('configure_enclave.ts', [...args, '--apply']);
+    const { status, stderr } = await parent.run('configure_enclave.ts', [...args, '--apply']);
     expect(status).toBe(2);
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/hunter2/);
     expect(parent.calls()).toEqual([]);
   });
 });
-
-test.each(['configure_enclave', 'doctor', 'run_enclave', 'expose_enclave', 'stop_enclave', 'eif'])(
-  '%s --help tells how it is used',
-  (name) => {
-    const { status, stdout, stderr } = new Parent().run(`${name}.ts`, ['--help']);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toMatch(new RegExp(`^usage: npm run ${name} -- `));
-  },
-);

@@ -1,14 +1,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { formatPcrs, measureImage } from '../../../scripts/eif/measure.ts';
-import { readEif } from '../../../scripts/eif/read.ts';
-import { examine } from '../../../scripts/parent/doctor.ts';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { formatPcrs, measureImage } from '../../../scripts/image/eif/measure.ts';
+import { readEif } from '../../../scripts/image/eif/read.ts';
+import { examine } from '../../../scripts/parent/checks.ts';
 import { freePort } from '../../enclave/init.ts';
+import { spawnScript } from '../run.ts';
 import { Parent } from './stand_ins.ts';
 
-const path = process.env['PATH'];
 let parent: Parent;
 let eif: string;
 
@@ -19,21 +19,15 @@ function put(file: string, text: string): void {
 
 beforeEach(() => {
   parent = new Parent();
-  process.env['PATH'] = parent.path;
-  process.env['STAND_INS'] = parent.dir;
-  eif = parent.makeImage(200 * 1024 ** 2);
+  eif = parent.makeImage();
   put('x.pcrs', formatPcrs(measureImage(readEif(readFileSync(eif)))));
   put('dev/nitro_enclaves', '');
-  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 1024\ncpu_count: 2\n');
-  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '512\n');
+  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 512\ncpu_count: 2\n');
+  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '256\n');
 });
-afterEach(() => {
-  process.env['PATH'] = path;
-  delete process.env['STAND_INS'];
-});
-
 async function complaints(port?: number): Promise<string[]> {
-  const findings = await examine({ eif, cpus: 2, port: port ?? (await freePort()), root: parent.dir });
+  const { dir: root, env } = parent;
+  const findings = await examine({ eif, cpus: 2, port: port ?? (await freePort()), root, env });
   return findings.filter(({ ok, text }) => !ok && !text.includes('group ne')).map(({ text }) => text);
 }
 
@@ -45,18 +39,18 @@ describe('the doctor', () => {
   test.each<[string, () => void, RegExp]>([
     [
       'too little memory reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 2\n'),
-      /reserves 512 MiB, and four times the image is 801: raise memory_mib/,
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 256\ncpu_count: 2\n'),
+      /reserves 256 MiB, and the image needs 512: raise memory_mib/,
     ],
     [
       'too few CPUs reserved',
-      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 1\n'),
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 1\n'),
       /reserves 1 CPUs, and 2 are needed: raise cpu_count/,
     ],
     [
       'too few hugepages',
       () => put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '100\n'),
-      /200 MiB of hugepages are free, and 801 are needed/,
+      /200 MiB of hugepages are free, and 512 are needed/,
     ],
     [
       'another image than its registers',
@@ -73,10 +67,10 @@ describe('the doctor', () => {
     expect(await complaints()).toEqual([expect.stringMatching(message)]);
   });
 
-  test('finds what is not there at all', async () => {
+  test('finds what is missing', async () => {
     const bare = new Parent(['nitro-cli', 'socat', 'vsock-proxy']);
-    process.env['PATH'] = bare.path;
-    const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root: bare.dir });
+    const { dir: root, env } = bare;
+    const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root, env });
     const text = findings
       .filter(({ ok }) => !ok)
       .map((finding) => finding.text)
@@ -88,29 +82,31 @@ describe('the doctor', () => {
     expect(text).toMatch(/the kernel has no hugepages/);
   });
 
-  test('finds a port that is taken', async () => {
+  test('finds a port that is in use', async () => {
     const port = await freePort();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => {
       server.close();
     });
-    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is taken`)]);
+    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is in use`)]);
   });
 
-  test('explains a code of nitro-cli', () => {
-    expect(parent.run('doctor.ts', ['e36'])).toMatchObject({
+  test('explains a code of nitro-cli', async () => {
+    expect(await parent.run('doctor.ts', ['e36'])).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^E36: The enclave did not report in/),
     });
-    expect(parent.run('doctor.ts', ['E99'])).toMatchObject({
+    expect(await parent.run('doctor.ts', ['E99'])).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/E99 is not a code/),
+      stderr: expect.stringMatching(/^USAGE: E99 is not a known code/),
     });
   });
 
-  test('ends with code 1 where something is wrong', () => {
-    const { status, stdout } = parent.run('doctor.ts', ['--eif', '/nowhere.eif']);
+  test('as a process ends with code 1 where something is wrong', async () => {
+    const { status, stdout } = await spawnScript('parent/doctor.ts', ['--eif', '/nowhere.eif'], {
+      env: parent.env,
+    });
     expect(status).toBe(1);
     expect(stdout).toMatch(/^BAD \/nowhere.eif/m);
   });

@@ -1,50 +1,52 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { writeEif } from '../../../scripts/eif/write.ts';
 import { writeCpio } from '../../../scripts/image/cpio.ts';
+import { writeEif } from '../../../scripts/image/eif/write.ts';
 import { reportsPath } from '../../../scripts/parent/reports.ts';
-import { METADATA } from '../../image/metadata.ts';
+import { METADATA } from '../image/metadata.ts';
 import { Parent } from './stand_ins.ts';
 
-/** A parent with a running enclave, whose server is a process of its own: the scripts are waited for here. */
+/** A parent with a running enclave, whose server answers in this process. */
 async function start({
   ready = false,
   missing = [],
   address = '127.0.0.1',
   body = '{}',
+  whenAsked = async () => {},
 }: {
   ready?: boolean;
   address?: string;
   body?: string;
   missing?: ('vsock-proxy' | 'socat')[];
+  whenAsked?: (parent: Parent) => Promise<void>;
 } = {}) {
   const parent = new Parent(missing);
   const eif = parent.makeImage();
-  parent.run('run_enclave.ts', ['--eif', eif]);
-  const source = `require('node:http').createServer((request, response) => response.writeHead(${ready ? 200 : 503}).end('${body}'))
-    .listen(0, '${address}', function () { console.log(this.address().port); });`;
-  const server = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => {
-    server.kill();
+  parent.setEnclave();
+  const server = createServer(async (_request, response) => {
+    await whenAsked(parent);
+    response.writeHead(ready ? 200 : 503).end(body);
   });
-  const [port] = await once(server.stdout, 'data');
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  onTestFinished(() => {
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
   const expose = (args: string[] = [], input = '') =>
-    parent.run('expose_enclave.ts', ['--eif', eif, '--port', String(port).trim(), ...args], {}, input);
-  const pids = () =>
-    readdirSync(parent.state)
-      .filter((file) => file.endsWith('.json'))
-      .map((file) => JSON.parse(readFileSync(join(parent.state, file), 'utf8')).pid as number);
-  const before = parent.calls().length;
-  const calls = () =>
-    parent
-      .calls()
-      .slice(before)
-      .filter((call) => !call.startsWith('nitro-cli'));
-  return { parent, expose, pids, calls, port: String(port).trim() };
+    parent.run('expose_enclave.ts', ['--eif', eif, '--port', String(port), ...args], {}, input);
+  const calls = () => parent.calls().filter((call) => !call.startsWith('nitro-cli'));
+  return { parent, expose, calls, port, pids: () => pidsOf(parent) };
+}
+
+function pidsOf(parent: Parent): number[] {
+  return readdirSync(parent.state)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => JSON.parse(readFileSync(join(parent.state, file), 'utf8')).pid as number);
 }
 
 function isAlive(pid: number): boolean {
@@ -54,18 +56,20 @@ function isAlive(pid: number): boolean {
 const SECRETS = '{"API_KEY":"hunter2"}';
 
 describe.runIf(process.platform === 'linux')('expose_enclave', () => {
-  test('forwards in and out, and hands the secrets over, which stay out of every argument and file', async () => {
+  test('forwards in and out, and passes the secrets, which stay out of every argument and file', async () => {
     const { parent, expose, pids, calls, port } = await start();
-    const { status, stdout, stderr } = expose(['--secrets', '-'], SECRETS);
+    const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(stderr).toBe('');
     expect(status).toBe(0);
-    expect(stdout).toMatch(/The enclave has taken its secrets/);
+    expect(stdout).toMatch(/The enclave has accepted its secrets/);
     expect(parent.read('handed')).toBe(SECRETS);
-    expect(calls()).toEqual([
-      `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
+    // The services start at the same time.
+    expect(calls().slice(0, 3).sort()).toEqual([
       `socat -t 2 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=1024,max-children=4096 VSOCK-CONNECT:16:3000`,
-      'socat -t 20 - VSOCK-CONNECT:16:7777',
+      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128,max-children=16 OPEN:${parent.state}/reports.jsonl,creat,append`,
+      `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
     ]);
+    expect(calls().slice(3)).toEqual(['socat -t 20 - VSOCK-CONNECT:16:7777']);
     expect(parent.read('state/sui-enclave/vsock-proxy.yaml')).toBe(
       'allowlist:\n- {address: api.weatherapi.com, port: 443}\n',
     );
@@ -77,48 +81,48 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test('uses socat where vsock-proxy is not installed', async () => {
     const { expose, calls } = await start({ ready: true, missing: ['vsock-proxy'] });
-    expect(expose().status).toBe(0);
-    expect(calls()[0]).toBe(
+    expect((await expose()).status).toBe(0);
+    expect(calls()).toContain(
       'socat -t 2 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=1024,max-children=4096 TCP:api.weatherapi.com:443',
     );
   });
 
   test('run again leaves alone what runs, and starts again what has ended', async () => {
     const { parent, expose, pids } = await start({ ready: true });
-    expect(expose().stdout).toMatch(/inbound: started/);
+    expect((await expose()).stdout).toMatch(/inbound: started/);
     const first = pids();
-    expect(expose().stdout).toMatch(/inbound: running/);
+    expect((await expose()).stdout).toMatch(/inbound: running/);
     expect(pids()).toEqual(first);
     process.kill(first[1] as number, 'SIGKILL');
     await expect.poll(() => isAlive(first[1] as number)).toBe(false);
-    expect(expose().stdout).toMatch(/: started/);
+    expect((await expose()).stdout).toMatch(/: started/);
     expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
     expect(parent.calls('socat').filter((call) => call.includes(':7777'))).toEqual([]);
   });
 
-  test('leads to the new enclave after it was run again', async () => {
+  test('forwards to the new enclave after it was run again', async () => {
     const { parent, expose, pids } = await start({ ready: true });
-    expose();
+    await expose();
     const first = pids();
-    parent.set('enclaves', [{ EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc9', EnclaveCID: 20 }]);
-    expect(expose().stdout).toMatch(/inbound: started/);
+    parent.setEnclave({ EnclaveID: 'i-1-enc9', EnclaveCID: 20 });
+    expect((await expose()).stdout).toMatch(/inbound: started/);
     expect(parent.calls('socat').at(-1)).toMatch(/VSOCK-CONNECT:20:3000$/);
     expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
   });
 
-  test('takes the secrets from Secrets Manager', async () => {
+  test('reads the secrets from Secrets Manager', async () => {
     const { parent, expose } = await start();
     parent.set('secret', SECRETS);
-    expect(expose(['--secret-id', 'sui-enclave']).status).toBe(0);
+    expect((await expose(['--secret-id', 'sui-enclave'])).status).toBe(0);
     expect(parent.read('handed')).toBe(SECRETS);
     expect(parent.calls('aws')).toEqual([
       'aws secretsmanager get-secret-value --secret-id sui-enclave --query SecretString --output text',
     ]);
   });
 
-  test('without secrets says which are waited for', async () => {
+  test('without secrets says which the enclave waits for', async () => {
     const { expose } = await start();
-    expect(expose()).toMatchObject({
+    expect(await expose()).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/waits for its secrets: API_KEY/),
     });
@@ -135,7 +139,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     'refuses the secrets %s before anything is started, without repeating them',
     async (secrets, message) => {
       const { expose, calls } = await start();
-      const { status, stderr, stdout } = expose(['--secrets', '-'], secrets);
+      const { status, stderr, stdout } = await expose(['--secrets', '-'], secrets);
       expect(status).toBe(1);
       expect(stderr).toMatch(message);
       expect(stderr + stdout).not.toMatch(/hunter2/);
@@ -144,86 +148,96 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   );
 
   test.each([
-    ['refused\n', /the enclave did not take the secrets: refused/],
-    ['', /still booting, or has had its own already/],
-  ])('tells when the enclave answers %j', async (verdict, message) => {
+    ['refused\n', /the enclave did not accept the secrets: refused/],
+    ['', /still booting, or has its secrets already/],
+  ])('reports that the enclave answers %j', async (verdict, message) => {
     const { parent, expose } = await start();
     parent.set('verdict', verdict);
-    const { status, stderr } = expose(['--secrets', '-'], SECRETS);
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(status).toBe(1);
     expect(stderr).toMatch(message);
   });
 
-  test('tells why the enclave did not take the secrets, where its server says so', async () => {
+  test('repeats why the server refused the secrets', async () => {
     const { parent, expose } = await start({
       body: '{"refused":"SALT_SEED, line 1, must be 64 hex characters"}',
     });
     parent.set('verdict', 'refused\n');
-    expect(expose(['--secrets', '-'], SECRETS).stderr).toMatch(
-      /^SECRETS_REFUSED: the enclave did not take the secrets: SALT_SEED, line 1, must be 64 hex characters$/m,
+    expect((await expose(['--secrets', '-'], SECRETS)).stderr).toMatch(
+      /^SECRETS_REFUSED: the enclave did not accept the secrets: SALT_SEED, line 1, must be 64 hex characters$/m,
     );
   });
 
-  test('tells when a port is taken', async () => {
+  test('reports a port that is in use', async () => {
     const { parent, expose } = await start({ ready: true });
     parent.set('busy', 'TCP-LISTEN');
-    const { status, stderr } = expose();
+    const { status, stderr } = await expose();
     expect(status).toBe(1);
     expect(stderr).toMatch(/PROGRAM_FAILED: inbound ended at once: see .*inbound.log/);
     expect(parent.read('state/sui-enclave/inbound.log')).toMatch(/Address already in use/);
   });
 
-  test('says why an enclave that runs no more has ended', async () => {
+  test('says why the enclave has ended', async () => {
     const { parent, expose } = await start();
-    parent.set('enclaves', []);
-    expect(expose().stderr).toBe('WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n');
+    parent.set('enclaves', '');
+    expect((await expose()).stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n',
+    );
     const told = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
     writeFileSync(reportsPath(parent.state), `${told.join('\n')}\n`);
-    expect(expose().stderr).toBe(
-      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one said: the server ended (CONFIG)\n',
+    expect((await expose()).stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one reported: the server ended (CONFIG)\n',
     );
   });
 
-  test('hands no secrets to an enclave in debug mode, unless told', async () => {
+  test('passes no secrets to an enclave in debug mode, by default', async () => {
     const { parent, expose } = await start();
-    const running = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16 };
-    parent.set('enclaves', [{ ...running, Flags: 'DEBUG_MODE' }]);
-    const { status, stderr } = expose(['--secrets', '-'], SECRETS);
+    parent.setEnclave({ Flags: 'DEBUG_MODE' });
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^WRONG_STATE: the enclave runs in debug mode, and can keep no secret/);
-    expect(expose().status).toBe(0);
-    expect(expose(['--debug', '--secrets', '-'], SECRETS).stdout).toMatch(/has taken its secrets/);
+    expect((await expose()).status).toBe(0);
+    expect((await expose(['--debug', '--secrets', '-'], SECRETS)).stdout).toMatch(/has accepted its secrets/);
   });
 
-  test('tells of a forwarder that has ended meanwhile', async () => {
-    const { parent, expose } = await start({ ready: true });
-    parent.set('ends', 600);
-    const { status, stderr } = expose();
+  test('reports a forwarder that has ended meanwhile', async () => {
+    const { expose } = await start({
+      ready: true,
+      async whenAsked(parent) {
+        const { pid } = JSON.parse(parent.read('state/sui-enclave/endpoint-api.weatherapi.com.json'));
+        if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+        await expect.poll(() => isAlive(pid)).toBe(false);
+      },
+    });
+    const { status, stderr } = await expose();
     expect(status).toBe(1);
     expect(stderr).toMatch(/^PROGRAM_FAILED: endpoint-api.weatherapi.com has ended: see .*log$/m);
   });
 
   test('looks for the server where it is exposed', async () => {
     const { parent, expose } = await start({ address: '127.0.0.5' });
-    expect(expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS).status).toBe(0);
+    expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
     expect(parent.read('handed')).toBe(SECRETS);
   });
 
-  test('takes the endpoints and the secrets from the image', async () => {
+  test('reads the endpoints and the names of the secrets from the image', async () => {
     const { parent, expose, calls } = await start();
     const eif = parent.makeImage(0, 'endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
-    expect(expose(['--eif', eif]).stdout).toMatch(/waits for its secrets: COIN_KEY/);
-    expect(calls().filter((call) => call.startsWith('vsock-proxy'))).toEqual([
+    expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);
+    expect(
+      calls()
+        .filter((call) => call.startsWith('vsock-proxy'))
+        .sort(),
+    ).toEqual([
       `vsock-proxy 8101 a.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
       `vsock-proxy 8102 b.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
     ]);
   });
 
-  test('refuses an image that is not the one that runs', async () => {
+  test('refuses another image than the running one', async () => {
     const { parent, expose } = await start();
-    const running = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16 };
-    parent.set('enclaves', [{ ...running, Measurements: { PCR0: 'ab' } }]);
-    const { status, stderr } = expose();
+    parent.setEnclave({ Measurements: { PCR0: 'ab' } });
+    const { status, stderr } = await expose();
     expect(status).toBe(1);
     expect(stderr).toMatch(/^WRONG_STATE: another image than .*x.eif runs: its PCR0 is ab$/m);
   });
@@ -233,8 +247,8 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     for (const ramdisk of [Buffer.from('no archive'), gzipSync(writeCpio(new Map()))]) {
       const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
       writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
-      expect(expose(['--eif', join(parent.dir, 'other.eif')]).stderr).toMatch(
-        /^USAGE: this image is not of this project: it has no \/app\/app.yaml$/m,
+      expect((await expose(['--eif', join(parent.dir, 'other.eif')])).stderr).toMatch(
+        /^USAGE: this image was not built by this project: it has no \/app\/app.yaml$/m,
       );
     }
   });
@@ -243,29 +257,29 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     [['--name', '../other'], 2, /--name must be letters/],
     [['--name', 'other'], 1, /no enclave named other runs/],
     [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
-    [['--app', 'weather'], 2, /Unknown option '--app'\nusage: npm run expose_enclave/],
-    [['--port', '0'], 2, /--port must be a whole number from 1 to 65535/],
-    [['--port', '65536'], 2, /--port must be a whole number from 1 to 65535/],
+    [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\n\nusage: npm run expose_enclave/],
+    [['--port', '0'], 2, /--port must be an integer from 1 to 65535/],
+    [['--port', '65536'], 2, /--port must be an integer from 1 to 65535/],
     [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
     [['--address', '1.2.3.400'], 2, /--address must be an IPv4 address/],
     [['--secrets', '/nonexistent'], 2, /\/nonexistent can't be read/],
     [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
   ])('refuses %j', async (args, code, message) => {
     const { expose } = await start({ ready: true });
-    const { status, stderr } = expose(args);
+    const { status, stderr } = await expose(args);
     expect(status).toBe(code);
     expect(stderr).toMatch(message);
   });
 });
 
 describe.runIf(process.platform === 'linux')('stop_enclave', () => {
-  test('ends the enclave and what was started for it, and nothing else', async () => {
+  test('stops the enclave and what was started for it, and nothing else', async () => {
     const { parent, expose, pids } = await start({ ready: true });
-    parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
-    expose();
+    await parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
+    await expose();
     const own = pids();
     const others = readFileSync(join(parent.dir, 'state/other/reports.json'), 'utf8');
-    // A record of a process that has ended, whose number is another's now.
+    // A record of a process that has ended, whose id another one has now.
     const stranger = spawn('sleep', ['60']);
     onTestFinished(() => {
       stranger.kill();
@@ -273,7 +287,7 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     const record = { pid: stranger.pid, startedAt: '1', command: ['socat'] };
     writeFileSync(join(parent.state, 'old.json'), JSON.stringify(record));
     writeFileSync(join(parent.state, 'secrets.json'), SECRETS);
-    const { status, stdout } = parent.run('stop_enclave.ts');
+    const { status, stdout } = await parent.run('stop_enclave.ts');
     expect(status).toBe(0);
     expect(stdout).toBe(
       'endpoint-api.weatherapi.com: stopped\ninbound: stopped\nreports: stopped\ni-1-enc1: terminated\n',
@@ -281,10 +295,10 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     expect(own.some(isAlive)).toBe(false);
     expect(isAlive(stranger.pid as number)).toBe(true);
     // Another enclave, and what is its own.
-    expect(JSON.parse(parent.read('enclaves'))).toMatchObject([{ EnclaveName: 'other' }]);
+    expect(JSON.parse(parent.read('enclaves'))).toMatchObject({ EnclaveName: 'other' });
     expect(isAlive(JSON.parse(others).pid)).toBe(true);
-    expect(parent.run('stop_enclave.ts', ['--name', 'other']).stdout).toMatch(/^reports: stopped\n/);
+    expect((await parent.run('stop_enclave.ts', ['--name', 'other'])).stdout).toMatch(/^reports: stopped\n/);
     expect(parent.read('state/sui-enclave/secrets.json')).toBe(SECRETS);
-    expect(parent.run('stop_enclave.ts').stdout).toBe('no enclave named sui-enclave runs\n');
+    expect((await parent.run('stop_enclave.ts')).stdout).toBe('no enclave named sui-enclave runs\n');
   });
 });

@@ -24,12 +24,12 @@ test.each([
   ['a code of an end before', FAILED + END + END, 'the server ended with status 1'],
   ['an end and another boot', END + BOOT, undefined],
   ['two ends', `${END + BOOT}{"event":"end","reason":"fork"}\n`, 'fork'],
-])('of %s is told why the last enclave ended', (_what, text, expected) => {
+])('from %s follows why the last enclave ended', (_what, text, expected) => {
   tell(text);
   expect(lastEnd(dir)).toBe(expected);
 });
 
-test('where nothing was ever told there is no end', () => {
+test('without any report the end is undefined', () => {
   expect(lastEnd(dir)).toBeUndefined();
   expect(reportsSize(dir)).toBe(0);
 });
@@ -43,12 +43,12 @@ test.each([
   '{"event":"other","reason":"x"}\n',
   '{"event":"end","reason":"cut short',
   'null\n',
-])('what no enclave of ours tells is passed over: %j', (line) => {
+])('a line that no enclave of this project reports is ignored: %j', (line) => {
   tell(END + line);
   expect(lastEnd(dir)).toBe('the server ended with status 1');
 });
 
-test('what was told before can be left out', () => {
+test('earlier reports can be left out', () => {
   tell(END);
   const before = reportsSize(dir);
   expect(lastEnd(dir, before)).toBeUndefined();
@@ -56,7 +56,7 @@ test('what was told before can be left out', () => {
   expect(lastEnd(dir, before)).toBe('fork');
 });
 
-test('a file of any length is read in part', () => {
+test('only the end of a long file is read', () => {
   tell(END + BOOT.repeat(5000) + FAILED + END);
   expect(lastEnd(dir)).toBe('the server ended with status 1 (NSM_UNAVAILABLE)');
 });

@@ -5,9 +5,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ensureRunning, stopServices } from '../../../scripts/parent/services.ts';
+import { ensureRunning, type Service, stopServices } from '../../../scripts/parent/services.ts';
 
 const kill = process.kill.bind(process);
+const IDLE: Service = { name: 'idle', command: ['sleep', '600'] };
 
 function folder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'sui-enclave-services-'));
@@ -17,7 +18,7 @@ function folder(): string {
 
 /** A service that runs; what is still there of it ends with the test. @returns its process number */
 async function start(dir: string): Promise<number> {
-  expect(await ensureRunning(dir, { name: 'idle', command: ['sleep', '600'] })).toBe('started');
+  expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['started']);
   const { pid } = JSON.parse(readFileSync(join(dir, 'idle.json'), 'utf8'));
   onTestFinished(() => {
     try {
@@ -39,14 +40,25 @@ function stubKill(implementation: typeof process.kill): void {
 test('a service runs until it is stopped', async () => {
   const dir = folder();
   const pid = await start(dir);
-  expect(await ensureRunning(dir, { name: 'idle', command: ['sleep', '600'] })).toBe('running');
+  expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['running']);
   expect(() => kill(pid, 0)).not.toThrow();
   expect(await stopServices(dir)).toEqual(['idle']);
   expect(readdirSync(dir)).toEqual(['idle.log']);
   expect(await stopServices(dir)).toEqual([]);
 });
 
-test('a service that ends just before it is told to has been stopped', async () => {
+test('a service that ends at once is named, and the others run', async () => {
+  const dir = folder();
+  const services: Service[] = [{ name: 'broken', command: ['false'] }, IDLE];
+  await expect(ensureRunning(process.env, dir, services)).rejects.toMatchObject({
+    code: 'PROGRAM_FAILED',
+    message: `broken ended at once: see ${join(dir, 'broken.log')}`,
+  });
+  expect(readdirSync(dir).sort()).toEqual(['broken.log', 'idle.json', 'idle.log']);
+  expect(await stopServices(dir)).toEqual(['idle']);
+});
+
+test('a service that ends just before its signal counts as stopped', async () => {
   const dir = folder();
   await start(dir);
   stubKill((pid) => {
@@ -57,7 +69,7 @@ test('a service that ends just before it is told to has been stopped', async () 
   expect(readdirSync(dir)).toEqual(['idle.log']);
 });
 
-test('a service that may not be stopped is not forgotten', async () => {
+test("a service that can't be stopped keeps its record", async () => {
   const dir = folder();
   await start(dir);
   stubKill(() => {
@@ -67,7 +79,7 @@ test('a service that may not be stopped is not forgotten', async () => {
   expect(readdirSync(dir)).toContain('idle.json');
 });
 
-test('a process that has the number of a service, but not its start, is let alone', async () => {
+test('a process that has the id of a service, but not its start, is left alone', async () => {
   const dir = folder();
   const other = spawn('sleep', ['600'], { detached: true });
   onTestFinished(() => void other.kill('SIGKILL'));

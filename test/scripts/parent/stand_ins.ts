@@ -1,8 +1,8 @@
 /**
- * Stand-ins of the parent's programs on PATH: they record how they were called, and keep as much state as the
- * real ones show. nitro-cli and aws can't be had here.
+ * Stand-ins for the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
+ * show. Tests have neither nitro-cli nor aws.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -18,100 +18,104 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
-import { writeEif } from '../../../scripts/eif/write.ts';
 import { writeCpio } from '../../../scripts/image/cpio.ts';
-import { METADATA } from '../../image/metadata.ts';
+import { writeEif } from '../../../scripts/image/eif/write.ts';
+import { stopServices } from '../../../scripts/parent/services.ts';
+import { METADATA } from '../image/metadata.ts';
+import { callScript, type Result } from '../run.ts';
 
-const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
+const SCRIPTS = fileURLToPath(new URL('../../../scripts/parent', import.meta.url));
 
-const COMMON = `
-const fs = require('node:fs');
-const path = require('node:path');
-const dir = process.env.STAND_INS;
-const args = process.argv.slice(2);
-const name = path.basename(process.argv[1]);
-fs.appendFileSync(path.join(dir, 'calls'), JSON.stringify([name, ...args]) + '\\n');
-const file = (n) => path.join(dir, n);
-const read = (n, otherwise) => fs.existsSync(file(n)) ? JSON.parse(fs.readFileSync(file(n), 'utf8')) : otherwise;
-const write = (n, value) => fs.writeFileSync(file(n), JSON.stringify(value));
-const fail = (text) => { process.stderr.write(text); process.exit(1); };
-const after = (option) => args[args.indexOf(option) + 1];
+/** The functions that all stand-ins share. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
+const COMMON = String.raw`
+# In one write, since several stand-ins may start at the same time.
+call=$(printf '%s\001' "$(basename "$0")" "$@")
+printf '%s\n' "$call" >>"$STAND_INS/calls"
+text() { cat "$STAND_INS/$1" 2>/dev/null || :; }
+fail() { printf %s "$1" >&2; exit 1; }
+# The argument after an option.
+after() {
+  option=$1; shift
+  while [ $# -gt 1 ]; do [ "$1" != "$option" ] || { printf %s "$2"; return; }; shift; done
+}
 `;
 
 const PROGRAMS = {
-  'nitro-cli': `
-const enclaves = read('enclaves', []);
-if (process.env.NITRO_FAILS) fail(process.env.NITRO_FAILS);
-switch (args[0]) {
-  case 'describe-enclaves': console.log(JSON.stringify(enclaves)); break;
-  case 'run-enclave': {
-    // What an enclave sends to the parent's log port, and socat to this file.
-    if (process.env.NITRO_REPORTS) fs.appendFileSync(path.join(process.env.SUI_ENCLAVE_STATE, after('--enclave-name'), 'reports.jsonl'), process.env.NITRO_REPORTS);
-    if (process.env.NITRO_RUN_FAILS) fail(process.env.NITRO_RUN_FAILS);
-    const enclave = { EnclaveName: after('--enclave-name'), EnclaveID: 'i-1-enc' + (enclaves.length + 1), EnclaveCID: 16 + enclaves.length,
-      Flags: args.includes('--debug-mode') ? 'DEBUG_MODE' : 'NONE' };
-    if (process.env.NITRO_PCR0) enclave.Measurements = { PCR0: process.env.NITRO_PCR0 };
-    write('enclaves', [...enclaves, enclave]);
-    console.log(JSON.stringify(enclave));
-    break;
-  }
-  case 'terminate-enclave':
-    write('enclaves', enclaves.filter((each) => each.EnclaveID !== after('--enclave-id')));
-    console.log('{}');
-    break;
-  case 'console':
-    console.log('the console');
-    if (read('console stays', false)) setInterval(() => {}, 1000);
-    break;
-  case '--version': console.log('Nitro CLI 1.4.2'); break;
-  default: fail('[ E14 ] no such command');
-}`,
+  'nitro-cli': String.raw`
+[ -z "$NITRO_FAILS" ] || fail "$NITRO_FAILS"
+enclaves=$(text enclaves)
+case $1 in
+  describe-enclaves) echo "[$enclaves]" ;;
+  run-enclave)
+    name=$(after --enclave-name "$@")
+    # What an enclave sends to the parent's log port, and socat to this file.
+    [ -z "$NITRO_REPORTS" ] || printf %s "$NITRO_REPORTS" >>"$SUI_ENCLAVE_STATE/$name/reports.jsonl"
+    [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
+    n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
+    case "$*" in *--debug-mode*) flags=DEBUG_MODE ;; *) flags=NONE ;; esac
+    more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
+    new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$((n + 16)),\"Flags\":\"$flags\"$more}"
+    [ -z "$enclaves" ] || enclaves=$enclaves,
+    printf %s "$enclaves$new" >"$STAND_INS/enclaves"
+    echo "$new" ;;
+  terminate-enclave)
+    printf %s "$enclaves" | sed 's/{[^{}]*"EnclaveID":"'"$(after --enclave-id "$@")"'"[^{}]*},\{0,1\}//;s/,$//' >"$STAND_INS/enclaves"
+    echo '{}' ;;
+  console) echo 'the console'; [ -z "$(text 'console stays')" ] || exec sleep 600 ;;
+  --version) echo 'Nitro CLI 1.4.2' ;;
+  *) fail '[ E14 ] no such command' ;;
+esac`,
   socat: `
-if (args.includes('-') && args.some((arg) => arg.startsWith('VSOCK-CONNECT:'))) {
-  fs.writeFileSync(file('handed'), fs.readFileSync(0));
-  process.stdout.write(read('verdict', 'accepted\\n'));
-} else if (read('busy', '') && args.some((arg) => arg.includes(read('busy', '')))) fail('Address already in use');
-else setInterval(() => {}, 1000);`,
-  'vsock-proxy': `
-setInterval(() => {}, 1000);
-if (read('ends', 0)) setTimeout(() => process.exit(1), read('ends', 0));`,
-  aws: `
-const [service, action] = args.slice(args[0] === '--region' ? 2 : 0);
-if (read('denied', '') === action) fail('An error occurred (UnauthorizedOperation): not allowed');
-const refused = read('refused', {});
-if (refused.action === action) fail(refused.text);
-const made = read('made', {});
-// The real one expands variables in the path (awscli/paramfile.py, get_file).
-const expand = (text) => text.replace(/\\$(\\w+)|\\$\\{(\\w+)\\}/g, (all, bare, braced) => process.env[bare ?? braced] ?? all);
-const paramFile = (option) => fs.readFileSync(expand(after(option).slice('file://'.length)), 'utf8');
-// What a command makes, and the command that finds it.
-const makes = {
-  'create-security-group': ['describe-security-groups', 'sg-1'],
-  'authorize-security-group-ingress': ['rule ' + after('--port') + ' ' + after('--cidr'), 'sgr-1'],
-  'create-role': ['get-role', after('--role-name')],
-  'put-role-policy': ['get-role-policy', 'read-secret'],
-  'create-instance-profile': ['profile', after('--instance-profile-name')],
-  'add-role-to-instance-profile': ['role of profile', after('--role-name')],
-  'create-secret': ['describe-secret', 'arn:secret'],
-  'run-instances': ['describe-instances', 'i-1'],
-};
-const [, port, cidr] = /FromPort==.(\\d+). && CidrIpv4=='(.+?)'/.exec(args.join(' ')) || [];
-const asked = port ? 'rule ' + port + ' ' + cidr : action !== 'get-instance-profile' ? action
-  : args.join(' ').includes('RoleName') ? 'role of profile' : 'profile';
-if (args.join(' ').includes('PublicIpAddress')) console.log(read('running', false) ? '203.0.113.5' : 'None');
-else if (action === 'wait') write('running', true);
-else if (makes[action]) {
-  const [finder, id] = makes[action];
-  if (action === 'create-secret') write('secret string', paramFile('--secret-string'));
-  if (action === 'run-instances') write('user data', paramFile('--user-data'));
-  write('made', { ...made, [finder]: id });
-  console.log(id);
-} else if (action === 'get-parameter') console.log('ami-1');
-else if (action === 'get-secret-value') console.log(read('secret', ''));
-else if (made[asked]) console.log(made[asked]);
-else if (service === 'iam') fail('An error occurred (NoSuchEntity)');
-else if (service === 'secretsmanager') fail('An error occurred (ResourceNotFoundException)');
-else console.log('None');`,
+busy=$(text busy)
+case "$*" in
+  *' - VSOCK-CONNECT:'*) cat >"$STAND_INS/handed"; if [ -e "$STAND_INS/verdict" ]; then text verdict; else echo accepted; fi ;;
+  *$busy*) [ -z "$busy" ] || fail 'Address already in use'; exec sleep 600 ;;
+  *) exec sleep 600 ;;
+esac`,
+  'vsock-proxy': 'exec sleep 600',
+  aws: String.raw`
+[ "$1" != --region ] || shift 2
+service=$1 action=$2 all=$*
+[ "$(text denied)" != "$action" ] || fail 'An error occurred (UnauthorizedOperation): not allowed'
+[ "$(text refused)" != "$action" ] || fail "$(text refusal)"
+# The real one expands variables in the path (awscli/paramfile.py, get_file): a path with one must not get here.
+param_file() {
+  path=$(after "$@"); path=$(printf %s "$path" | sed 's,^file://,,')
+  case $path in *'$'*) fail "a variable in $path" ;; esac
+  cat "$path"
+}
+mkdir -p "$STAND_INS/made"
+make() { printf %s "$2" >"$STAND_INS/made/$1"; echo "$2"; }
+find_made() { [ -e "$STAND_INS/made/$1" ] && cat "$STAND_INS/made/$1" && echo; }
+rule() { printf 'rule %s %s' "$1" "$2" | tr / _; }
+case $action in
+  create-security-group) make describe-security-groups sg-1; exit ;;
+  authorize-security-group-ingress) make "$(rule "$(after --port "$@")" "$(after --cidr "$@")")" sgr-1; exit ;;
+  create-role) make get-role "$(after --role-name "$@")"; exit ;;
+  put-role-policy) make get-role-policy read-secret; exit ;;
+  create-instance-profile) make profile "$(after --instance-profile-name "$@")"; exit ;;
+  add-role-to-instance-profile) make 'role of profile' "$(after --role-name "$@")"; exit ;;
+  create-secret) param_file --secret-string "$@" >"$STAND_INS/secret string" || exit; make describe-secret arn:secret; exit ;;
+  run-instances) param_file --user-data "$@" >"$STAND_INS/user data" || exit; make describe-instances i-1; exit ;;
+  wait) echo >"$STAND_INS/running"; exit ;;
+  get-parameter) echo ami-1; exit ;;
+  get-secret-value) text secret; exit ;;
+  describe-security-group-rules)
+    # The query names the port and the range: FromPort==X && CidrIpv4=='Y'
+    port=$(printf %s "$all" | sed 's/.*FromPort==.\([0-9]*\).*/\1/') cidr=$(printf %s "$all" | sed "s/.*CidrIpv4=='\([^']*\)'.*/\1/")
+    asked=$(rule "$port" "$cidr") ;;
+  get-instance-profile) case $all in *RoleName*) asked='role of profile' ;; *) asked=profile ;; esac ;;
+  *) asked=$action ;;
+esac
+case $all in
+  *PublicIpAddress*) if [ -e "$STAND_INS/running" ]; then echo 203.0.113.5; else echo None; fi; exit ;;
+esac
+find_made "$asked" && exit
+case $service in
+  iam) fail 'An error occurred (NoSuchEntity)' ;;
+  secretsmanager) fail 'An error occurred (ResourceNotFoundException)' ;;
+esac
+echo None`,
 };
 
 export class Parent {
@@ -123,23 +127,22 @@ export class Parent {
     mkdirSync(this.#bin);
     for (const [name, source] of Object.entries(PROGRAMS)) {
       if (missing.includes(name as keyof typeof PROGRAMS)) continue;
-      writeFileSync(join(this.#bin, name), `#!${process.execPath}\n${COMMON}${source}\n`);
+      writeFileSync(join(this.#bin, name), `#!/bin/sh\n${COMMON}${source}\n`);
       chmodSync(join(this.#bin, name), 0o755);
     }
-    onTestFinished(() => {
+    onTestFinished(async () => {
       const state = join(this.dir, 'state');
-      for (const name of existsSync(state) ? readdirSync(state) : [])
-        this.run('stop_enclave.ts', ['--name', name]);
+      for (const name of existsSync(state) ? readdirSync(state) : []) await stopServices(join(state, name));
       rmSync(this.dir, { recursive: true });
     });
   }
 
   get path(): string {
-    // The system's own programs, such as id, but none of those that are stood in for.
+    // The system's own programs, such as id, but not those that have a stand-in.
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
-  get #env(): Record<string, string> {
+  get env(): Record<string, string> {
     return {
       HOME: this.dir,
       PATH: this.path,
@@ -152,23 +155,22 @@ export class Parent {
     return join(this.dir, 'state/sui-enclave');
   }
 
-  /** Runs one of the parent's scripts. */
-  run(script: string, args: readonly string[] = [], env: Record<string, string> = {}, input = '') {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(SCRIPTS, script), ...args], {
-      cwd: this.dir,
-      encoding: 'utf8',
-      input,
-      env: { ...this.#env, ...env },
-    });
-    return { status, stdout, stderr };
+  /** Runs one of the parent's commands in this process. */
+  run(
+    script: string,
+    args: readonly string[] = [],
+    env: Record<string, string> = {},
+    input = '',
+  ): Promise<Result> {
+    return callScript(`parent/${script}`, args, { env: { ...this.env, ...env }, input });
   }
 
-  /** Starts one of the parent's scripts that runs until it is ended; it ends with the test. */
+  /** Starts one of the parent's commands as a process that runs until it is ended; it ends with the test. */
   start(script: string, args: readonly string[]): ChildProcess {
     const child = spawn(process.execPath, [join(SCRIPTS, script), ...args], {
       cwd: this.dir,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: this.#env,
+      env: this.env,
       // A group of its own, so that nothing of it outlives the test.
       detached: true,
     });
@@ -182,18 +184,27 @@ export class Parent {
     return child;
   }
 
-  /** How the programs were called so far, but for questions about what is there. */
+  /** The calls of the programs so far, except for queries of the present state. */
   calls(name?: string): string[] {
     const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
     return lines
-      .split('\n')
+      .split('\x01\n')
       .filter((line) => line !== '')
-      .map((line) => (JSON.parse(line) as string[]).join(' '))
+      .map((line) => line.split('\x01').join(' '))
       .filter((line) => name === undefined || line.startsWith(`${name} `));
   }
 
-  set(file: string, value: unknown): void {
-    writeFileSync(join(this.dir, file), JSON.stringify(value));
+  /** Writes a file of the stand-ins' state. */
+  set(file: string, text: string): void {
+    writeFileSync(join(this.dir, file), text);
+  }
+
+  /** Makes an enclave the only one that runs. */
+  setEnclave(
+    properties: { EnclaveID?: string; EnclaveCID?: number; Flags?: string; Measurements?: object } = {},
+  ) {
+    const enclave = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16, ...properties };
+    this.set('enclaves', JSON.stringify(enclave));
   }
 
   read(file: string): string {

@@ -4,6 +4,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Fault } from '../../../scripts/dev/sui/node.ts';
 import { Chain } from '../../../scripts/sui/chain.ts';
 import {
   applicationType,
@@ -12,24 +13,23 @@ import {
   parsePcrs,
   updatePcrs,
 } from '../../../src/sui/index.ts';
-import type { Fault } from '../../sui/node.ts';
-import { PACKAGE, Setting } from '../../sui/setting.ts';
+import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 const APPLICATION = applicationType(PACKAGE, 'weather', 'WEATHER');
 const submission = { title: 'create a config', fields: {} };
 
-let setting: Setting;
+let fixture: ChainFixture;
 let capId: string;
 let image: Image;
 beforeEach(async () => {
-  setting = await Setting.start();
-  capId = setting.publish();
-  image = parsePcrs(setting.nsm.pcrsFile());
+  fixture = await ChainFixture.start();
+  capId = fixture.publish();
+  image = parsePcrs(fixture.nsm.pcrsFile());
 });
-afterEach(() => setting.close());
+afterEach(() => fixture.close());
 
-function chain(values: Record<string, string | boolean> = {}, key = setting.admin): Chain {
-  return new Chain({ 'rpc-url': setting.node.url, ...values }, { SUI_PRIVATE_KEY: key.getSecretKey() });
+function chain(values: Record<string, string | boolean> = {}, key = fixture.admin): Chain {
+  return new Chain({ 'rpc-url': fixture.node.url, ...values }, { SUI_PRIVATE_KEY: key.getSecretKey() });
 }
 
 function creation(): Transaction {
@@ -45,7 +45,7 @@ function creation(): Transaction {
 }
 
 function executed(): number {
-  return setting.node.calls.filter((name) => name === 'ExecuteTransaction').length;
+  return fixture.node.calls.filter((name) => name === 'ExecuteTransaction').length;
 }
 
 describe('submit', () => {
@@ -58,26 +58,26 @@ describe('submit', () => {
       status: 'done',
       fields: { types: [`${PACKAGE}::enclave::EnclaveConfig<${APPLICATION}>`], gas: '0.002 SUI' },
     });
-    expect(setting.node.ledger.executed).toContain(outcome.fields['digest']);
+    expect(fixture.node.ledger.executed).toContain(outcome.fields['digest']);
   });
 
   test('with --unsigned prints the bytes that a wallet signs, and needs no key', async () => {
-    const values = { 'rpc-url': setting.node.url, unsigned: true, address: setting.address };
+    const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
     const outcome = await new Chain(values, {}).submit(creation(), submission);
     expect(outcome.status).toBe('unsigned');
     expect(outcome.text).toBe(outcome.fields['transaction']);
     const { sender, gasData, kind } = bcs.TransactionData.parse(fromBase64(outcome.text ?? '')).V1;
-    expect(sender).toBe(setting.address);
-    expect(gasData).toMatchObject({ owner: setting.address, budget: '5000000' });
+    expect(sender).toBe(fixture.address);
+    expect(gasData).toMatchObject({ owner: fixture.address, budget: '5000000' });
     expect(kind.ProgrammableTransaction?.commands[0]?.MoveCall?.function).toBe('create_enclave_config');
     expect(executed()).toBe(0);
   });
 
-  test('a node can not make another address pay, nor this one for others', async () => {
-    setting.node.executor.payer = `0x${'d'.repeat(64)}`;
-    const values = { 'rpc-url': setting.node.url, unsigned: true, address: setting.address };
+  test('a node cannot make another address pay, or this one pay for others', async () => {
+    fixture.node.executor.payer = `0x${'d'.repeat(64)}`;
+    const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
     const { text = '' } = await new Chain(values, {}).submit(creation(), submission);
-    expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(setting.address);
+    expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(fixture.address);
   });
 
   test('with --dry-run has it simulated, and sends nothing', async () => {
@@ -91,9 +91,9 @@ describe('submit', () => {
 });
 
 describe('nothing is sent', () => {
-  test('when a Move function would abort: the check that fails is named in words', async () => {
-    const config = await setting.config(capId);
-    const another = setting.publish();
+  test('when a Move function would abort: the failed check is explained', async () => {
+    const config = await fixture.config(capId);
+    const another = fixture.publish();
     const before = executed();
     const tx = new Transaction();
     const call = {
@@ -114,7 +114,7 @@ describe('nothing is sent', () => {
   });
 
   test('when an argument is an object of another type', async () => {
-    const [coin] = setting.node.ledger.coins(setting.address);
+    const [coin] = fixture.node.ledger.coins(fixture.address);
     capId = coin?.object.id ?? '';
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_EXECUTION',
@@ -125,11 +125,11 @@ describe('nothing is sent', () => {
 
   test('when the capability belongs to someone else', async () => {
     const stranger = new Ed25519Keypair();
-    setting.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
+    fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
     await expect(chain({}, stranger).submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_REFUSED',
       status: 'INVALID_ARGUMENT',
-      message: expect.stringContaining(`is owned by account address ${setting.address}`),
+      message: expect.stringContaining(`is owned by account address ${fixture.address}`),
     });
     expect(executed()).toBe(0);
   });
@@ -144,7 +144,7 @@ describe('nothing is sent', () => {
 
   test('when the sender has no SUI', async () => {
     const poor = new Ed25519Keypair();
-    capId = setting.publish(poor.toSuiAddress());
+    capId = fixture.publish(poor.toSuiAddress());
     await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
       message: expect.stringContaining('Send SUI to the sender'),
@@ -159,8 +159,8 @@ describe('nothing is sent', () => {
     expect(executed()).toBe(0);
   });
 
-  test('when the node proposes a budget that no script needs; unless it is allowed', async () => {
-    setting.node.executor.proposedBudget = 1_000_000_001n;
+  test('when the node proposes a budget that no command needs, unless it is allowed', async () => {
+    fixture.node.executor.proposedBudget = 1_000_000_001n;
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',
       message: expect.stringContaining('1.000000001 SUI'),
@@ -178,7 +178,7 @@ describe('nothing is sent', () => {
 
   test('when the node is down', async () => {
     const sending = chain();
-    setting.node.close();
+    fixture.node.close();
     await expect(sending.submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_UNREACHABLE',
     });
@@ -191,14 +191,14 @@ describe('nothing is sent', () => {
     ['answers with something else', 'garbage', 'SUI_NODE_REFUSED'],
     ['knows no such method', { status: 'UNIMPLEMENTED', message: 'no' }, 'SUI_NODE_REFUSED'],
   ])('when the node %s', async (_, fault, code) => {
-    setting.node.faults.set('SimulateTransaction', fault);
+    fixture.node.faults.set('SimulateTransaction', fault);
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({ code });
     expect(executed()).toBe(0);
   });
 
-  test('what a node says is cut, and can not rewrite the terminal', async () => {
+  test('what a node says is cut, and cannot rewrite the terminal', async () => {
     const message = `\u001b[2J\r\n${'x'.repeat(5000)}`;
-    setting.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
+    fixture.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
     const error = await chain()
       .submit(creation(), submission)
       .catch((thrown: Error) => thrown);
@@ -208,40 +208,40 @@ describe('nothing is sent', () => {
 
 describe('an execution that goes wrong', () => {
   test('equivocation: another transaction holds the capability', async () => {
-    setting.node.ledger.locked.add(capId);
+    fixture.node.ledger.locked.add(capId);
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_EQUIVOCATION',
       message: expect.stringContaining('wait for it, or for the next epoch'),
     });
-    expect(setting.node.ledger.objects.size).toBe(2);
+    expect(fixture.node.ledger.objects.size).toBe(2);
   });
 
   test('an object changed since the simulation', async () => {
-    const { execute } = setting.node.executor;
-    setting.node.executor.execute = async (...args) => {
-      setting.node.ledger.give(setting.address, 1n);
-      const coin = setting.node.ledger.coins(setting.address)[0]?.object;
-      if (coin) setting.node.ledger.objects.set(coin.id, { ...coin, version: coin.version + 9n });
-      return await execute.apply(setting.node.executor, args);
+    const { execute } = fixture.node.executor;
+    fixture.node.executor.execute = async (...args) => {
+      fixture.node.ledger.give(fixture.address, 1n);
+      const coin = fixture.node.ledger.coins(fixture.address)[0]?.object;
+      if (coin) fixture.node.ledger.objects.set(coin.id, { ...coin, version: coin.version + 9n });
+      return await execute.apply(fixture.node.executor, args);
     };
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_CHANGED',
-      message: expect.stringContaining('run this again'),
+      message: expect.stringContaining('try again'),
     });
   });
 
   test('an abort that the simulation did not show', async () => {
     const tx = new Transaction();
-    const configId = await setting.config(capId);
+    const configId = await fixture.config(capId);
     updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId, image });
-    const { execute } = setting.node.executor;
-    setting.node.executor.execute = async (...args) => {
-      const config = setting.node.ledger.objects.get(configId);
+    const { execute } = fixture.node.executor;
+    fixture.node.executor.execute = async (...args) => {
+      const config = fixture.node.ledger.objects.get(configId);
       const content = Buffer.from(config?.content ?? []);
-      // The id of the capability stands before the last field, the version.
+      // The id of the capability comes before the last field, the version.
       content.fill(1, content.length - 40, content.length - 8);
-      if (config) setting.node.ledger.objects.set(configId, { ...config, content });
-      return await execute.apply(setting.node.executor, args);
+      if (config) fixture.node.ledger.objects.set(configId, { ...config, content });
+      return await execute.apply(fixture.node.executor, args);
     };
     await expect(chain().submit(tx, submission)).rejects.toMatchObject({
       code: 'SUI_MOVE_ABORT',
@@ -250,11 +250,11 @@ describe('an execution that goes wrong', () => {
   });
 
   test('an answer that does not come: the digest says where to look', async () => {
-    setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+    fixture.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
     const error = await chain()
       .submit(creation(), submission)
       .catch((thrown: Error) => thrown);
-    const digest = setting.node.ledger.executed.at(-1);
+    const digest = fixture.node.ledger.executed.at(-1);
     expect(error).toMatchObject({
       code: 'SUI_UNKNOWN_OUTCOME',
       digest,
@@ -266,15 +266,15 @@ describe('an execution that goes wrong', () => {
     ['garbage', 'garbage'],
     ['an error of a proxy', { status: 'UNKNOWN', message: 'Bad Gateway' }],
     ['an error inside the node', { status: 'INTERNAL', message: 'overloaded' }],
-  ])('%s is no refusal: it may be executed all the same', async (_, fault) => {
-    setting.node.faults.set('ExecuteTransaction', fault);
+  ])('%s is not a refusal: the transaction may still be executed', async (_, fault) => {
+    fixture.node.faults.set('ExecuteTransaction', fault);
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_UNKNOWN_OUTCOME',
     });
   });
 
   test('a node that does not show yet what it executed: a note, no failure', async () => {
-    setting.node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
+    fixture.node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
     const sending = chain();
     sending.indexingMs = 50;
     expect(await sending.submit(creation(), submission)).toMatchObject({ status: 'done' });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../../scripts/sui/network.ts';
 import { readConfig } from '../../../src/sui/index.ts';
-import { Setting } from '../../sui/setting.ts';
+import { ChainFixture } from './chain_fixture.ts';
 
 describe('the choice of a node', () => {
   test.each(['mainnet', 'testnet', 'devnet'])('--network %s is a public node, over https', (network) => {
@@ -10,12 +10,12 @@ describe('the choice of a node', () => {
     );
   });
 
-  test('--rpc-url takes the place of the node of --network', () => {
+  test('--rpc-url replaces the node of --network', () => {
     expect(connect('mainnet', 'https://sui.example/v2').description).toBe('mainnet (https://sui.example/v2)');
     expect(connect(undefined, 'https://sui.example').description).toBe('https://sui.example');
   });
 
-  test('without either there is none', () => {
+  test('without either is refused', () => {
     expect(() => connect(undefined, undefined)).toThrow('name a network by --network');
   });
 
@@ -44,15 +44,15 @@ describe('the choice of a node', () => {
 });
 
 describe('a node that does not answer', () => {
-  let setting: Setting;
+  let fixture: ChainFixture;
   beforeEach(async () => {
-    setting = await Setting.start();
+    fixture = await ChainFixture.start();
   });
-  afterEach(() => setting.close());
+  afterEach(() => fixture.close());
 
   test('is given up', async () => {
-    setting.node.faults.set('BatchGetObjects', 'hang');
-    const { client } = connect(undefined, setting.node.url, 100);
+    fixture.node.faults.set('BatchGetObjects', 'hang');
+    const { client } = connect(undefined, fixture.node.url, 100);
     await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
       code: 'SUI_NODE_UNREACHABLE',
     });

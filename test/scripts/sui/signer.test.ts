@@ -20,7 +20,7 @@ const FLAGS = { ed25519: 0, secp256k1: 1, secp256r1: 2 };
 const own = keys['ed25519'] as Keypair;
 const other = new Ed25519Keypair();
 
-/** As the Sui CLI writes it: base64 of the scheme's flag and the key. */
+/** A keystore entry of the Sui CLI: base64 of the scheme's flag and the key. */
 function keystoreEntry(flag: number, key: Keypair): string {
   return Buffer.concat([Buffer.of(flag), decodeSuiPrivateKey(key.getSecretKey()).secretKey]).toString(
     'base64',
@@ -53,7 +53,7 @@ describe('SUI_PRIVATE_KEY', () => {
     ['with one character changed', secret.replace(/.$/, (last) => (last === 'q' ? 'p' : 'q'))],
     ['in hexadecimal', Buffer.from(decodeSuiPrivateKey(secret).secretKey).toString('hex')],
     ['of a scheme that has no private key', encodeSuiPrivateKey(new Uint8Array(32).fill(7), 'ZkLogin')],
-  ])('%s is refused, and is no part of the error', (_, text) => {
+  ])('%s is refused, and does not appear in the error', (_, text) => {
     let error: Error | undefined;
     try {
       senderOf({ SUI_PRIVATE_KEY: text }, {});
@@ -74,7 +74,7 @@ describe('the keystore', () => {
     expect(signer.toSuiAddress()).toBe(key.toSuiAddress());
   });
 
-  test('lies in SUI_CONFIG_DIR, unless told', async () => {
+  test('is in SUI_CONFIG_DIR by default', async () => {
     const address = own.toSuiAddress();
     await expect(signerOf({ SUI_CONFIG_DIR: '/nowhere' }, { address })).rejects.toMatchObject({
       code: 'SIGNER',
@@ -92,23 +92,23 @@ describe('the keystore', () => {
 
   const entry = keystoreEntry(0, own);
   test.each([
-    ['no JSON', `[${entry}`],
-    ['no array', JSON.stringify({ key: entry })],
+    ['not JSON', `[${entry}`],
+    ['not an array', JSON.stringify({ key: entry })],
     ['an entry of another length', JSON.stringify([entry.slice(0, -4)])],
     ['an entry of an unknown scheme', JSON.stringify([keystoreEntry(9, own)])],
-    ['an entry that is no text', JSON.stringify([[entry]])],
-  ])('that is %s is refused, and is no part of the error', async (_, content) => {
+    ['an entry that is not a string', JSON.stringify([[entry]])],
+  ])('that is malformed (%s) is refused, and not repeated in the error', async (_, content) => {
     writeKeystore(content);
     const error: Error = await signerOf({}, { address: own.toSuiAddress(), keystore: FILE }).then(
       () => new Error('not refused'),
       (thrown) => thrown,
     );
-    expect(error).toMatchObject({ code: 'SIGNER', message: expect.stringContaining('no keystore') });
+    expect(error).toMatchObject({ code: 'SIGNER', message: expect.stringContaining('not a keystore') });
     expect(`${error.message}${error.stack}${String(error.cause)}`).not.toContain(entry.slice(4, 20));
   });
 });
 
-test('without a key and --address there is no sender', () => {
-  expect(() => senderOf({ SUI_PRIVATE_KEY: '' }, {})).toThrow('Set SUI_PRIVATE_KEY, or name the sender');
+test('without a key and --address the sender is unknown', () => {
+  expect(() => senderOf({ SUI_PRIVATE_KEY: '' }, {})).toThrow('set SUI_PRIVATE_KEY, or name the sender');
   expect(() => senderOf({}, { address: '0x6' })).toThrow('0x and 64');
 });

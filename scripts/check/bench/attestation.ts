@@ -1,0 +1,78 @@
+/**
+ * `node scripts/check/bench/attestation.ts`: compares a verification with its unavoidable part, the five P-384
+ * verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
+ */
+import { readFileSync } from 'node:fs';
+import { parseCertificate } from '../../../src/attestation/certificate.ts';
+import { PROTECTED_HEADER, signedBytes } from '../../../src/attestation/cose.ts';
+import { type EcdsaInput, signatureFromDer, verifyEcdsa } from '../../../src/attestation/ecdsa.ts';
+import { decodeAttestation, predictRegistration, verifyAttestation } from '../../../src/attestation/index.ts';
+
+const LIMIT_MS = 10;
+const ROUNDS = 200;
+const NOBLE_ROUNDS = 20;
+
+const VECTOR = new URL('../../../test/vectors/nautilus-weather.hex', import.meta.url);
+const bytes = new Uint8Array(Buffer.from(readFileSync(VECTOR, 'utf8').trim(), 'hex'));
+const now = Date.parse('2025-04-15T03:00:00Z');
+const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) =>
+  Buffer.from(decodeAttestation(bytes).pcrs.get(index) ?? []).toString('hex'),
+) as [string, string, string];
+const policy = { images: [{ pcr0, pcr1, pcr2 }] };
+
+/** The P-384 verifications of the chain's four links and of the document. */
+function verifications(): EcdsaInput[] {
+  const { cabundle, certificate, payload, signature } = decodeAttestation(bytes);
+  const chain = [...cabundle, certificate].map(parseCertificate);
+  const p384 = { curve: 'P-384', hash: 'SHA-384' } as const;
+  const links = chain.slice(1).map((child, index) => ({
+    ...p384,
+    publicKey: chain[index]?.publicKey ?? new Uint8Array(),
+    signature: signatureFromDer('P-384', child.signature) ?? new Uint8Array(),
+    message: child.tbs,
+  }));
+  const publicKey = chain.at(-1)?.publicKey ?? new Uint8Array();
+  return [...links, { ...p384, publicKey, signature, message: signedBytes(PROTECTED_HEADER, payload) }];
+}
+
+/** The median time of one call, in milliseconds, after as many to warm up. */
+async function median(rounds: number, call: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < 2 * rounds; round++) {
+    const start = performance.now();
+    await call();
+    if (round >= rounds) times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b)[rounds >> 1] ?? Number.NaN;
+}
+
+async function measure(rounds: number) {
+  const inputs = verifications();
+  const floor = await median(rounds, async () => {
+    for (const input of inputs) if (!(await verifyEcdsa(input))) throw new Error('a signature does not hold');
+  });
+  const verify = await median(rounds, () => verifyAttestation(bytes, { now, policy }));
+  const predict = await median(rounds, () => predictRegistration(bytes, now));
+  const decode = await median(rounds, async () => decodeAttestation(bytes));
+  return { floor, verify, predict, decode };
+}
+
+function print(path: string, { floor, verify, predict, decode }: Awaited<ReturnType<typeof measure>>): void {
+  const ms = (value: number) => `${value.toFixed(2).padStart(7)} ms`;
+  const ratio = (value: number) => `${(value / floor).toFixed(2)} of the five verifications`;
+  console.log(`${path}, median`);
+  console.log(`  five P-384 verifications ${ms(floor)}`);
+  console.log(`  verifyAttestation        ${ms(verify)}  ${ratio(verify)}`);
+  console.log(`  predictRegistration      ${ms(predict)}  ${ratio(predict)}`);
+  console.log(`  decodeAttestation        ${ms(decode)}`);
+}
+
+const webCrypto = await measure(ROUNDS);
+print('Web Crypto', webCrypto);
+// As in a page that was loaded over plain http.
+Object.defineProperty(globalThis, 'crypto', { value: { subtle: undefined } });
+print('@noble/curves', await measure(NOBLE_ROUNDS));
+if (webCrypto.verify > LIMIT_MS) {
+  console.error(`verifyAttestation took ${webCrypto.verify.toFixed(2)} ms, over ${LIMIT_MS} ms`);
+  process.exitCode = 1;
+}

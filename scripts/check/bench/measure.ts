@@ -1,0 +1,50 @@
+/** Measures wall time, CPU time and peak memory of a process and its threads (Linux). */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+
+export interface Cost {
+  readonly wallSeconds: number;
+  readonly cpuSeconds: number;
+  readonly peakMegabytes: number;
+}
+
+/** Ticks a second of /proc/<pid>/stat. */
+const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout) || 100;
+const SAMPLE_MS = 10;
+
+/** Runs a program without a shell. CPU and memory are as last sampled: at most 10 ms before its end. */
+export async function measure(program: string, args: readonly string[]): Promise<Cost & { stdout: string }> {
+  const start = performance.now();
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  let last = { cpuSeconds: 0, peakMegabytes: 0 };
+  const timer = setInterval(() => {
+    last = sample(child) ?? last;
+  }, SAMPLE_MS);
+  const [code] = await once(child, 'close').finally(() => clearInterval(timer));
+  const wallSeconds = (performance.now() - start) / 1000;
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${output.stderr.trim()}`);
+  return { wallSeconds, ...last, stdout: output.stdout };
+}
+
+function sample({ pid }: ChildProcess): { cpuSeconds: number; peakMegabytes: number } | undefined {
+  try {
+    // After the name in brackets: state is field 3, user and system time are fields 14 and 15 (proc(5)).
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    if (kilobytes === undefined) return undefined;
+    return {
+      cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS,
+      peakMegabytes: Number(kilobytes) / 1024,
+    };
+  } catch {
+    // It has ended.
+    return undefined;
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
+ * verification. The engine is measured beside the library's own one, snarkjs, and rapidsnark if it is on the
+ * PATH, turn by turn on the same key and witness, each as a whole process that loads the key. Fails where a
+ * warm verification takes over 50 ms.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildInput } from '../../../src/prover/input.ts';
+import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
+import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../../command.ts';
+import {
+  type Artifacts,
+  builtArtifacts,
+  CIRCUIT_SOURCES,
+  ENGINE,
+  generatorOf,
+  isSize,
+  wasmGeneratorOf,
+} from '../../prover/artifacts.ts';
+import { type Cost, measure } from './measure.ts';
+
+const USAGE = 'usage: npm run bench:prover -- [small] [full]   (both unless one is named)';
+const TURNS = 3;
+const VERIFY_LIMIT_MS = 50;
+const VECTORS = new URL('../../../test/vectors/zklogin-jwts.json', import.meta.url);
+const SNARKJS = join(CIRCUIT_SOURCES, 'node_modules/snarkjs/build/cli.cjs');
+
+/** The real token that both sizes accept. */
+const PROVIDER = 'Fantv';
+/** The common ephemeral key of the given tokens: flag 0 and the public key. */
+const EPHEMERAL_KEY = '84029355920633174015103288781128426107680789454168570548782290541079926444544';
+
+interface Files {
+  readonly input: string;
+  readonly witness: string;
+  readonly proof: string;
+  readonly publicInputs: string;
+}
+
+export const main = command({
+  usage: USAGE,
+  options: {},
+  repeats: true,
+  async run({ positionals }) {
+    const unknown = positionals.find((size) => !isSize(size));
+    if (unknown !== undefined) throw new UsageError(`unexpected argument: ${unknown}`, USAGE);
+    const sizes = positionals.length > 0 ? positionals.filter(isSize) : (['small', 'full'] as const);
+    let isFastEnough = true;
+    for (const size of sizes) isFastEnough = (await benchSize(size)) && isFastEnough;
+    return isFastEnough ? EXIT.done : EXIT.failed;
+  },
+});
+
+/** @returns whether a warm verification is fast enough */
+async function benchSize(size: CircuitSize): Promise<boolean> {
+  const artifacts = builtArtifacts(size);
+  const folder = mkdtempSync(join(tmpdir(), 'bench-prover-'));
+  const at = (name: string) => join(folder, name);
+  const files: Files = {
+    input: at('input.json'),
+    witness: at('witness.wtns'),
+    proof: at('proof.json'),
+    publicInputs: at('public.json'),
+  };
+  try {
+    const publicInput = writeInput(size, files.input);
+    console.log(`\n${size}: witness, then proof with the loading of the key; medians of ${TURNS}`);
+    const rows = await turns({ ...generators(artifacts, files), ...provers(artifacts, files) });
+    console.table(rows);
+    printPhases(artifacts, files);
+    return benchVerification(artifacts, files, publicInput);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function writeInput(size: CircuitSize, file: string): bigint {
+  const { common, jwts } = JSON.parse(readFileSync(VECTORS, 'utf8'));
+  const { jwt, n } = jwts.find(({ provider }: { provider: string }) => provider === PROVIDER);
+  const { jwtRandomness, maxEpoch } = common;
+  const request = { jwt, jwtRandomness, maxEpoch, salt: '1', keyClaimName: 'sub' };
+  const key = { kty: 'RSA', n, e: 'AQAB' } as const;
+  const built = buildInput({ ...request, extendedEphemeralPublicKey: EPHEMERAL_KEY }, key, PROFILES[size]);
+  writeFileSync(file, JSON.stringify(built.circuit));
+  return built.publicInput;
+}
+
+type Command = readonly string[];
+
+function generators(artifacts: Artifacts, { input, witness }: Files): Record<string, Command> {
+  const native = generatorOf(artifacts);
+  const wasm = wasmGeneratorOf(artifacts);
+  return {
+    'witness, WebAssembly': [...wasm, input, witness],
+    ...(native[0] !== wasm[0] && { 'witness, C++': [...native, input, witness] }),
+  };
+}
+
+function provers({ zkey }: Artifacts, { witness, proof, publicInputs }: Files): Record<string, Command> {
+  const files = ['--zkey', zkey, '--wtns', witness, '--proof', proof, '--public', publicInputs];
+  const rapidsnark = spawnSync('which', ['rapidsnark']).status === 0;
+  const bare = [zkey, witness, proof, publicInputs];
+  return {
+    snarkjs: [process.execPath, SNARKJS, 'groth16', 'prove', ...bare],
+    ...(rapidsnark && { rapidsnark: ['rapidsnark', ...bare] }),
+    "the library's engine": [ENGINE, 'prove', '--engine', 'gnark', ...files],
+    // Last, so that its proof is the one that is verified.
+    ours: [ENGINE, 'prove', '--engine', 'own', ...files],
+  };
+}
+
+/** Measures each engine in turn, since a machine's speed drifts. */
+async function turns(commands: Record<string, Command>): Promise<Record<string, object>> {
+  const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const [name, [program = '', ...args]] of Object.entries(commands)) {
+      costs.get(name)?.push(await measure(program, args));
+    }
+  }
+  return Object.fromEntries(
+    [...costs].map(([name, all]) => [
+      name,
+      {
+        'wall s': median(all.map(({ wallSeconds }) => wallSeconds)).toFixed(2),
+        'CPU s': median(all.map(({ cpuSeconds }) => cpuSeconds)).toFixed(2),
+        'peak MB': Math.round(median(all.map(({ peakMegabytes }) => peakMegabytes))),
+      },
+    ]),
+  );
+}
+
+/** The time in seconds that `prover bench` prints. */
+interface EngineTime {
+  readonly wall: number;
+  readonly cpu: number;
+}
+
+interface EngineProof extends EngineTime {
+  readonly phases: Readonly<Record<string, EngineTime>>;
+}
+
+interface EngineBench {
+  readonly keyLoad: EngineTime;
+  readonly proofs: readonly EngineProof[];
+  readonly peakMB: number;
+}
+
+/** Both engines with the key loaded already, as a service has it. */
+function printPhases({ zkey }: Artifacts, { witness }: Files): void {
+  const rows: Record<string, object> = {};
+  for (const engine of ['gnark', 'own']) {
+    const args = ['bench', '--zkey', zkey, '--wtns', witness, '--engine', engine, '--repeat', String(TURNS)];
+    const { stdout, stderr, status } = spawnSync(ENGINE, args, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`the engine ended with ${status}: ${stderr.trim()}`);
+    const { keyLoad, proofs, peakMB }: EngineBench = JSON.parse(stdout);
+    const warm = proofs.toSorted((a, b) => a.wall - b.wall)[proofs.length >> 1] as EngineProof;
+    const seconds = (value: number) => value.toFixed(3);
+    rows[engine] = {
+      'key load': seconds(keyLoad.wall),
+      'warm wall': seconds(warm.wall),
+      'warm CPU': seconds(warm.cpu),
+      'peak MB': Math.round(peakMB),
+      ...Object.fromEntries(Object.entries(warm.phases).map(([name, { cpu }]) => [name, seconds(cpu)])),
+    };
+  }
+  console.log('warm, seconds; the phases in CPU time');
+  console.table(rows);
+}
+
+function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigint): boolean {
+  const key = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
+  const { pi_a, pi_b, pi_c } = JSON.parse(readFileSync(files.proof, 'utf8'));
+  const proof: Groth16Proof = { a: pi_a, b: pi_b, c: pi_c };
+  // CPU time: it is one thread's work, which another load on the machine would only stretch.
+  const times = Array.from({ length: 30 }, () => {
+    const start = process.cpuUsage();
+    if (!verifyProof(key, proof, [publicInput])) throw new Error('the proof does not verify');
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1000;
+  });
+  const [first = 0, ...others] = times;
+  const warm = median(others.slice(9));
+  console.log(
+    `verification: ${warm.toFixed(1)} ms warm (limit ${VERIFY_LIMIT_MS}), ${first.toFixed(1)} ms the first time`,
+  );
+  return warm <= VERIFY_LIMIT_MS;
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] as number;
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,170 @@
+/**
+ * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated documents to
+ * `decodeAttestation` for a limited time. Run it with a small heap (`--max-old-space-size=64`), so that
+ * unbounded memory use ends the process.
+ *
+ * It fails, with the input in hexadecimal, on anything but a document or a typed error, and on any input
+ * that takes longer than `MAX_MS`.
+ */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { decode, encode } from 'cborg';
+import { AttestationError, decodeAttestation } from '../../src/attestation/index.ts';
+import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
+
+/** A document takes well under a millisecond; the rest allows for a busy machine. */
+const MAX_MS = 500;
+const VECTORS = new URL('../../test/vectors/', import.meta.url);
+const SEEDS = ['nautilus-weather', 'nautilus-twitter', 'evervault-debug', 'qemu-unsigned'].map((name) =>
+  Buffer.from(readFileSync(new URL(`${name}.hex`, VECTORS), 'utf8').trim(), 'hex'),
+);
+/** The fields of a real document, encoded. */
+const FIELDS: readonly MapEntry[] = [...decode(decode(SEEDS[0] as Uint8Array)[2], { useMaps: true })].map(
+  ([field, value]) => [field, encode(value)],
+);
+
+/** Mulberry32: a run can be repeated by its seed. */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+type Random = ReturnType<typeof randomNumbers>;
+
+function pick<T>(random: Random, list: readonly T[]): T {
+  return list[random(list.length)] as T;
+}
+
+function randomBytes(random: Random, length: number): Uint8Array {
+  return Uint8Array.from({ length }, () => random(256));
+}
+
+/** A real document with a few bytes changed, removed, doubled or swapped with another document's. */
+function changed(random: Random): Uint8Array {
+  let bytes: Uint8Array = pick(random, SEEDS).slice();
+  for (let changes = 1 + random(8); changes > 0; changes--) {
+    const at = random(bytes.length + 1);
+    const length = random(random(4) === 0 ? 512 : 4);
+    const before = bytes.subarray(0, at);
+    switch (random(4)) {
+      case 0:
+        bytes = Buffer.concat([before, randomBytes(random, length), bytes.subarray(at + length)]);
+        break;
+      case 1:
+        bytes = Buffer.concat([before, bytes.subarray(at + length)]);
+        break;
+      case 2:
+        bytes = Buffer.concat([before, bytes.subarray(at, at + length), bytes.subarray(at)]);
+        break;
+      default:
+        bytes = Buffer.concat([
+          before,
+          pick(random, SEEDS).subarray(at, at + length),
+          bytes.subarray(at + length),
+        ]);
+    }
+  }
+  return bytes;
+}
+
+/** CBOR that is mostly well-formed: heads may lie about what follows. */
+function randomItem(random: Random, depth: number): Uint8Array {
+  const count = random(random(8) === 0 ? 300 : 5);
+  const lie = random(40) === 0 ? random(0xffff) : count;
+  const items = (number: number) => Array.from({ length: number }, () => randomItem(random, depth - 1));
+  switch (random(depth > 0 ? 10 : 6)) {
+    case 0:
+      return head(random(2), random(0xffff));
+    case 1:
+      return Buffer.concat([head(2, lie), randomBytes(random, pick(random, [count, 32, 48, 64]))]);
+    case 2:
+      return encode(pick(random, ['SHA384', '', 'x', 'ü'.repeat(count)]));
+    case 3:
+      return Uint8Array.of(0xe0 | random(32));
+    case 4:
+      return randomBytes(random, 1 + random(9));
+    case 5:
+      return encode(randomBytes(random, pick(random, [0, 32, 48, 64, 96])));
+    case 6:
+      return Buffer.concat([head(4, lie), ...items(Math.min(count, 8))]);
+    case 7:
+      return Buffer.concat([head(5, lie), ...items(2 * Math.min(count, 8))]);
+    case 8:
+      return Buffer.concat([
+        Uint8Array.of(pick(random, [0x9f, 0xbf, 0x5f, 0x7f])),
+        ...items(count % 8),
+        Uint8Array.of(0xff),
+      ]);
+    default:
+      return Buffer.concat([head(6, random(30)), randomItem(random, depth - 1)]);
+  }
+}
+
+/** Nested items, up to far deeper than is allowed. */
+function nested(random: Random): Uint8Array {
+  const openings = Array.from({ length: random(4000) }, () =>
+    pick(random, [0x81, 0x9f, 0xbf, 0xc6, 0x5f, 0x7f]),
+  );
+  return Buffer.concat([Uint8Array.from(openings), randomItem(random, 2)]);
+}
+
+/** A valid envelope around a payload with one arbitrary field. */
+function made(random: Random): Uint8Array {
+  const entries = FIELDS.filter(() => random(30) !== 0).map(
+    ([field, value]): MapEntry => [field, random(6) === 0 ? randomItem(random, 4) : value],
+  );
+  if (random(20) === 0) entries.push([pick(random, ['nonce', 'x', 1]), randomItem(random, 4)]);
+  const payload =
+    random(10) === 0 ? nested(random) : encodeMap(entries, pick(random, ['definite', 'indefinite']));
+  return encodeCose({ payload, signature: randomBytes(random, random(20) === 0 ? 95 : 96) });
+}
+
+function readArguments(): { seconds: number; seed: number } {
+  const { values } = parseArgs({ options: { seconds: { type: 'string' }, seed: { type: 'string' } } });
+  const seconds = Number(values.seconds ?? 60);
+  const seed = Number(values.seed ?? Date.now() % 2 ** 32);
+  if (!(seconds > 0 && seconds <= 86_400) || !Number.isInteger(seed)) {
+    console.error('fuzz: --seconds must be a number up to 86400, --seed an integer');
+    process.exit(2);
+  }
+  return { seconds, seed };
+}
+
+const { seconds, seed } = readArguments();
+const random = randomNumbers(seed);
+const end = performance.now() + seconds * 1000;
+const outcomes = new Map<string, number>();
+let inputs = 0;
+for (; performance.now() < end; inputs++) {
+  const input = random(3) === 0 ? randomItem(random, 6) : random(2) === 0 ? changed(random) : made(random);
+  const start = performance.now();
+  let outcome = 'decoded';
+  try {
+    decodeAttestation(new Uint8Array(input));
+  } catch (error) {
+    if (!(error instanceof AttestationError)) {
+      console.error(
+        `seed ${seed}, input ${inputs}: not a typed error\n${Buffer.from(input).toString('hex')}`,
+      );
+      throw error;
+    }
+    outcome = error.code;
+  }
+  const took = performance.now() - start;
+  if (took > MAX_MS) {
+    console.error(
+      `seed ${seed}, input ${inputs}: took ${took.toFixed(0)} ms\n${Buffer.from(input).toString('hex')}`,
+    );
+    process.exit(1);
+  }
+  outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+}
+console.log(`seed ${seed}: ${inputs} inputs in ${seconds} s, each decoded or refused with a typed error`);
+for (const [outcome, count] of [...outcomes].sort(([, a], [, b]) => b - a)) {
+  console.log(`${String(count).padStart(10)}  ${outcome}`);
+}

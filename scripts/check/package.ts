@@ -1,0 +1,254 @@
+/**
+ * `npm run test:package`: makes the library's package, installs it into an empty project beside the oldest and
+ * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
+ * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`.
+ */
+import { execFile } from 'node:child_process';
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright';
+import { rolldown } from 'rolldown';
+
+const run = promisify(execFile);
+
+const ROOT = new URL('../../', import.meta.url).pathname;
+const FIXTURES = join(ROOT, 'test/e2e/package');
+const VECTOR = join(ROOT, 'test/vectors/nautilus-weather.hex');
+const ROOT_SHA256 = '641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b';
+const PCR0 =
+  'cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2';
+const PCR2 =
+  '21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a';
+const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
+/** Minified and gzipped, in bytes. */
+const MAX_BUNDLE_SIZE = 120_000;
+
+const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
+
+const { version, dependencies: pinned } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+/** Set by the first step. */
+let tarball = '';
+const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
+/** The files of the tarball. */
+const shipped = join(work, 'package');
+const project = join(work, 'app');
+
+function manifest(): Record<string, Record<string, string>> {
+  return JSON.parse(readFileSync(join(shipped, 'package.json'), 'utf8'));
+}
+
+function expectEqual(found: unknown, expected: unknown): void {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
+  if (a !== b) throw new Error(`found ${a}, expected ${b}`);
+}
+
+/** The lowest version that a peer range such as ^1.2.3 allows. */
+function lowest(range: string): string {
+  return range.replace(/^\^/, '');
+}
+
+/** Packages that are installed more than once. */
+function installedTwice(): string[] {
+  const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
+  const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
+  return names.filter((name, index) => names.indexOf(name) !== index);
+}
+
+/** Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are fragments. */
+function writeSnippets(): string[] {
+  return ['', ...ENTRIES].flatMap((entry) => {
+    const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');
+    return [...readme.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, code = ''], index) => {
+      const name = `readme_${entry}_${index + 1}.ts`;
+      writeFileSync(join(project, name), code);
+      return name;
+    });
+  });
+}
+
+async function install(suiVersion: string): Promise<string> {
+  rmSync(project, { recursive: true, force: true });
+  mkdirSync(project);
+  const empty = { name: 'app', type: 'module', private: true };
+  writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
+  const wanted = [tarball, `@mysten/sui@${suiVersion}`];
+  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
+  // The suffix .txt hides code that imports the installed package from this project's own compiler.
+  for (const name of readdirSync(FIXTURES)) {
+    copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
+  }
+  writeFileSync(join(project, 'weather.pcrs'), PCRS);
+  expectEqual(installedTwice(), []);
+  const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
+  return `no package twice, ${stdout.split('\t')[0]} MB in node_modules`;
+}
+
+async function useFromJavaScript(): Promise<string> {
+  const { stdout } = await run(process.execPath, ['app.mjs', VECTOR, 'weather.pcrs'], { cwd: project });
+  expectEqual(JSON.parse(stdout), {
+    module: 'i-06e4b98c6549ff803-enc0196373b195fb723',
+    accepted: true,
+    refused: 'CERTIFICATE_EXPIRED',
+    client: 'function',
+    sui: ['function', 'function'],
+    zklogin: ['function', 'function'],
+  });
+  return 'from each of its entries';
+}
+
+/** Bare `import 'sui-enclave'` loads nothing, and says what to import. */
+async function importRoot(): Promise<string> {
+  const code = `import('sui-enclave').then(() => 'loaded', (error) => error.message).then(console.log)`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: project });
+  expectEqual(
+    stdout.trim(),
+    `import one of the entries of sui-enclave instead: ${ENTRIES.map((entry) => `sui-enclave/${entry}`).join(', ')}`,
+  );
+  return 'and names them all';
+}
+
+async function useFromTypeScript(): Promise<string> {
+  const snippets = writeSnippets();
+  if (snippets.length <= ENTRIES.length) throw new Error('a README has no snippet');
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
+  for (const module of ['nodenext', 'preserve']) {
+    const files = ['app.ts', 'given.d.ts', ...snippets];
+    await run(process.execPath, [tsc, ...options, '--module', module, ...files], { cwd: project });
+  }
+  return `${snippets.length} snippets compile; by the rules of Node and of bundlers, libraries checked as well`;
+}
+
+/** The steps in order: each needs the result of the one before it. */
+const steps: Record<string, () => Promise<string>> = {
+  async 'make package ships compiled JavaScript with declarations, and no source'() {
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
+    const [, path = '', channel] = /^(out\/\S+\.tgz): .* \((\w+)\)$/m.exec(stdout) ?? [];
+    tarball = join(ROOT, path);
+    await run('tar', ['-xzf', tarball, '-C', work]);
+    const paths = globSync('**/*.*', { cwd: shipped });
+    const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
+    expectEqual(foreign, []);
+    const missing = ENTRIES.flatMap((entry) =>
+      ['index.js', 'index.d.ts', 'README.md'].map((name) => `${entry}/${name}`),
+    ).filter((path) => !paths.includes(path));
+    expectEqual(missing, []);
+    const { version: packed, publishConfig } = manifest();
+    expectEqual(String(packed).startsWith(`${version}-experimental.`), channel === 'experimental');
+    expectEqual(publishConfig, { tag: channel });
+    return `${paths.length} files, ${statSync(tarball).size} bytes packed`;
+  },
+
+  async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
+    const { dependencies = {}, peerDependencies = {}, ...rest } = manifest();
+    // A bundler finds the imports, not the pattern that the manifest was made with.
+    const bundle = await rolldown({
+      input: ENTRIES.map((entry) => join(shipped, entry, 'index.js')),
+      external: /^[^./]/,
+    });
+    const { output } = await bundle.generate();
+    await bundle.close();
+    const imported = new Set<string>();
+    for (const name of output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))) {
+      const isOwn = output.some(({ fileName }) => fileName === name);
+      if (!isOwn) imported.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
+    }
+    expectEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort(), [...imported].sort());
+    for (const [name, version] of Object.entries(dependencies)) expectEqual(version, pinned[name]);
+    expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui']);
+    for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
+      if (unwanted in rest) throw new Error(`the manifest has "${unwanted}"`);
+    }
+    return `${imported.size} packages`;
+  },
+
+  async 'its README names the Node, the file and the peers that its manifest does'() {
+    const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
+    const { version: packed, engines, peerDependencies = {} } = manifest();
+    const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
+    expectEqual(engines, { node: `>=${node}` });
+    const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
+    expectEqual(file, `./sui-enclave-${packed}.tgz`);
+    expectEqual(peers.split(' ').sort(), Object.keys(peerDependencies));
+    const first = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    if (!first.includes(`for Node ${node} or newer`) || !first.includes(peers)) {
+      throw new Error(`README.md names another Node or other peers than ${node} and ${peers}`);
+    }
+    return `Node ${node}, ${peers}`;
+  },
+
+  'it installs beside the lowest @mysten/sui that it allows': () =>
+    install(lowest(manifest()['peerDependencies']?.['@mysten/sui'] ?? '')),
+  'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
+  'TypeScript accepts its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
+  'it installs beside the @mysten/sui that is pinned here': () => install(pinned['@mysten/sui']),
+  'plain JavaScript verifies a real document with it': useFromJavaScript,
+  'the package without an entry says which to import': importRoot,
+  'TypeScript accepts its types and the snippets of its READMEs, and refuses what they forbid':
+    useFromTypeScript,
+
+  async 'its bundle for browsers is small, and needs nothing of Node'() {
+    const bundle = await rolldown({
+      input: join(project, 'page.js'),
+      platform: 'browser',
+      cwd: project,
+      logLevel: 'silent',
+    });
+    const { output } = await bundle.write({ file: join(project, 'bundle.js'), format: 'iife', minify: true });
+    const [chunk, ...others] = output;
+    expectEqual(others.length, 0);
+    expectEqual(chunk.imports, []);
+    const size = gzipSync(chunk.code, { level: 9 }).length;
+    if (size > MAX_BUNDLE_SIZE) throw new Error(`${size} bytes, over ${MAX_BUNDLE_SIZE}`);
+    return `${size} bytes minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
+  },
+
+  async 'a page in Chromium verifies a real document with it'() {
+    const browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    });
+    try {
+      const page = await browser.newPage();
+      await page.addScriptTag({ content: readFileSync(join(project, 'bundle.js'), 'utf8') });
+      const call = `checkPackage(${JSON.stringify(readFileSync(VECTOR, 'utf8').trim())}, ${JSON.stringify(PCRS)})`;
+      expectEqual(await page.evaluate(call), { rootSha256: ROOT_SHA256, asked: 'CLIENT_UNREACHABLE' });
+      // A blank page has no secure context: the library worked without crypto.subtle.
+      return `crypto.subtle is ${await page.evaluate('typeof crypto.subtle')}`;
+    } finally {
+      await browser.close();
+    }
+  },
+};
+
+let passed = 0;
+let failed = 0;
+try {
+  for (const [name, step] of Object.entries(steps)) {
+    if (failed > 0) break;
+    try {
+      console.log(`ok      ${name}: ${await step()}`);
+      passed++;
+    } catch (error) {
+      console.error(`FAILED  ${name}\n`, error);
+      failed++;
+    }
+  }
+} finally {
+  rmSync(work, { recursive: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,72 @@
+/**
+ * The software NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to test a
+ * client, a developer gives it `dev-root.pem` once.
+ */
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { createRoot, type Identity, ROOT_NAME, toPem } from './attestation_ca.ts';
+import { SoftwareNsm } from './software_nsm.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const OWNER_ONLY = 0o600;
+
+export class DevelopmentTrust {
+  readonly nsm: SoftwareNsm;
+  readonly #folder: URL;
+  readonly #root: Identity;
+  readonly #isNew: boolean;
+
+  /** @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced at `save`. */
+  static load(folder: URL, now = Date.now()): DevelopmentTrust {
+    return new DevelopmentTrust(folder, readRoot(folder, now), now);
+  }
+
+  private constructor(folder: URL, kept: Identity | undefined, now: number) {
+    this.#folder = folder;
+    this.#isNew = kept === undefined;
+    this.#root = kept ?? createRoot(new Date(now));
+    this.nsm = new SoftwareNsm(Date.now, this.#root);
+  }
+
+  /** Writes registers, root and its key. @returns a line for people */
+  save(): string {
+    mkdirSync(this.#folder, { recursive: true });
+    writeFileSync(new URL('dev.pcrs', this.#folder), this.nsm.pcrsFile());
+    if (this.#isNew) {
+      const key = this.#root.privateKey.export({ type: 'pkcs8', format: 'pem' });
+      replace(new URL('dev-root.key', this.#folder), key.toString(), OWNER_ONLY);
+      replace(new URL('dev-root.pem', this.#folder), toPem(this.#root.certificate), 0o644);
+    }
+    const root = this.#isNew ? 'a new root, out/dev-root.pem' : 'the root in out/dev-root.pem';
+    return `Attestation is emulated under ${root}: its documents prove nothing. Registers: out/dev.pcrs.`;
+  }
+}
+
+/** Undefined if the root is missing, damaged, about to expire, of another key, or readable by others. */
+function readRoot(folder: URL, now: number): Identity | undefined {
+  const [pemFile, keyFile] = [new URL('dev-root.pem', folder), new URL('dev-root.key', folder)];
+  if (!existsSync(pemFile) || !existsSync(keyFile)) return undefined;
+  try {
+    if ((statSync(keyFile).mode & 0o077) !== 0) return undefined;
+    const certificate = new X509Certificate(readFileSync(pemFile));
+    const privateKey = createPrivateKey(readFileSync(keyFile));
+    const isUsable =
+      certificate.toLegacyObject().subject.CN === ROOT_NAME &&
+      certificate.checkPrivateKey(privateKey) &&
+      certificate.verify(certificate.publicKey) &&
+      certificate.validFromDate.getTime() <= now &&
+      certificate.validToDate.getTime() > now + DAY_MS;
+    if (!isUsable) return undefined;
+    const publicKey = createPublicKey(privateKey);
+    return { certificate: new Uint8Array(certificate.raw), name: ROOT_NAME, publicKey, privateKey };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes atomically: a process that reads the file meanwhile sees the old content or the new. */
+function replace(file: URL, content: string, mode: number): void {
+  const fresh = new URL(`${file.href}.${process.pid}`);
+  writeFileSync(fresh, content, { mode });
+  renameSync(fresh, file);
+}

@@ -1,0 +1,133 @@
+/**
+ * The server as in production, against stand-ins on loopback, as `main.ts` runs it for `make dev`. Only this
+ * entry has stand-ins; `src/server/main.ts` can't reach them.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import pretty from 'pino-pretty';
+import { loadApplication } from '../../src/app.ts';
+import { ConfigError, EnclaveError } from '../../src/errors.ts';
+import { boot } from '../../src/server/boot.ts';
+import { readConfig } from '../../src/server/config.ts';
+import { createLog } from '../../src/server/log.ts';
+import { endOnSignal } from '../../src/server/signals.ts';
+import { parseServerEnv } from '../image/settings.ts';
+import { DevelopmentTrust } from './development_trust.ts';
+import type { StandIns } from './stand_ins.ts';
+
+const APPS = new URL('../../src/apps/', import.meta.url);
+const OUT = new URL('../../out/', import.meta.url);
+
+async function main(): Promise<void> {
+  const attest = process.env['ATTEST'];
+  if (attest !== undefined && attest !== 'emulated') {
+    throw new ConfigError('ATTEST must be emulated, or not set');
+  }
+  const given = { APP: 'weather', ...process.env };
+  const { app } = readConfig(given);
+  const application = await loadApplication(APPS, app);
+  const { endpoints, secrets } = application.manifest;
+  const standIns = await startStandIns(app);
+  if (!standIns) {
+    console.log(
+      `There are no stand-ins for ${app} (no scripts/dev/apps/${app}.ts). It asks its real hosts: ${list(endpoints)}. It takes its secrets from the environment: ${list(secrets)}.`,
+    );
+  }
+  const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };
+  const config = readConfig(env);
+  const trust = attest && DevelopmentTrust.load(OUT);
+  const server = await boot({
+    config,
+    env,
+    log: createLog(config.logLevel, readableLines(), { withMessages: true }),
+    ...application,
+    ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
+    ...(trust && { nsm: trust.nsm }),
+  });
+  // Written only now: earlier, they would replace the files of a server that already runs on this port.
+  if (trust) console.log(trust.save());
+  console.log(describe(server.url, endpoints, standIns, trust !== undefined));
+  console.log('\nIt restarts when a file changes. Ctrl-C ends it.');
+  process.send?.({ port: new URL(server.url).port || '80' });
+  const end = async () => {
+    await server.close();
+    await standIns?.close();
+  };
+  endOnSignal(end);
+  // The parent process has ended without sending a signal.
+  process.on('disconnect', () => process.exit(1));
+}
+
+/** pino's lines of JSON as a person reads them. */
+function readableLines() {
+  return pretty({
+    colorize: process.stdout.isTTY ?? false,
+    singleLine: true,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'boot,secrets_missing',
+    sync: true,
+  });
+}
+
+/** The settings that the image's build would put into the environment of the application. */
+function serverEnv(app: string, secrets: readonly string[]): Record<string, string> {
+  const file = new URL(`${app}/server.env`, APPS);
+  return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
+}
+
+async function startStandIns(app: string): Promise<StandIns | undefined> {
+  const file = new URL(`./apps/${app}.ts`, import.meta.url);
+  if (!existsSync(file)) return undefined;
+  const { start }: { start: () => Promise<StandIns> } = await import(file.href);
+  return start();
+}
+
+function describe(
+  url: string,
+  endpoints: readonly string[],
+  standIns: StandIns | undefined,
+  isAttested: boolean,
+): string {
+  const lines = [''];
+  if (standIns) {
+    const real = endpoints.filter((host) => !(host in standIns.origins));
+    const rest = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
+    lines.push(`The server runs against stand-ins of ${list(Object.keys(standIns.origins))}${rest}.`);
+    lines.push(...(standIns.notes ?? []));
+  }
+  const attestation = isAttested
+    ? `npm run verify -- ${url} --pcrs ${path('dev.pcrs')} --root ${path('dev-root.pem')}`
+    : undefined;
+  if (attestation === undefined) {
+    lines.push('It does not attest its key: make dev ATTEST=emulated does, and needs no NSM addon.');
+  }
+  const examples = [
+    ...(standIns ? [curl(url, standIns.example)] : []),
+    ...(attestation ? [attestation] : []),
+  ];
+  if (examples.length > 0)
+    lines.push('Try, in another terminal:', '', ...examples.map((line) => `  ${line}`));
+  return lines.join('\n');
+}
+
+/** The path as a command that runs in the repository's folder accepts it. */
+function path(name: string): string {
+  const file = fileURLToPath(new URL(name, OUT));
+  return file.startsWith(`${process.cwd()}/`) ? file.slice(process.cwd().length + 1) : file;
+}
+
+function list(names: readonly string[]): string {
+  return names.join(', ') || 'none';
+}
+
+function curl(url: string, { path, body }: StandIns['example']): string {
+  if (!body) return `curl -s ${url}${path}`;
+  const json = JSON.stringify(body).replaceAll("'", `'\\''`);
+  return `curl -s ${url}${path} -H 'Content-Type: application/json' -d '${json}'`;
+}
+
+main().catch((error: unknown) => {
+  if (!(error instanceof EnclaveError)) throw error;
+  console.error(`make dev: ${error.message}`);
+  process.exit(1);
+});

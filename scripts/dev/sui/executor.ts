@@ -1,0 +1,341 @@
+/** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
+import { bcs } from '@mysten/sui/bcs';
+import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { toBase64 } from '@mysten/sui/utils';
+import { Abort, type Call, type ExecutionContext, publish, run, TypeMismatch } from './contract.ts';
+import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
+
+/** A call of the node ends with this gRPC status. */
+export class Refusal extends Error {
+  readonly status: keyof typeof GrpcStatusCode;
+
+  constructor(status: Refusal['status'], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
+type Status = GrpcTypes.ExecutionStatus;
+
+/** An argument, in the form that both encodings of a transaction share. */
+type Argument = { input: number } | { result: number; nested: number };
+
+type Command =
+  | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
+  | { kind: 'transfer'; objects: Argument[]; to: Argument }
+  | { kind: 'publish'; modules: readonly Uint8Array[] };
+
+const GAS_USED = 2_000_000n;
+const DEFAULT_BUDGET = 5_000_000n;
+const { Input_InputKind: InputKind, Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
+
+export class Executor {
+  /** The chain's clock. */
+  now = () => Date.now();
+  /** Gas that every transaction needs. */
+  gasNeeded = GAS_USED;
+  /** The budget that the node proposes. */
+  proposedBudget = DEFAULT_BUDGET;
+  /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
+  payer: string | undefined;
+  /** Modules published so far. */
+  readonly published: Uint8Array[][] = [];
+  readonly #ledger: Ledger;
+  readonly #root: Uint8Array;
+
+  constructor(ledger: Ledger, root: Uint8Array) {
+    this.#ledger = ledger;
+    this.#root = root;
+  }
+
+  async simulate(
+    transaction: GrpcTypes.Transaction,
+  ): Promise<{ resolved: GrpcTypes.Transaction; status: Status }> {
+    const { sender = '', kind, gasPayment } = transaction;
+    if (kind?.data.oneofKind !== 'programmableTransaction') {
+      throw new Refusal('INVALID_ARGUMENT', 'only programmable transactions on loopback');
+    }
+    const { inputs, commands } = kind.data.programmableTransaction;
+    const resolved = inputs.map((input) => this.#resolve(input, sender));
+    const budget = gasPayment?.budget ?? this.proposedBudget;
+    const coins = this.#ledger.coins(sender);
+    if (coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
+      throw new Refusal(
+        'INVALID_ARGUMENT',
+        `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`,
+      );
+    }
+    const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
+      inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
+    );
+    const { status } = await this.#run(sender, values, commands.map(grpcCommand), 'simulated', budget);
+    const objects = coins.map(({ object }) =>
+      GrpcTypes.ObjectReference.create({
+        objectId: object.id,
+        version: object.version,
+        digest: digestOf(object),
+      }),
+    );
+    return {
+      resolved: GrpcTypes.Transaction.create({
+        sender,
+        kind: {
+          data: {
+            oneofKind: 'programmableTransaction',
+            programmableTransaction: { inputs: resolved, commands },
+          },
+        },
+        gasPayment: { objects, owner: this.payer ?? gasPayment?.owner ?? sender, price: 1000n, budget },
+      }),
+      status,
+    };
+  }
+
+  async execute(
+    { sender, kind, gasData }: TransactionData,
+    digest: string,
+  ): Promise<GrpcTypes.TransactionEffects> {
+    const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
+    const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
+    for (const { objectId, version, digest: seen } of [...used, ...(gasData.payment ?? [])]) {
+      const object = this.#ledger.objects.get(objectId);
+      if (!object) throw new Refusal('INVALID_ARGUMENT', `Could not find the referenced object ${objectId}`);
+      const reference = `(${objectId}, SequenceNumber(${version}), o#${seen})`;
+      if (this.#ledger.locked.has(objectId)) {
+        throw new Refusal(
+          'INVALID_ARGUMENT',
+          `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${reference} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
+        );
+      }
+      if (digestOf(object) !== seen) {
+        throw new Refusal(
+          'INVALID_ARGUMENT',
+          `Transaction needs to be rebuilt because object ${reference} version is not available for consumption, current version: ${object.version}`,
+        );
+      }
+    }
+    const values = inputs.map(({ Pure: pure, Object: input }) => {
+      if (pure) return Buffer.from(pure.bytes, 'base64');
+      const { objectId = '' } = input?.ImmOrOwnedObject ?? input?.SharedObject ?? {};
+      return this.#ledger.objects.get(objectId);
+    });
+    const budget = BigInt(gasData.budget ?? 0);
+    const { status, changes, packageId } = await this.#run(
+      sender,
+      values,
+      commands.map(bcsCommand),
+      digest,
+      budget,
+    );
+    const effective = status.success ? changes : new Changes(this.#ledger, digest);
+    const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
+    const changedObjects = [...effective.written.values()].map(({ id, type }) =>
+      GrpcTypes.ChangedObject.create({
+        objectId: id,
+        objectType: type,
+        outputState: State.OBJECT_WRITE,
+        idOperation: this.#ledger.objects.has(id) ? Id.NONE : Id.CREATED,
+      }),
+    );
+    if (status.success && packageId !== undefined) {
+      this.#ledger.packages.set(packageId, packageId);
+      changedObjects.push(
+        GrpcTypes.ChangedObject.create({
+          objectId: packageId,
+          objectType: 'package',
+          outputState: State.PACKAGE_WRITE,
+          idOperation: Id.CREATED,
+        }),
+      );
+    }
+    this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', this.gasNeeded);
+    this.#ledger.commit(digest, effective);
+    return GrpcTypes.TransactionEffects.create({
+      status,
+      transactionDigest: digest,
+      epoch: 1n,
+      gasUsed: {
+        computationCost: this.gasNeeded,
+        storageCost: 0n,
+        storageRebate: 0n,
+        nonRefundableStorageFee: 0n,
+      },
+      changedObjects,
+    });
+  }
+
+  #resolve(input: GrpcTypes.Input, sender: string): GrpcTypes.Input {
+    if (input.kind !== undefined) return input;
+    const { objectId = '' } = input;
+    const object = this.#ledger.objects.get(objectId);
+    if (!object) throw new Refusal('NOT_FOUND', `Object ${objectId} not found`);
+    const { owner, version } = object;
+    if (owner.kind === 'shared') {
+      return GrpcTypes.Input.create({
+        kind: InputKind.SHARED,
+        objectId,
+        version: owner.since,
+        mutable: true,
+      });
+    }
+    if (owner.kind === 'address' && owner.address !== sender) {
+      throw new Refusal(
+        'INVALID_ARGUMENT',
+        `Transaction was not signed by the correct sender: Object ${objectId} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
+      );
+    }
+    const digest = digestOf(object);
+    return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
+  }
+
+  async #run(
+    sender: string,
+    inputs: readonly unknown[],
+    commands: readonly Command[],
+    seed: string,
+    budget: bigint,
+  ): Promise<{ status: Status; changes: Changes; packageId?: string }> {
+    const changes = new Changes(this.#ledger, seed);
+    const context: ExecutionContext = {
+      changes,
+      sender,
+      nowMs: this.now(),
+      root: this.#root,
+      original: (id) => this.#ledger.packages.get(id) ?? id,
+    };
+    const results: unknown[][] = [];
+    const value = (argument: Argument) => {
+      if ('result' in argument) return results[argument.result]?.[argument.nested];
+      const input = inputs[argument.input];
+      // A call sees what the calls before it wrote.
+      return input !== null && typeof input === 'object' && 'id' in input
+        ? changes.get((input as LedgerObject).id)
+        : input;
+    };
+    let packageId: string | undefined;
+    for (const [index, command] of commands.entries()) {
+      try {
+        if (command.kind === 'call') {
+          const { call, args } = command;
+          const known = this.#ledger.packages.has(call.package) || /^0x0*2$/.test(call.package);
+          if (!known) throw new Refusal('NOT_FOUND', `Object ${call.package} not found`);
+          results.push(await run(context, { ...call, args: args.map(value) }));
+        } else if (command.kind === 'publish') {
+          const made = publish(context);
+          packageId = made.packageId;
+          this.published.push([...command.modules]);
+          results.push([made.upgradeCap]);
+        } else {
+          const address = bcs.Address.parse(value(command.to) as Uint8Array);
+          for (const object of command.objects.map(value) as LedgerObject[]) {
+            changes.write({ ...object, owner: { kind: 'address', address } });
+          }
+          results.push([]);
+        }
+      } catch (error) {
+        return { status: failure(error, BigInt(index)), changes };
+      }
+    }
+    if (this.gasNeeded > budget) {
+      const { INSUFFICIENT_GAS: kind } = GrpcTypes.ExecutionError_ExecutionErrorKind;
+      const error = GrpcTypes.ExecutionError.create({ description: 'InsufficientGas', kind });
+      return { status: { success: false, error }, changes };
+    }
+    return { status: { success: true }, changes, ...(packageId !== undefined && { packageId }) };
+  }
+}
+
+function failure(error: unknown, command: bigint): Status {
+  const { MOVE_ABORT, COMMAND_ARGUMENT_ERROR } = GrpcTypes.ExecutionError_ExecutionErrorKind;
+  if (error instanceof TypeMismatch) {
+    const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
+    const kind = COMMAND_ARGUMENT_ERROR;
+    return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
+  }
+  if (!(error instanceof Abort)) throw error;
+  const { location, constant } = error;
+  const named = typeof constant === 'string';
+  const abort = GrpcTypes.MoveAbort.create({
+    // The abort code of a clever error has its top bit set, and encodes a line and constants.
+    abortCode: named ? 0x8000_001b_ffff_0001n : BigInt(constant),
+    location,
+    ...(named && {
+      cleverError: GrpcTypes.CleverError.create({
+        constantName: constant,
+        constantType: 'vector<u8>',
+        value: { oneofKind: 'rendered', rendered: `the text of ${constant}` },
+      }),
+    }),
+  });
+  const details = { oneofKind: 'abort', abort } as const;
+  const description = `MoveAbort(${constant})`;
+  return {
+    success: false,
+    error: GrpcTypes.ExecutionError.create({ description, command, kind: MOVE_ABORT, errorDetails: details }),
+  };
+}
+
+function grpcArgument({ kind, input = 0, result = 0, subresult = 0 }: GrpcTypes.Argument): Argument {
+  return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
+}
+
+function grpcCommand({ command }: GrpcTypes.Command): Command {
+  if (command.oneofKind === 'moveCall') {
+    const {
+      package: id = '',
+      module = '',
+      function: name = '',
+      typeArguments,
+      arguments: args,
+    } = command.moveCall;
+    return {
+      kind: 'call',
+      call: { package: id, module, function: name, typeArguments },
+      args: args.map(grpcArgument),
+    };
+  }
+  if (command.oneofKind === 'transferObjects') {
+    const { objects, address } = command.transferObjects;
+    return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
+  }
+  if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
+  throw new Refusal('INVALID_ARGUMENT', `no command ${command.oneofKind} on loopback`);
+}
+
+type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']>['commands'][number];
+type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
+
+function bcsArgument(argument: BcsArgument): Argument {
+  if (argument.Input !== undefined) return { input: argument.Input };
+  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, 0];
+  return { result, nested };
+}
+
+function bcsCommand({ MoveCall: call, TransferObjects: transfer, Publish: made }: BcsCommand): Command {
+  if (call) {
+    const { package: id, module, function: name, typeArguments, arguments: args } = call;
+    return {
+      kind: 'call',
+      call: { package: id, module, function: name, typeArguments },
+      args: args.map(bcsArgument),
+    };
+  }
+  if (transfer) {
+    return {
+      kind: 'transfer',
+      objects: transfer.objects.map(bcsArgument),
+      to: bcsArgument(transfer.address),
+    };
+  }
+  if (made)
+    return {
+      kind: 'publish',
+      modules: made.modules.map((module) => Buffer.from(toBase64Text(module), 'base64')),
+    };
+  throw new Refusal('INVALID_ARGUMENT', 'an unknown command');
+}
+
+function toBase64Text(module: string | Iterable<number>): string {
+  return typeof module === 'string' ? module : toBase64(Uint8Array.from(module));
+}

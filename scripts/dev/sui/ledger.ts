@@ -1,0 +1,139 @@
+/** The objects of a loopback Sui node, and what executing a transaction does to them. */
+import { bcs } from '@mysten/sui/bcs';
+import { deriveDynamicFieldID, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
+import { blake2b } from '@noble/hashes/blake2.js';
+
+export type Owner =
+  | { readonly kind: 'address' | 'object'; readonly address: string }
+  | { readonly kind: 'shared'; readonly since: bigint }
+  | { readonly kind: 'immutable' };
+
+export interface LedgerObject {
+  readonly id: string;
+  readonly type: string;
+  readonly owner: Owner;
+  readonly version: bigint;
+  readonly content: Uint8Array;
+}
+
+export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
+export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
+const CLAIM_FIELD = normalizeStructTag(
+  '0x2::dynamic_field::Field<0x2::derived_object::Claimed, 0x2::derived_object::ClaimedStatus>',
+);
+const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
+
+export function digestOf({ id, version, content }: LedgerObject): string {
+  return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
+}
+
+/** The reads and writes of a transaction; the ledger sees them when it is committed. */
+export class Changes {
+  readonly #ledger: Ledger;
+  readonly #seed: string;
+  #fresh = 0;
+  readonly written = new Map<string, LedgerObject>();
+  readonly deleted = new Set<string>();
+  readonly version: bigint;
+
+  constructor(ledger: Ledger, seed: string) {
+    this.#ledger = ledger;
+    this.#seed = seed;
+    this.version = ledger.clock + 1n;
+  }
+
+  get(id: string): LedgerObject | undefined {
+    return this.deleted.has(id) ? undefined : (this.written.get(id) ?? this.#ledger.objects.get(id));
+  }
+
+  freshId(): string {
+    this.#fresh += 1;
+    const seed = `${this.#seed}:${this.#fresh}`;
+    return `0x${Buffer.from(blake2b(Buffer.from(seed), { dkLen: 32 })).toString('hex')}`;
+  }
+
+  write(object: Omit<LedgerObject, 'version'>): string {
+    this.written.set(object.id, { ...object, version: this.version });
+    return object.id;
+  }
+
+  /** Writes an object whose content starts with its id, as that of every Move object does. */
+  create(type: string, owner: Owner, content: (id: string) => Uint8Array, id = this.freshId()): string {
+    return this.write({ id, type: normalizeStructTag(type), owner, content: content(id) });
+  }
+
+  shared(): Owner {
+    return { kind: 'shared', since: this.version };
+  }
+
+  delete(id: string): void {
+    this.deleted.add(id);
+  }
+
+  /** `sui::derived_object::claim`, once the address is known; false when it was claimed before. */
+  claim(parent: string, child: string): boolean {
+    const name = bcs.Address.serialize(child).toBytes();
+    const id = deriveDynamicFieldID(parent, CLAIMED, name);
+    if (this.get(id)) return false;
+    const content = Buffer.concat([bcs.Address.serialize(id).toBytes(), name, Uint8Array.of(0)]);
+    this.write({ id, type: CLAIM_FIELD, owner: { kind: 'object', address: parent }, content });
+    return true;
+  }
+}
+
+export class Ledger {
+  readonly objects = new Map<string, LedgerObject>();
+  /** Packages by id, with the id that each was first published as. */
+  readonly packages = new Map<string, string>();
+  /** Objects that another transaction holds: a stand-in for what validators remember. */
+  readonly locked = new Set<string>();
+  /** Digests of the executed transactions. */
+  readonly executed: string[] = [];
+  clock = 1n;
+
+  commit(digest: string, { written, deleted, version }: Changes): void {
+    for (const [id, object] of written) this.objects.set(id, object);
+    for (const id of deleted) this.objects.delete(id);
+    this.executed.push(digest);
+    this.clock = version;
+  }
+
+  give(owner: string, balance: bigint): void {
+    const changes = new Changes(this, `coin:${this.clock}`);
+    changes.create(COIN, { kind: 'address', address: owner }, (id) =>
+      CoinContent.serialize({ id, balance }).toBytes(),
+    );
+    this.commit('gift', changes);
+  }
+
+  coins(owner: string): { object: LedgerObject; balance: bigint }[] {
+    return this.owned(owner)
+      .filter(({ type }) => type === COIN)
+      .map((object) => ({ object, balance: BigInt(CoinContent.parse(object.content).balance) }));
+  }
+
+  owned(owner: string): LedgerObject[] {
+    const address = normalizeSuiAddress(owner);
+    return [...this.objects.values()].filter(
+      ({ owner: by }) => by.kind === 'address' && by.address === address,
+    );
+  }
+
+  /** The claims under an object, as dynamic fields. */
+  fields(parent: string): LedgerObject[] {
+    return [...this.objects.values()].filter(
+      ({ owner: by }) => by.kind === 'object' && by.address === parent,
+    );
+  }
+
+  /** Pays for a transaction from its first gas coin. */
+  charge(changes: Changes, coin: string, mist: bigint): void {
+    const object = changes.get(coin);
+    if (!object) throw new Error('the gas coin is not there');
+    const { id, balance } = CoinContent.parse(object.content);
+    changes.write({
+      ...object,
+      content: CoinContent.serialize({ id, balance: BigInt(balance) - mist }).toBytes(),
+    });
+  }
+}

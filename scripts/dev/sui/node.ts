@@ -1,0 +1,240 @@
+/**
+ * A Sui node on loopback for tests: a real server that speaks gRPC-web as full nodes do, for the few methods
+ * that the scripts use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
+ * is a model (`contract.ts`). Tests can make it fail.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { bcs } from '@mysten/sui/bcs';
+import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { TransactionDataBuilder } from '@mysten/sui/transactions';
+import { fromBase64, toBase64 } from '@mysten/sui/utils';
+import { verifyTransactionSignature } from '@mysten/sui/verify';
+import { Executor, Refusal } from './executor.ts';
+import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+
+/** A fault: what a method does instead of answering. */
+export type Fault =
+  | { readonly status: keyof typeof GrpcStatusCode; readonly message: string }
+  | 'reset'
+  | 'hang'
+  | 'garbage'
+  | 'executes, and does not answer';
+
+type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
+
+const { Owner_OwnerKind: OwnerKind } = GrpcTypes;
+const PAGE = 2;
+
+export class LoopbackNode {
+  readonly ledger = new Ledger();
+  readonly executor: Executor;
+  /** Faults, by the name of the method. */
+  readonly faults = new Map<string, Fault>();
+  /** Changes answers: objects by id, before they are sent. */
+  lie: (object: LedgerObject) => LedgerObject = (object) => object;
+  epoch = 100n;
+  /** Rejects for a signature that is not the sender's. */
+  verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
+    data,
+    signature,
+    address,
+  ) => verifyTransactionSignature(data, signature, { address });
+  /** Methods called so far. */
+  readonly calls: string[] = [];
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch((error) => response.destroy(error));
+  });
+
+  private constructor(root: Uint8Array) {
+    this.executor = new Executor(this.ledger, root);
+  }
+
+  /** @param root DER of the root that its model of `nitro_attestation` pins */
+  static async start(root: Uint8Array): Promise<LoopbackNode> {
+    const node = new LoopbackNode(root);
+    await new Promise<void>((resolve) => {
+      node.#server.listen(0, '127.0.0.1', resolve);
+    });
+    return node;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '').slice(1);
+    const name = path.split('/').at(-1) ?? '';
+    this.calls.push(name);
+    const fault = this.faults.get(name);
+    if (fault === 'reset') return void request.socket.destroy();
+    if (fault === 'hang') return;
+    response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
+    if (fault === 'garbage') return void response.end(frame(0, Buffer.from('<html>')));
+    if (typeof fault === 'object') {
+      return void response.end(trailer(GrpcStatusCode[fault.status], fault.message));
+    }
+    const method = this.#methods[path];
+    try {
+      if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
+      const message = await method(await messageOf(request));
+      if (fault !== undefined) return void request.socket.destroy();
+      response.end(Buffer.concat([frame(0, message), trailer(GrpcStatusCode.OK)]));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      response.end(trailer(GrpcStatusCode[error.status], error.message));
+    }
+  }
+
+  readonly #methods: Readonly<Record<string, Method>> = {
+    'sui.rpc.v2.LedgerService/BatchGetObjects': (bytes) => {
+      const { requests } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
+      const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
+        const object = this.ledger.objects.get(objectId);
+        if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
+        if (this.ledger.packages.has(objectId)) {
+          const found = { objectId, version: 1n, digest: '1', objectType: 'package' };
+          return {
+            result: {
+              oneofKind: 'object',
+              object: GrpcTypes.Object.create({ ...found, owner: { kind: OwnerKind.IMMUTABLE } }),
+            },
+          };
+        }
+        const error = {
+          code: GrpcStatusCode.NOT_FOUND,
+          message: `Object ${objectId} not found`,
+          details: [],
+        };
+        return { result: { oneofKind: 'error', error } };
+      });
+      return GrpcTypes.BatchGetObjectsResponse.toBinary({ objects });
+    },
+    'sui.rpc.v2.LedgerService/GetEpoch': () => {
+      const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
+      const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState });
+      return GrpcTypes.GetEpochResponse.toBinary({ epoch });
+    },
+    'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
+      const { digest = '' } = GrpcTypes.GetTransactionRequest.fromBinary(bytes);
+      if (!this.ledger.executed.includes(digest)) {
+        throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
+      }
+      const transaction = GrpcTypes.ExecutedTransaction.create({
+        digest,
+        effects: { status: { success: true } },
+      });
+      return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
+    },
+    'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
+      const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
+      const objects = this.ledger
+        .owned(owner)
+        .filter(({ type }) => type === objectType)
+        .map((object) => this.#object(object));
+      return GrpcTypes.ListOwnedObjectsResponse.toBinary({ objects });
+    },
+    'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
+      const { parent = '', pageToken } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
+      const from = pageToken ? Number(Buffer.from(pageToken).toString()) : 0;
+      const all = this.ledger.fields(parent);
+      const dynamicFields = all.slice(from, from + PAGE).map(({ id, content }) =>
+        GrpcTypes.DynamicField.create({
+          kind: GrpcTypes.DynamicField_DynamicFieldKind.FIELD,
+          parent,
+          fieldId: id,
+          name: { name: CLAIMED, value: content.subarray(32, 64) },
+          valueType: '0x2::derived_object::ClaimedStatus',
+        }),
+      );
+      const more = from + PAGE < all.length;
+      return GrpcTypes.ListDynamicFieldsResponse.toBinary({
+        dynamicFields,
+        ...(more && { nextPageToken: Buffer.from(String(from + PAGE)) }),
+      });
+    },
+    'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
+      const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
+      const originalId = this.ledger.packages.get(packageId);
+      if (!originalId) throw new Refusal('NOT_FOUND', `Object ${packageId} not found`);
+      return GrpcTypes.GetPackageResponse.toBinary({
+        package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
+      });
+    },
+    'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
+      const { transaction } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
+      const { resolved, status } = await this.executor.simulate(transaction as GrpcTypes.Transaction);
+      return GrpcTypes.SimulateTransactionResponse.toBinary({
+        transaction: GrpcTypes.ExecutedTransaction.create({
+          transaction: resolved,
+          effects: { status, epoch: 1n },
+        }),
+        commandOutputs: [],
+      });
+    },
+    'sui.rpc.v2.TransactionExecutionService/ExecuteTransaction': async (bytes) => {
+      const { transaction, signatures } = GrpcTypes.ExecuteTransactionRequest.fromBinary(bytes);
+      const data = transaction?.bcs?.value ?? new Uint8Array();
+      const digest = TransactionDataBuilder.getDigestFromBytes(data);
+      const { V1: parsed } = bcs.TransactionData.parse(data);
+      const [signature] = signatures;
+      const given = toBase64(signature?.bcs?.value ?? new Uint8Array());
+      await this.verify(data, given, parsed.sender).catch(() => {
+        throw new Refusal('INVALID_ARGUMENT', 'Invalid user signature');
+      });
+      const effects = await this.executor.execute(parsed, digest);
+      return GrpcTypes.ExecuteTransactionResponse.toBinary({
+        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects }),
+      });
+    },
+  };
+
+  #object(found: LedgerObject): GrpcTypes.Object {
+    const object = this.lie(found);
+    const { id, type, owner, version, content } = object;
+    const kind = {
+      address: OwnerKind.ADDRESS,
+      object: OwnerKind.OBJECT,
+      shared: OwnerKind.SHARED,
+      immutable: OwnerKind.IMMUTABLE,
+    }[owner.kind];
+    return GrpcTypes.Object.create({
+      objectId: id,
+      version,
+      digest: digestOf(object),
+      objectType: type,
+      owner: {
+        kind,
+        ...('address' in owner && { address: owner.address }),
+        ...(owner.kind === 'shared' && { version: owner.since }),
+      },
+      contents: { name: type, value: content },
+    });
+  }
+}
+
+/** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
+function frame(flag: number, data: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flag);
+  head.writeUInt32BE(data.length, 1);
+  return Buffer.concat([head, data]);
+}
+
+function trailer(status: GrpcStatusCode, message = ''): Buffer {
+  return frame(0x80, Buffer.from(`grpc-status:${status}\r\ngrpc-message:${encodeURIComponent(message)}\r\n`));
+}
+
+async function messageOf(request: IncomingMessage): Promise<Uint8Array> {
+  const body = await buffer(request);
+  const isText = request.headers['content-type']?.includes('-text') ?? false;
+  const framed = isText ? fromBase64(body.toString()) : body;
+  return framed.subarray(5);
+}

@@ -1,0 +1,138 @@
+/** Prints the AWS commands that create an instance for enclaves, or runs those whose result does not exist yet. */
+import { readFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Context, command, type Environment, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
+import { ParentError } from './errors.ts';
+import { run } from './programs.ts';
+
+const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
+const USAGE = `usage: npm run configure_enclave -- --region REGION --key-name KEY --cidr CIDR [--public-cidr CIDR]
+         [--secrets FILE] [--name sui-enclave] [--instance-type m5.xlarge] [--apply]
+
+Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
+those whose result does not exist yet. Never prompts, and may be run again.
+
+--key-name     an EC2 key pair of yours, to log in as ec2-user
+--cidr         who may log in (port 22) and reach the server (port 3000): your own address, as 203.0.113.7/32
+--public-cidr  who else may reach the server: 0.0.0.0/0 for everybody
+--secrets      a file with the application's secrets as a JSON object, for Secrets Manager; the instance may read it`;
+
+export const main = command({
+  usage: USAGE,
+  options: {
+    region: { type: 'string' },
+    'key-name': { type: 'string' },
+    cidr: { type: 'string' },
+    'public-cidr': { type: 'string' },
+    secrets: { type: 'string' },
+    name: { type: 'string', default: 'sui-enclave' },
+    'instance-type': { type: 'string', default: 'm5.xlarge' },
+    apply: { type: 'boolean', default: false },
+  },
+  run({ values }, context) {
+    const { name, 'instance-type': instanceType, 'public-cidr': publicCidr, secrets } = values;
+    if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new UsageError('--name must be a name in lower case');
+    if (!/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/.test(instanceType)) {
+      throw new UsageError('--instance-type must be a type such as m5.xlarge');
+    }
+    const steps = planInstance({
+      name,
+      region: required('region', values.region, /^[a-z]{2}(-[a-z]+)+-\d$/),
+      keyName: required('key-name', values['key-name'], /^[\w.@][\w.@-]{0,254}$/),
+      adminCidr: network('cidr', values.cidr),
+      publicCidr: publicCidr === undefined ? undefined : network('public-cidr', publicCidr),
+      instanceType,
+      secretsFile: secrets === undefined ? undefined : checkSecretsFile(secrets),
+      userData: USER_DATA,
+    });
+    if (values.apply) apply(steps, context);
+    else context.io.log(formatPlan(steps).trimEnd());
+    return EXIT.done;
+  },
+});
+
+function required(option: string, value: string | undefined, pattern: RegExp): string {
+  if (value === undefined || !pattern.test(value)) {
+    throw new UsageError(`--${option} is missing or invalid`, USAGE);
+  }
+  return value;
+}
+
+function network(option: string, value = ''): string {
+  const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(value) ?? [];
+  if (!isIPv4(address) || Number(bits) > 32) {
+    throw new UsageError(`--${option} must be IPv4 addresses such as 203.0.113.7/32`);
+  }
+  return value;
+}
+
+/** Doesn't check the names of the secrets: the image determines them, and may not be built yet. */
+function checkSecretsFile(path: string): string {
+  let data: unknown;
+  try {
+    data = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    // The parser's own message quotes what it read.
+    const reason = error instanceof SyntaxError ? 'is not JSON' : "can't be read";
+    throw new UsageError(`${path} ${reason}`);
+  }
+  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
+  if (
+    !isObject ||
+    !Object.values(data as object).every((value) => typeof value === 'string' && value !== '')
+  ) {
+    throw new UsageError(`${path} must be a JSON object of strings that are not empty`);
+  }
+  return resolve(path);
+}
+
+function apply(steps: readonly Step[], { env, io }: Context): void {
+  const variables = new Map<string, string>();
+  const resultOf = (name: string): string => {
+    const value = variables.get(name);
+    if (value === undefined) throw new ParentError('PROGRAM_FAILED', `${name} is not known yet`);
+    return value;
+  };
+  const fill = (argument: Argument) => fillArgument(argument, resultOf);
+  for (const { what, sets, find, make, input } of steps) {
+    let result = look(env, find.map(fill));
+    const there = result !== undefined;
+    if (!there) {
+      if (make.length === 0) throw new ParentError('PROGRAM_FAILED', `${what} was not found`);
+      for (const command of make) {
+        const file = command === make.at(-1) ? input : undefined;
+        result = call(env, command.map(fill), file === undefined ? '' : { file });
+      }
+    }
+    if (sets !== undefined) variables.set(sets, result ?? '');
+    io.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
+  }
+  io.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
+}
+
+/** The existing resource; undefined if it is missing. */
+function look(env: Environment, command: readonly string[]): string | undefined {
+  const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
+  if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
+  const found = status === 0 ? stdout.trim() : '';
+  return found === '' || found === 'None' ? undefined : found;
+}
+
+/** The output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */
+function call(env: Environment, command: readonly string[], input: string | { file: string }): string {
+  const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1), input);
+  if (status !== 0) throw failure(command, stderr);
+  return stdout.trim();
+}
+
+function failure([program, ...args]: readonly string[], stderr: string): ParentError {
+  return new ParentError(
+    'PROGRAM_FAILED',
+    `${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`,
+  );
+}
+
+if (import.meta.main) await runAsProcess(main);

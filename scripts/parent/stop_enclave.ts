@@ -1,0 +1,23 @@
+/** On the parent: stops what run_enclave and expose_enclave started. */
+import { command, EXIT, runAsProcess } from '../command.ts';
+
+export const main = command({
+  usage: `usage: npm run stop_enclave -- [--name sui-enclave]
+
+Stops the enclaves of that name and what was started for them, and nothing else.`,
+  options: { name: { type: 'string', default: 'sui-enclave' } },
+  async run({ values: { name } }, { env, io }) {
+    const { enclavesNamed, terminateEnclave } = await import('./nitro_cli.ts');
+    const { stateFolder, stopServices } = await import('./services.ts');
+    for (const service of await stopServices(stateFolder(env, name))) io.log(`${service}: stopped`);
+    const enclaves = enclavesNamed(env, name);
+    for (const { EnclaveID } of enclaves) {
+      terminateEnclave(env, EnclaveID);
+      io.log(`${EnclaveID}: terminated`);
+    }
+    if (enclaves.length === 0) io.log(`no enclave named ${name} runs`);
+    return EXIT.done;
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

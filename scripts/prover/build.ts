@@ -1,0 +1,101 @@
+/**
+ * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key. Results are
+ * cached by a hash of their sources.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../src/errors.ts';
+import { PROFILES } from '../../src/prover/profile.ts';
+import { command, EXIT, type Io, runAsProcess, UsageError } from '../command.ts';
+import {
+  type Artifacts,
+  artifactsOf,
+  DEVELOPMENT_SEED,
+  defaultCache,
+  ENGINE,
+  generatorOf,
+  isSize,
+} from './artifacts.ts';
+import { buildWhole, compileCircuit, removeOlder, run } from './compile.ts';
+
+const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
+
+--circuit-only  don't make a key: needs no engine
+--no-native     don't build the witness generator in C++, which takes as long as everything else`;
+
+const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for this key, and the seed is public.
+No validator accepts its proofs. seed: ${DEVELOPMENT_SEED}
+`;
+
+export const main = command({
+  usage: USAGE,
+  options: {
+    size: { type: 'string', default: 'full' },
+    cache: { type: 'string', default: defaultCache() },
+    'circuit-only': { type: 'boolean', default: false },
+    'no-native': { type: 'boolean', default: false },
+  },
+  run({ values }, { io }) {
+    if (!isSize(values.size)) throw new UsageError('--size must be small or full', USAGE);
+    const artifacts = artifactsOf(values.size, values.cache);
+    buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
+    if (!values['no-native']) buildNativeGenerator(artifacts, io);
+    io.log(`circuit: ${artifacts.circuit}`);
+    io.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
+    removeOlder(artifacts.circuit);
+    if (values['circuit-only']) return EXIT.done;
+    buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
+    removeOlder(artifacts.key);
+    io.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
+    return EXIT.done;
+  },
+});
+
+function compile(folder: string, { size }: Artifacts): void {
+  // The generated JavaScript is CommonJS, whichever package the cache's folder is in.
+  writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
+  compileCircuit(folder, PROFILES[size], ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
+}
+
+/** Builds circom's generator in C++, under the name of the production one: optional, and six times as fast. */
+function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
+  if (existsSync(join(circuit, 'zkLogin'))) return;
+  const folder = join(circuit, 'circuit_cpp');
+  const missing = ['nasm', 'g++'].filter((program) => spawnSync(program, ['--version']).error);
+  if (missing.length > 0) {
+    io.log(`no generator in C++ without ${missing.join(' and ')}: see src/prover/circuit/README.md`);
+    return;
+  }
+  try {
+    run('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
+    const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
+    // Optimisation doubles the compile time, which pays for the full size only.
+    const level = size === 'full' ? '-O1' : '-O0';
+    run(
+      'g++',
+      ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp', '-Wl,-z,noexecstack'],
+      folder,
+    );
+  } catch {
+    io.log(
+      'no generator in C++: it needs libgmp-dev and nlohmann-json3-dev, see src/prover/circuit/README.md',
+    );
+    return;
+  }
+  renameSync(join(folder, 'circuit.dat'), join(circuit, 'zkLogin.dat'));
+  renameSync(join(folder, 'zkLogin'), join(circuit, 'zkLogin'));
+}
+
+function makeKey(folder: string, { r1cs }: Artifacts): void {
+  if (!existsSync(ENGINE)) {
+    throw new ConfigError(
+      `the engine ${ENGINE} does not exist: build it with make prover-dev, or set PROVER_ENGINE`,
+    );
+  }
+  const out = join(folder, 'development-only.zkey');
+  run(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
+  writeFileSync(join(folder, 'NOTICE'), NOTICE);
+}
+
+if (import.meta.main) await runAsProcess(main);

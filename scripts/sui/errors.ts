@@ -1,0 +1,22 @@
+/**
+ * Why a command that talks to Sui failed: one `code` for each cause that the library's errors don't cover. No message
+ * contains a private key.
+ */
+import { CodedError } from '../../src/errors.ts';
+
+/** Every code of a SuiCommandError, and what it means. */
+export const SUI_COMMAND_CODES = {
+  NO_NETWORK: 'Neither a network nor a node was named.',
+  NO_SENDER: 'No sender was named.',
+  SIGNER: "A key is missing or can't be read.",
+  MOVE: 'The compiler refuses a package, or warns about it.',
+  ALREADY_PUBLISHED: '`Published.toml` says that the package is already on the network.',
+  STAND_IN_FRAMEWORK: "The bytecode was compiled against a stand-in for Sui's framework.",
+  CAPABILITY: 'The sender owns no capability for the application, or several of them.',
+  WOULD_ABORT: 'The chain would abort. Nothing was sent.',
+  OTHER_PLACE: 'The enclave signed a reading of another place than the requested one.',
+} as const;
+
+export type SuiCommandCode = keyof typeof SUI_COMMAND_CODES;
+
+export class SuiCommandError extends CodedError<SuiCommandCode> {}

@@ -1,0 +1,49 @@
+/** `npm run update_pcrs`: replaces the image that a config allows. */
+import { runAsProcess } from '../command.ts';
+import { PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
+
+export const main = suiCommand({
+  name: 'update_pcrs',
+  purpose:
+    'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it.',
+  positionals: ['enclave_package_id', 'enclave_config_id'],
+  options: PCRS_OPTION,
+  plan: ({ args, options }) => [
+    `read the registers in ${pcrsPath(options)}`,
+    `read the config ${args['enclave_config_id']}, and end here if it has these registers`,
+    `call ${args['enclave_package_id']}::enclave::update_pcrs with the capability that the config names`,
+  ],
+  async run({ args, options }, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { readConfig } = await import('../../src/sui/objects.ts');
+    const { updatePcrs } = await import('../../src/sui/transactions.ts');
+    const { checkContract, readImage } = await import('./contract.ts');
+    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
+    const image = await readImage(chain, options);
+    const config = await readConfig(chain.client, configId);
+    await checkContract(chain, config, { enclavePackage });
+    const { application, capabilityId: capId, version } = config;
+    const isSame = (['pcr0', 'pcr1', 'pcr2'] as const).every((name) => config.image[name] === image[name]);
+    if (isSame) {
+      return {
+        status: 'unchanged',
+        title: 'The config allows this image already: nothing to do.',
+        fields: { config: config.id, version, ...image },
+      };
+    }
+    const tx = new Transaction();
+    updatePcrs(tx, { enclavePackage, application, configId: config.id, capId, image });
+    return await chain.submit(tx, {
+      title: `allow another image for ${application}`,
+      fields: {
+        config: config.id,
+        version: version + 1n,
+        capability: capId,
+        before: config.image,
+        after: image,
+      },
+    });
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,8 +1,0 @@
-/** The production entry: `npm start`. Real configuration, real services, the real NSM. */
-import { readFileSync } from 'node:fs';
-import { loadApplication } from './app.ts';
-import { start } from './start.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-
-await start({ version, load: (name) => loadApplication(new URL('./apps/', import.meta.url), name) });

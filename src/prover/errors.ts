@@ -1,0 +1,47 @@
+/** Errors of the prover. No message contains a token, a claim's value, a salt or a proof. */
+import { CodedError } from '../errors.ts';
+
+/** Every code of a ProverError, the HTTP status that a proving service answers it with, and what it means. */
+export const PROVER_ERRORS = {
+  PROVER_REQUEST: { status: 400, meaning: 'a property of the request is missing, unknown or invalid' },
+  PROVER_TOKEN: { status: 400, meaning: 'not a JWT that the circuit can read' },
+  PROVER_MALFORMED_PROOF: {
+    status: 400,
+    meaning: 'a proof or a verifying key has invalid points or another format',
+  },
+  PROVER_TOKEN_REFUSED: {
+    status: 401,
+    meaning: "the token's algorithm, key, signature or time is invalid",
+  },
+  PROVER_KEY: { status: 422, meaning: "the issuer's key is not an RSA-2048 key with e = 65537" },
+  PROVER_CLAIM: {
+    status: 422,
+    meaning: 'a claim is missing, duplicated, escaped or invalid: see KeyClaimError',
+  },
+  PROVER_PROFILE: { status: 422, meaning: 'the token, or a claim, is larger than the circuit accepts' },
+  PROVER_NONCE: {
+    status: 422,
+    meaning: 'the token was issued for another ephemeral key, maxEpoch or randomness',
+  },
+  PROVER_WITNESS: {
+    status: 500,
+    meaning: 'the witness generator refused the input or could not be run',
+  },
+  PROVER_ENGINE: { status: 500, meaning: 'the engine returned no proof or an invalid one' },
+} as const;
+
+export type ProverCode = keyof typeof PROVER_ERRORS;
+
+export class ProverError extends CodedError<ProverCode> {}
+
+/** A claim is missing, or its form is one that the circuit can't process. */
+export class KeyClaimError extends ProverError {
+  /** The name of the claim. */
+  readonly claim: string;
+
+  /** @param fault the part of the message after the claim's name */
+  constructor(claim: string, fault: string) {
+    super('PROVER_CLAIM', `the token's "${claim}" ${fault}`);
+    this.claim = claim;
+  }
+}

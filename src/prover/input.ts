@@ -1,0 +1,378 @@
+/** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
+import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
+import { valueFault } from '../zklogin/claims.ts';
+import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
+import { KeyClaimError, ProverError } from './errors.ts';
+import { type PayloadProperty, propertiesOf } from './payload.ts';
+import type { CircuitProfile } from './profile.ts';
+import { publicInputOf, splitKey } from './public_input.ts';
+
+/** The request of a wallet to a proving service, as Login.proofRequest makes it. */
+export interface ProofRequest {
+  readonly jwt: string;
+  /** Scheme flag and public key: 33 bytes for ed25519, 34 for the ECDSA schemes. */
+  readonly extendedEphemeralPublicKey: BigNumber;
+  readonly maxEpoch: number | string;
+  /** 16 bytes, like the salt. */
+  readonly jwtRandomness: BigNumber;
+  readonly salt: BigNumber;
+  readonly keyClaimName: string;
+}
+
+/** The key that signed the token, as an issuer publishes it (RFC 7517). */
+export interface SigningKey {
+  readonly kty?: unknown;
+  /** Base64url, like `e`. */
+  readonly n?: unknown;
+  readonly e?: unknown;
+}
+
+/** The witness generator's input: decimal integers by the names of the circuit's signals. PRIVATE. */
+export type CircuitInput = Readonly<Record<string, string | readonly string[]>>;
+
+export interface BuiltInput {
+  readonly circuit: CircuitInput;
+  readonly publicInput: bigint;
+  readonly addressSeed: bigint;
+  /** Returned to the wallet with the proof, as is headerBase64. */
+  readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
+  readonly headerBase64: string;
+}
+
+interface Token {
+  readonly unsigned: string;
+  readonly headerBase64: string;
+  /** Index of the payload in `unsigned`. */
+  readonly payloadStart: number;
+  readonly payloadLength: number;
+  readonly signature: bigint;
+  readonly properties: Map<string, PayloadProperty>;
+}
+
+interface Numbers {
+  readonly key: bigint;
+  readonly maxEpoch: bigint;
+  readonly randomness: bigint;
+  readonly salt: bigint;
+}
+
+const RSA_BITS = 2048;
+const LIMB_BITS = 64;
+/** e = 65537 in base64url. */
+const EXPONENT = 'AQAB';
+/** SHA-256 pads with at least one byte, and the length in 8 bytes (FIPS 180-4, section 5.1.1). */
+const MIN_PADDING = 9;
+const BLOCK = 64;
+const MAX_EPOCH = 2n ** 64n - 1n;
+
+/**
+ * Builds the input for a token whose signature, algorithm and time have already been checked: of these, the circuit
+ * proves only the signature.
+ *
+ * @throws ProverError
+ */
+export function buildInput(request: ProofRequest, key: SigningKey, profile: CircuitProfile): BuiltInput {
+  const numbers = readNumbers(request);
+  const token = readToken(request.jwt, profile);
+  const modulus = readModulus(key);
+  if (token.signature >= modulus)
+    throw new ProverError('PROVER_TOKEN', "the token's signature was not made with this key");
+
+  const keyClaim = keyClaimOf(token.properties, request.keyClaimName, profile);
+  const audience = textClaim(token.properties, 'aud', profile.audience, profile.extendedAudience, profile);
+  const nonce = nonceOf(token.properties, numbers, profile);
+  const emailVerified = request.keyClaimName === 'email' ? emailVerifiedOf(token.properties, profile) : nonce;
+  const issuer = issuerOf(token, profile);
+  const addressSeed = genAddressSeed(
+    numbers.salt,
+    request.keyClaimName,
+    keyClaim.value as string,
+    audience.value as string,
+  );
+
+  const { headerBase64 } = token;
+  const { index, length } = positionOf(issuer, token);
+  const issBase64Details = {
+    value: token.unsigned.slice(index, index + length),
+    indexMod4: (index - token.payloadStart) % 4,
+  };
+  const { key: extendedEphemeralPublicKey, maxEpoch } = numbers;
+  const publicInput = publicInputOf(
+    { extendedEphemeralPublicKey, addressSeed, maxEpoch, issBase64Details, headerBase64, modulus },
+    profile,
+  );
+  return {
+    circuit: {
+      ...messageSignals(token, profile),
+      signature: limbs(token.signature),
+      modulus: limbs(modulus),
+      ...claimSignals('kc', keyClaim, token, profile.extendedSubject),
+      kc_name_length: String(keyClaim.nameLength),
+      kc_value_length: String(keyClaim.valueLength),
+      ...claimSignals('nonce', nonce, token, profile.extendedNonce),
+      eph_public_key: splitKey(numbers.key).map(String),
+      max_epoch: String(maxEpoch),
+      jwt_randomness: String(numbers.randomness),
+      ...claimSignals('ev', emailVerified, token, profile.extendedEmailVerified),
+      ev_name_length: String(emailVerified.nameLength),
+      ev_value_length: String(emailVerified.valueLength),
+      ...claimSignals('aud', audience, token, profile.extendedAudience),
+      aud_value_length: String(audience.valueLength),
+      iss_index_b64: String(index),
+      iss_length_b64: String(length),
+      salt: String(numbers.salt),
+      all_inputs_hash: String(publicInput),
+    },
+    publicInput,
+    addressSeed,
+    issBase64Details,
+    headerBase64,
+  };
+}
+
+// --- The request ---
+
+function readNumbers(request: ProofRequest): Numbers {
+  if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a string');
+  if (typeof request.keyClaimName !== 'string') {
+    throw new ProverError('PROVER_REQUEST', 'keyClaimName must be a string, for example "sub"');
+  }
+  const epoch = String(request.maxEpoch);
+  if (!/^(0|[1-9][0-9]{0,19})$/.test(epoch) || BigInt(epoch) > MAX_EPOCH) {
+    throw new ProverError('PROVER_REQUEST', 'maxEpoch must be an epoch: an integer below 2^64');
+  }
+  return {
+    key: readKey(request.extendedEphemeralPublicKey),
+    maxEpoch: BigInt(epoch),
+    randomness: number('jwtRandomness', request.jwtRandomness, SALT_SIZE),
+    salt: number('salt', request.salt, SALT_SIZE),
+  };
+}
+
+/** The flags of Sui's schemes with a single key: 0 ed25519, 1 secp256k1, 2 secp256r1. */
+function readKey(value: BigNumber): bigint {
+  const size = isNumber(value, 33) ? 33 : 34;
+  const key = number('extendedEphemeralPublicKey', value, size);
+  const scheme = key >> BigInt(8 * (size - 1));
+  if (size === 33 ? scheme !== 0n : scheme !== 1n && scheme !== 2n) {
+    throw new ProverError(
+      'PROVER_REQUEST',
+      'extendedEphemeralPublicKey must be the scheme flag (0, 1 or 2) and the public key of 32 or 33 bytes',
+    );
+  }
+  return key;
+}
+
+function number(name: string, value: BigNumber, size: number): bigint {
+  if (!isNumber(value, size)) {
+    throw new ProverError(
+      'PROVER_REQUEST',
+      `${name} must be an integer of at most ${size} bytes in decimal, or of ${size} bytes in base64`,
+    );
+  }
+  return readNumber(name, value, size);
+}
+
+// --- The token ---
+
+function readToken(jwt: string, profile: CircuitProfile): Token {
+  const [, headerBase64, payloadBase64, signatureBase64] = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(jwt) ?? [];
+  if (headerBase64 === undefined || payloadBase64 === undefined || signatureBase64 === undefined) {
+    throw new ProverError(
+      'PROVER_TOKEN',
+      'the token is not a JWT: it must be three parts of base64url, separated by dots',
+    );
+  }
+  if (headerBase64.length > profile.header) {
+    throw new ProverError(
+      'PROVER_PROFILE',
+      `the token's header has ${headerBase64.length} characters; ${profile.name} accepts ${profile.header}`,
+    );
+  }
+  const unsigned = `${headerBase64}.${payloadBase64}`;
+  const blocks = blocksOf(unsigned);
+  if (blocks > profile.blocks) {
+    throw new ProverError(
+      'PROVER_PROFILE',
+      `the token has ${BLOCK * blocks} bytes to hash; ${profile.name} accepts ${BLOCK * profile.blocks}`,
+    );
+  }
+  const signature = decode(signatureBase64, 'signature');
+  if (signature.length !== RSA_BITS / 8) {
+    throw new ProverError(
+      'PROVER_TOKEN',
+      `the token's signature must have ${RSA_BITS / 8} bytes (RS256, RSA-2048)`,
+    );
+  }
+  return {
+    unsigned,
+    headerBase64,
+    payloadStart: headerBase64.length + 1,
+    payloadLength: payloadBase64.length,
+    signature: integer(signature),
+    properties: propertiesOf(decode(payloadBase64, 'payload')),
+  };
+}
+
+const blocksOf = (unsigned: string) => Math.ceil((unsigned.length + MIN_PADDING) / BLOCK);
+
+/** Canonical base64url only: the circuit and validators read it bit by bit. */
+function decode(base64url: string, what: string): Buffer {
+  const bytes = Buffer.from(base64url, 'base64url');
+  if (bytes.toString('base64url') !== base64url) {
+    throw new ProverError('PROVER_TOKEN', `the token's ${what} is not canonical base64url`);
+  }
+  return bytes;
+}
+
+const integer = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`);
+
+function readModulus({ kty, n, e }: SigningKey): bigint {
+  if (kty !== 'RSA' || typeof n !== 'string' || !/^[\w-]+$/.test(n)) {
+    throw new ProverError('PROVER_KEY', 'the key that signed the token is not an RSA key');
+  }
+  const modulus = integer(Buffer.from(n, 'base64url'));
+  if (e !== EXPONENT || modulus.toString(2).length !== RSA_BITS) {
+    throw new ProverError(
+      'PROVER_KEY',
+      `the key that signed the token must be an RSA-${RSA_BITS} key with e = 65537`,
+    );
+  }
+  return modulus;
+}
+
+// --- The claims ---
+
+type Properties = Token['properties'];
+
+function propertyOf(properties: Properties, claim: string): PayloadProperty {
+  const property = properties.get(claim);
+  if (!property) throw new KeyClaimError(claim, 'is missing');
+  if (property.text.slice(0, property.nameLength) !== `"${claim}"`) {
+    throw new KeyClaimError(claim, 'has a name with escapes: no proof can be made for it');
+  }
+  return property;
+}
+
+/** Returns a claim that is a string without escapes, within the profile's sizes. */
+function textClaim(
+  properties: Properties,
+  claim: string,
+  maxQuoted: number,
+  maxExtended: number,
+  profile: CircuitProfile,
+): PayloadProperty {
+  const property = propertyOf(properties, claim);
+  if (typeof property.value !== 'string') {
+    const what = Array.isArray(property.value) ? 'is a list' : 'is not a string';
+    throw new KeyClaimError(claim, `${what}: the circuit accepts a single string`);
+  }
+  const fault = valueFault(property.value, maxQuoted);
+  if (fault !== null) throw new KeyClaimError(claim, `${fault}: no proof can be made for it`);
+  if (rawValue(property) !== `"${property.value}"`) {
+    throw new KeyClaimError(claim, 'has escapes: no proof can be made for it');
+  }
+  return fitting(property, maxExtended, profile);
+}
+
+function fitting(property: PayloadProperty, maxExtended: number, profile: CircuitProfile): PayloadProperty {
+  const { name, text, nameLength, valueLength } = property;
+  if (text.length > maxExtended) {
+    throw new ProverError(
+      'PROVER_PROFILE',
+      `the token's "${name}" has ${text.length} characters with its name; ${profile.name} accepts ${maxExtended}`,
+    );
+  }
+  // The 2 are the colon and the terminator.
+  const spaces = text.length - nameLength - valueLength - 2;
+  if (spaces > profile.whiteSpace) {
+    throw new ProverError(
+      'PROVER_PROFILE',
+      `the token's "${name}" has ${spaces} characters of white space; ${profile.name} accepts ${profile.whiteSpace}`,
+    );
+  }
+  return property;
+}
+
+const rawValue = ({ text, valueIndex, valueLength }: PayloadProperty) =>
+  text.slice(valueIndex, valueIndex + valueLength);
+
+function keyClaimOf(properties: Properties, name: string, profile: CircuitProfile): PayloadProperty {
+  const fault = valueFault(name, profile.keyClaimName);
+  if (fault !== null) throw new ProverError('PROVER_REQUEST', `keyClaimName ${fault}`);
+  return textClaim(properties, name, profile.subject, profile.extendedSubject, profile);
+}
+
+function nonceOf(properties: Properties, numbers: Numbers, profile: CircuitProfile): PayloadProperty {
+  const { key, maxEpoch, randomness } = numbers;
+  const hash = poseidonHash([...splitKey(key), maxEpoch, randomness]);
+  const expected = Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
+  const claim = propertyOf(properties, 'nonce');
+  if (claim.value !== expected) {
+    throw new ProverError(
+      'PROVER_NONCE',
+      "the token's nonce does not match extendedEphemeralPublicKey, maxEpoch and jwtRandomness: log in again",
+    );
+  }
+  return textClaim(properties, 'nonce', expected.length + 2, profile.extendedNonce, profile);
+}
+
+function emailVerifiedOf(properties: Properties, profile: CircuitProfile): PayloadProperty {
+  const claim = propertyOf(properties, 'email_verified');
+  if (!['true', '"true"'].includes(rawValue(claim))) {
+    throw new KeyClaimError('email_verified', "is not true, so the email can't identify the user");
+  }
+  return fitting(claim, profile.extendedEmailVerified, profile);
+}
+
+/** The issuer may have escapes, such as `https:\/\/`, since validators decode it. */
+function issuerOf(token: Token, profile: CircuitProfile): PayloadProperty {
+  const property = propertyOf(token.properties, 'iss');
+  if (typeof property.value !== 'string') throw new KeyClaimError('iss', 'is not a string');
+  return fitting(property, profile.extendedIssuer, profile);
+}
+
+// --- Signals ---
+
+function messageSignals({ unsigned, payloadStart, payloadLength }: Token, profile: CircuitProfile) {
+  const blocks = blocksOf(unsigned);
+  const padded = Buffer.alloc(BLOCK * profile.blocks);
+  padded.write(unsigned, 'latin1');
+  padded[unsigned.length] = 0x80;
+  padded.writeBigUInt64BE(8n * BigInt(unsigned.length), BLOCK * blocks - 8);
+  return {
+    padded_unsigned_jwt: Array.from(padded, String),
+    payload_start_index: String(payloadStart),
+    num_sha2_blocks: String(blocks),
+    payload_len: String(payloadLength),
+  };
+}
+
+/** Returns the range of base64 characters in the unsigned token that a property's bytes touch. */
+function positionOf({ start, text }: PayloadProperty, { payloadStart }: Token) {
+  const first = Math.floor((8 * start) / 6);
+  const last = Math.floor((8 * (start + text.length) - 1) / 6);
+  return { index: payloadStart + first, length: last - first + 1 };
+}
+
+function claimSignals(prefix: string, property: PayloadProperty, token: Token, maxExtended: number) {
+  const { index, length } = positionOf(property, token);
+  const text = Buffer.alloc(maxExtended);
+  text.write(property.text, 'latin1');
+  return {
+    [`ext_${prefix}`]: Array.from(text, String),
+    [`ext_${prefix}_length`]: String(property.text.length),
+    [`${prefix}_index_b64`]: String(index),
+    [`${prefix}_length_b64`]: String(length),
+    [`${prefix}_colon_index`]: String(property.colonIndex),
+    [`${prefix}_value_index`]: String(property.valueIndex),
+  };
+}
+
+/** The least significant limb comes first. */
+function limbs(value: bigint): string[] {
+  const mask = (1n << BigInt(LIMB_BITS)) - 1n;
+  return Array.from({ length: RSA_BITS / LIMB_BITS }, (_, index) =>
+    String((value >> BigInt(LIMB_BITS * index)) & mask),
+  );
+}

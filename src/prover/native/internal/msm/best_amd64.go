@@ -1,0 +1,21 @@
+package msm
+
+import (
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+
+	"sui-enclave/prover/internal/cpu"
+)
+
+func bestG1() adder[bn254.G1Affine] {
+	if cpu.Vectors {
+		return newVectorG1()
+	}
+	return newPortableG1()
+}
+
+func bestG2() adder[bn254.G2Affine] {
+	if cpu.Vectors {
+		return newVectorG2()
+	}
+	return newPortableG2()
+}

@@ -1,0 +1,122 @@
+package msm
+
+import (
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+
+	"sui-enclave/prover/internal/mem"
+	"sui-enclave/prover/internal/par"
+)
+
+// Scalar is an integer below the group's order: 256 bits in little-endian words, not in Montgomery form.
+type Scalar = [4]uint64
+
+// jacobian is what the last few additions need.
+type jacobian[J, P any] interface {
+	*J
+	AddMixed(*P) *J
+	AddAssign(*J) *J
+	DoubleAssign() *J
+}
+
+// Multiplier computes sums over one group. It keeps its working memory between calls and isn't safe for concurrent
+// use; each call uses every core.
+type Multiplier[P, J any, PJ jacobian[J, P]] struct {
+	adders  []adder[P] // one a worker
+	work    []work[P]  // one a worker
+	sorted  sorted
+	buckets []P
+	arena   mem.Arena
+}
+
+// G1 and G2 are the two groups' multipliers.
+type (
+	G1 = Multiplier[bn254.G1Affine, bn254.G1Jac, *bn254.G1Jac]
+	G2 = Multiplier[bn254.G2Affine, bn254.G2Jac, *bn254.G2Jac]
+)
+
+// work is a worker's memory for one task.
+type work[P any] struct {
+	points, other []P
+	pairs         []Pair
+	runs          []int32
+}
+
+// NewG1 returns a multiplier for G1.
+func NewG1() *G1 { return newMultiplier[bn254.G1Affine, bn254.G1Jac](bestG1) }
+
+// NewG2 returns a multiplier for G2.
+func NewG2() *G2 { return newMultiplier[bn254.G2Affine, bn254.G2Jac](bestG2) }
+
+func newMultiplier[P, J any, PJ jacobian[J, P]](newAdder func() adder[P]) *Multiplier[P, J, PJ] {
+	m := &Multiplier[P, J, PJ]{}
+	for range par.Workers() {
+		m.adders = append(m.adders, newAdder())
+		m.work = append(m.work, work[P]{
+			points: make([]P, entries), other: make([]P, entries),
+			pairs: make([]Pair, 0, entries), runs: make([]int32, 0, entries),
+		})
+	}
+	return m
+}
+
+// Wipe clears what earlier calls left in memory.
+func (m *Multiplier[P, J, PJ]) Wipe() {
+	m.arena.Wipe()
+	for i := range m.adders {
+		m.adders[i].wipe()
+		w := &m.work[i]
+		clear(w.points)
+		clear(w.other)
+		clear(w.pairs[:cap(w.pairs)])
+		clear(w.runs[:cap(w.runs)])
+	}
+}
+
+// Free wipes and returns the memory.
+func (m *Multiplier[P, J, PJ]) Free() {
+	m.Wipe()
+	m.arena.Free()
+	m.sorted, m.buckets = sorted{}, nil
+}
+
+// entries is how many points a task adds up, at most: few enough for the second-level cache to hold their sums.
+const entries = 1 << 13
+
+// taskSize splits n entries into tasks: enough for sixteen cores, none too small for a shared inversion to pay.
+func taskSize(n int) int { return max(256, min(entries, n/128)) }
+
+// sumRuns returns the sum of each run of points: runs[i] counts the points of run i, one run behind the other in
+// points. No run is empty. It clobbers points, other and runs; the result lies in points or other, which has half
+// the room at least, plus one for each run.
+func sumRuns[P any](a adder[P], pairs []Pair, points, other []P, runs []int32) []P {
+	for more := anyLonger(runs); more; {
+		more = false
+		from, to := 0, 0
+		pairs = pairs[:0]
+		for i, run := range runs {
+			n := int(run)
+			for j := 0; j+1 < n; j += 2 {
+				pairs = append(pairs, Pair{uint32(from+j) << 1, uint32(from+j+1) << 1, uint32(to + j/2)})
+			}
+			half := (n + 1) / 2
+			if n&1 == 1 {
+				other[to+half-1] = points[from+n-1]
+			}
+			more = more || half > 1
+			runs[i] = int32(half)
+			from, to = from+n, to+half
+		}
+		a.add(other, points, pairs)
+		points, other = other, points
+	}
+	return points[:len(runs)]
+}
+
+func anyLonger(runs []int32) bool {
+	for _, n := range runs {
+		if n > 1 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,375 @@
+// Package worker serves a prover over a pair of pipes: requests come in frames, and each is answered by one frame.
+//
+// A frame is the length of what follows (u32), its type (u8), an id (u32) that the answer repeats, and a body.
+// Integers are little-endian. Requests are:
+//
+//	1 load    body: path of a .zkey, UTF-8, up to 4096 bytes. Replaces the key that is loaded.
+//	2 prove   body: a .wtns, of exactly the size that the loaded key's witnesses have.
+//	3 status  no body. Answered at once, during a proof too.
+//
+// An answer's type is the request's plus 128, or 255 for an error; its body is JSON: Loaded, Proved, Status or Failed.
+// One proof or load runs at a time; others are refused as busy, not queued. The worker ends when its input does.
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"sui-enclave/prover/internal/cpu"
+	"sui-enclave/prover/internal/failure"
+	"sui-enclave/prover/internal/groth16"
+	"sui-enclave/prover/internal/iden3"
+	"sui-enclave/prover/internal/mem"
+)
+
+// Types of frames.
+const (
+	TypeLoad   = 1
+	TypeProve  = 2
+	TypeStatus = 3
+	answerBit  = 0x80
+	typeError  = 0xff
+
+	lengthSize = 4
+	headSize   = 1 + 4 // type and id, which the length counts
+	maxPath    = 4096
+)
+
+// Loaded answers load, and is part of a status.
+type Loaded struct {
+	Wires       int  `json:"wires"`
+	Public      int  `json:"public"`
+	Domain      int  `json:"domain"`
+	Development bool `json:"development"` // whoever knows the key's seed can forge
+	// WitnessBytes is the size of a prove request's body.
+	WitnessBytes int `json:"witnessBytes"`
+}
+
+// Proved answers prove. Proof and Public are in snarkjs' form.
+type Proved struct {
+	Proof   *iden3.Proof `json:"proof"`
+	Public  iden3.Public `json:"public"`
+	Seconds float64      `json:"seconds"`
+}
+
+// Status answers status.
+type Status struct {
+	State    string  `json:"state"` // "no key", "idle", "loading" or "proving"
+	Key      *Loaded `json:"key,omitempty"`
+	Engine   string  `json:"engine"`
+	Vectors  bool    `json:"vectors"` // whether the AVX-512 kernels run
+	Proofs   int     `json:"proofs"`
+	Failures int     `json:"failures"`
+}
+
+// Failed is an error's body.
+type Failed struct {
+	Code    failure.Code `json:"code"`
+	Message string       `json:"message"`
+}
+
+const (
+	noKey   = "no key"
+	idle    = "idle"
+	loading = "loading"
+	proving = "proving"
+)
+
+// Worker is the state between frames.
+type Worker struct {
+	in     *bufio.Reader
+	out    io.Writer
+	engine groth16.Engine
+
+	sending sync.Mutex
+	running sync.WaitGroup
+
+	mutex  sync.Mutex // guards what follows
+	status Status
+
+	// The task that runs, of which there is one at most, has these to itself.
+	prover  *groth16.Prover
+	witness []byte
+	arena   mem.Arena
+}
+
+// New returns a worker without a key.
+func New(in io.Reader, out io.Writer, engine groth16.Engine) *Worker {
+	return &Worker{
+		in: bufio.NewReaderSize(in, 1<<16), out: out, engine: engine,
+		status: Status{State: noKey, Engine: string(engine), Vectors: cpu.Vectors},
+	}
+}
+
+// Run serves requests until the input ends, which is not an error, or breaks the protocol. It wipes everything.
+func (w *Worker) Run() error {
+	defer w.unload()
+	defer w.running.Wait()
+	for {
+		if err := w.next(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// request is a frame's head.
+type request struct {
+	kind byte
+	id   uint32
+	size int64 // of the body, which is still unread
+}
+
+// next serves one request. Its error ends the worker: io.EOF between frames, or a stream that can't be followed.
+func (w *Worker) next() error {
+	var head [lengthSize + headSize]byte
+	if _, err := io.ReadFull(w.in, head[:]); err != nil {
+		return torn(err)
+	}
+	length := binary.LittleEndian.Uint32(head[:])
+	if length < headSize {
+		return failure.New(failure.BadRequest, "a frame of %d bytes is shorter than its head", length)
+	}
+	r := request{head[lengthSize], binary.LittleEndian.Uint32(head[lengthSize+1:]), int64(length) - headSize}
+	err := w.serve(&r)
+	if r.size > 0 { // what serve didn't want
+		if _, err := io.CopyN(io.Discard, w.in, r.size); errors.Is(err, io.EOF) {
+			return torn(io.ErrUnexpectedEOF)
+		} else if err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return w.fail(r.id, err)
+	}
+	return nil
+}
+
+func torn(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return failure.New(failure.BadRequest, "the input ends within a frame")
+	}
+	return err
+}
+
+func (w *Worker) serve(r *request) error {
+	switch r.kind {
+	case TypeStatus:
+		if r.size != 0 {
+			return failure.New(failure.BadRequest, "a status request has no body, this one has %d bytes", r.size)
+		}
+		return w.answer(r, w.Status())
+	case TypeLoad:
+		return w.serveLoad(r)
+	case TypeProve:
+		return w.serveProve(r)
+	}
+	return failure.New(failure.BadRequest, "request type %d doesn't exist", r.kind)
+}
+
+// read reads a request's body into b, which has its size.
+func (w *Worker) read(r *request, b []byte) error {
+	n, err := io.ReadFull(w.in, b)
+	r.size -= int64(n)
+	return err
+}
+
+func (w *Worker) serveLoad(r *request) error {
+	if r.size == 0 || r.size > maxPath {
+		return failure.New(failure.BadRequest, "a load request's body is a path of 1 to %d bytes, not %d", maxPath, r.size)
+	}
+	path := make([]byte, r.size)
+	if err := w.read(r, path); err != nil {
+		return err
+	}
+	if err := w.begin(loading); err != nil {
+		return err
+	}
+	w.run(r, func() (any, error) { return w.load(string(path)) })
+	return nil
+}
+
+func (w *Worker) serveProve(r *request) error {
+	w.mutex.Lock()
+	key := w.status.Key
+	w.mutex.Unlock()
+	if key == nil {
+		if err := w.begin(proving); err != nil { // busy loading
+			return err
+		}
+		w.end()
+		return failure.New(failure.NoKey, "no key is loaded")
+	}
+	if r.size != int64(key.WitnessBytes) {
+		return failure.New(failure.BadWitness, "a witness for this key has %d bytes, not %d", key.WitnessBytes, r.size)
+	}
+	if err := w.begin(proving); err != nil {
+		return err
+	}
+	if err := w.read(r, w.witness); err != nil {
+		w.end()
+		return err
+	}
+	w.run(r, w.prove)
+	return nil
+}
+
+// begin claims the prover for a task; end gives it back. It waits while the task before still wipes its memory.
+func (w *Worker) begin(state string) error {
+	if err := w.claim(state); err != nil {
+		return err
+	}
+	w.running.Wait()
+	return nil
+}
+
+func (w *Worker) claim(state string) error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if s := w.status.State; s == loading || s == proving {
+		return failure.New(failure.Busy, "the worker is %s: it does one thing at a time", s)
+	}
+	w.status.State = state
+	return nil
+}
+
+func (w *Worker) end() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.status.State = noKey
+	if w.status.Key != nil {
+		w.status.State = idle
+	}
+}
+
+// run runs a task beside the reading of frames. It wipes what the task left after the answer, which so comes sooner.
+func (w *Worker) run(r *request, task func() (any, error)) {
+	again := *r
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		defer w.wipe()
+		result, err := task()
+		w.count(again.kind, err)
+		w.end()
+		if err != nil {
+			_ = w.fail(again.id, err)
+			return
+		}
+		_ = w.answer(&again, result)
+	}()
+}
+
+func (w *Worker) count(kind byte, err error) {
+	if kind != TypeProve {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if err != nil {
+		w.status.Failures++
+	} else {
+		w.status.Proofs++
+	}
+}
+
+// Status returns the present status.
+func (w *Worker) Status() Status {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.status
+}
+
+// Load loads a key before Run.
+func (w *Worker) Load(path string) error {
+	_, err := w.load(path)
+	w.end()
+	return err
+}
+
+func (w *Worker) load(path string) (any, error) {
+	w.unload() // two keys at a time might not fit into memory
+	var key *iden3.Key
+	if err := iden3.WithFile(path, failure.BadKey, func(f io.ReaderAt, size int64) (err error) {
+		key, err = iden3.ReadKey(f, size)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.prover, err = groth16.NewProver(key, w.engine); err != nil {
+		return nil, err
+	}
+	loaded := &Loaded{key.Wires, key.Public, key.Domain, key.Development, iden3.WitnessOverhead + 32*key.Wires}
+	if w.witness, err = mem.Slice[byte](&w.arena, loaded.WitnessBytes); err != nil {
+		w.unload()
+		return nil, err
+	}
+	w.setKey(loaded)
+	return loaded, nil
+}
+
+func (w *Worker) setKey(key *Loaded) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.status.Key = key
+}
+
+func (w *Worker) unload() {
+	w.setKey(nil)
+	w.arena.Free()
+	w.witness = nil
+	if w.prover != nil {
+		w.prover.Free()
+		w.prover = nil
+	}
+}
+
+func (w *Worker) wipe() {
+	clear(w.witness)
+	if w.prover != nil {
+		w.prover.Wipe()
+	}
+}
+
+func (w *Worker) prove() (any, error) {
+	begin := time.Now()
+	err := iden3.ReadWitness(bytes.NewReader(w.witness), int64(len(w.witness)), w.prover.Witness)
+	if err != nil {
+		return nil, err
+	}
+	proof, public, err := w.prover.Prove()
+	if err != nil {
+		return nil, err
+	}
+	return Proved{proof, public, time.Since(begin).Seconds()}, nil
+}
+
+func (w *Worker) answer(r *request, body any) error {
+	return w.send(r.kind|answerBit, r.id, body)
+}
+
+func (w *Worker) fail(id uint32, err error) error {
+	return w.send(typeError, id, Failed{failure.CodeOf(err), err.Error()})
+}
+
+func (w *Worker) send(kind byte, id uint32, body any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	frame := binary.LittleEndian.AppendUint32(nil, uint32(headSize+len(b)))
+	frame = append(frame, kind)
+	frame = binary.LittleEndian.AppendUint32(frame, id)
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	_, err = w.out.Write(append(frame, b...))
+	return err
+}

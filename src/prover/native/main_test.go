@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sui-enclave/prover/internal/failure"
+)
+
+func TestTheCommandsWorkTogether(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, c := range [][]string{
+		{"synth", "--constraints", "100", "--out", in("x")},
+		{"setup", "--r1cs", in("x.r1cs"), "--seed", "s", "--out", in("x.zkey")},
+		{"prove", "--zkey", in("x.zkey"), "--wtns", in("x.wtns"), "--proof", in("proof.json"), "--public", in("public.json")},
+		{"verify", "--vkey", in("x.vkey.json"), "--proof", in("proof.json"), "--public", in("public.json")},
+		{"prove", "--zkey", in("x.zkey"), "--wtns", in("x.wtns"), "--proof", in("proof.json"), "--public", in("public.json"), "--engine", "gnark"},
+		{"verify", "--vkey", in("x.vkey.json"), "--proof", in("proof.json"), "--public", in("public.json")},
+		{"bench", "--zkey", in("x.zkey"), "--wtns", in("x.wtns"), "--repeat", "1"},
+	} {
+		if err := commands[c[0]](c[1:]); err != nil {
+			t.Fatal(c, err)
+		}
+	}
+	if info, err := os.Stat(in("proof.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatal("others may read the proof", err)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	tiny := func(name string) string { return "testdata/" + name }
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args  string
+		code  failure.Code
+		words string
+	}{
+		{"prove --zkey x", failure.BadRequest, "--wtns is missing"},
+		{"prove --what", failure.BadRequest, "what"},
+		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is no option"},
+		{"setup --r1cs nowhere --seed b --out c", failure.BadCircuit, "nowhere"},
+		{"setup --r1cs . --seed b --out c", failure.BadCircuit, "not a regular file"},
+		{"prove --zkey " + tiny("tiny.r1cs") + " --wtns b --proof c --public d", failure.BadKey, "no .zkey"},
+		{"prove --zkey " + tiny("tiny.zkey") + " --wtns b --proof c --public d", failure.BadWitness, "b: no such file"},
+		{"prove --zkey " + tiny("tiny.zkey") + " --wtns b --proof c --public d --engine fast", failure.BadRequest, "engine"},
+		{"worker --engine fast", failure.BadRequest, "engine"},
+		{"bench --zkey a --wtns b --repeat 0", failure.BadRequest, "--repeat"},
+		{"synth --constraints 0 --out " + dir, failure.BadRequest, "--constraints"},
+		{"verify --vkey " + tiny("snarkjs.vkey.json") + " --proof " + tiny("tiny.snarkjs.proof.json") + " --public " +
+			tiny("snarkjs.public.json"), failure.Unsatisfied, "doesn't verify"},
+	} {
+		args := strings.Fields(c.args)
+		err := commands[args[0]](args[1:])
+		if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: %s: %v", c.args, failure.CodeOf(err), err)
+		}
+	}
+}
+
+func TestAFileThatCannotBeWrittenWholeIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	circuit := filepath.Join(dir, "bad.r1cs")
+	b, err := os.ReadFile("testdata/tiny.r1cs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(circuit, bytes.TrimSuffix(b, b[len(b)-1:]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "bad.zkey")
+	if err := setup([]string{"--r1cs", circuit, "--seed", "s", "--out", out}); failure.CodeOf(err) != failure.BadCircuit {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(out + "*"); len(files) > 0 {
+		t.Fatal("left behind:", files)
+	}
+}

@@ -1,0 +1,93 @@
+/** Locates the properties of a JWT's payload in its bytes, which JSON.parse can't do. */
+import { KeyClaimError, ProverError } from './errors.ts';
+
+/** A property of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
+export interface PayloadProperty {
+  /** Unescaped. */
+  readonly name: string;
+  /** As JSON.parse returns it. */
+  readonly value: unknown;
+  /** From the name's quote through the `,` or `}` that ends the property; one character for each byte. */
+  readonly text: string;
+  /** Index of the first byte in the payload. */
+  readonly start: number;
+  readonly nameLength: number;
+  readonly colonIndex: number;
+  readonly valueIndex: number;
+  readonly valueLength: number;
+}
+
+const SPACE = /[ \t\n\r]*/y;
+/** A string, or a number, true, false or null. */
+const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
+
+/**
+ * Returns the properties of a JSON object's top level, in order.
+ *
+ * @param payload the object in UTF-8
+ * @throws ProverError if it is not a JSON object; KeyClaimError if a name occurs twice, since JSON
+ *   doesn't define which one counts
+ */
+export function propertiesOf(payload: Uint8Array): Map<string, PayloadProperty> {
+  const parsed = parseObject(payload);
+  // One character for each byte. In UTF-8 no byte of a multi-byte character equals an ASCII character.
+  const text = Buffer.from(payload).toString('latin1');
+  const properties = new Map<string, PayloadProperty>();
+  let at = skip(SPACE, text, 0) + 1;
+  for (;;) {
+    at = skip(SPACE, text, at);
+    if (text[at] === '}') return properties;
+    const start = at;
+    const nameEnd = skip(SCALAR, text, start);
+    const colon = skip(SPACE, text, nameEnd);
+    const value = skip(SPACE, text, colon + 1);
+    const valueEnd = endOfValue(text, value);
+    const terminator = skip(SPACE, text, valueEnd);
+    const name = JSON.parse(Buffer.from(text.slice(start, nameEnd), 'latin1').toString()) as string;
+    if (properties.has(name)) throw new KeyClaimError(name, 'occurs twice');
+    properties.set(name, {
+      name,
+      value: parsed[name],
+      text: text.slice(start, terminator + 1),
+      start,
+      nameLength: nameEnd - start,
+      colonIndex: colon - start,
+      valueIndex: value - start,
+      valueLength: valueEnd - value,
+    });
+    if (text[terminator] === '}') return properties;
+    at = terminator + 1;
+  }
+}
+
+function parseObject(payload: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(
+      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(payload),
+    );
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>;
+    }
+  } catch {
+    // The parser's message quotes its input.
+  }
+  throw new ProverError('PROVER_TOKEN', "the token's payload is not a JSON object");
+}
+
+/** Returns the end of the pattern's match at `at`, or `at` without a match. `text` is well-formed JSON. */
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return at + (pattern.exec(text)?.[0].length ?? 0);
+}
+
+function endOfValue(text: string, start: number): number {
+  let at = start;
+  let depth = 0;
+  do {
+    const char = text[at] as string;
+    if ('{['.includes(char)) depth++;
+    if ('}]'.includes(char)) depth--;
+    at = Math.max(at + 1, skip(SCALAR, text, at));
+  } while (depth > 0);
+  return at;
+}

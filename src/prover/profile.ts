@@ -1,0 +1,44 @@
+/** The sizes that the circuit is compiled with and that a request is checked against. */
+import { type Profile, SUI_V1 } from '../zklogin/claims.ts';
+
+/** Sizes in characters; names and values are counted with their quotes. */
+export interface CircuitProfile extends Profile {
+  /** Maximum number of SHA-256 blocks of header, dot, payload and padding. */
+  readonly blocks: number;
+  readonly keyClaimName: number;
+  readonly extendedEmailVerified: number;
+  /** The part of the payload's base64 that contains the extended issuer. */
+  readonly issuerBase64: number;
+}
+
+export type CircuitSize = 'small' | 'full';
+
+const V1 = { ...SUI_V1, keyClaimName: 32, extendedEmailVerified: 53, issuerBase64: 224 };
+
+/** `full` has the sizes of the production circuit; `small` accepts only shorter tokens and is for tests. */
+export const PROFILES: Readonly<Record<CircuitSize, CircuitProfile>> = {
+  small: { ...V1, name: 'sui-v1 (small)', blocks: 8, paddedUnsignedJwt: 64 * 8 },
+  full: { ...V1, blocks: 25, paddedUnsignedJwt: 64 * 25 },
+};
+
+/** Returns the circom source from which the circuit of a profile is compiled. */
+export function mainComponent(profile: CircuitProfile): string {
+  const sizes = [
+    profile.blocks,
+    profile.header,
+    profile.keyClaimName,
+    profile.subject,
+    profile.extendedSubject,
+    profile.extendedNonce,
+    profile.extendedEmailVerified,
+    profile.audience,
+    profile.extendedAudience,
+    profile.issuerBase64,
+  ];
+  return `pragma circom 2.1.6;
+
+include "zklogin.circom";
+
+component main {public [all_inputs_hash]} = ZkLogin(${sizes.join(', ')});
+`;
+}

@@ -1,0 +1,45 @@
+/** The single public input of a proof, which binds it to key, address, epoch, issuer, header and signing key. */
+import { hashASCIIStrToField, poseidonHash } from '@mysten/sui/zklogin';
+import type { CircuitProfile } from './profile.ts';
+
+export interface PublicParts {
+  /** Scheme flag and public key, as one integer. */
+  readonly extendedEphemeralPublicKey: bigint;
+  readonly addressSeed: bigint;
+  readonly maxEpoch: bigint;
+  readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
+  readonly headerBase64: string;
+  /** 2048 bits. */
+  readonly modulus: bigint;
+}
+
+const WORD_BITS = 248n;
+const MODULUS_WORDS = 9;
+
+/** Splits the key 16 bytes from the end, as the circuit expects it. */
+export function splitKey(extendedEphemeralPublicKey: bigint): [bigint, bigint] {
+  return [extendedEphemeralPublicKey >> 128n, extendedEphemeralPublicKey % (1n << 128n)];
+}
+
+/** Computes the hash that validators compute from a signature (fastcrypto-zkp), below the order of BN254. */
+export function publicInputOf(parts: PublicParts, profile: CircuitProfile): bigint {
+  const { issBase64Details, headerBase64 } = parts;
+  return poseidonHash([
+    ...splitKey(parts.extendedEphemeralPublicKey),
+    parts.addressSeed,
+    parts.maxEpoch,
+    hashASCIIStrToField(issBase64Details.value, profile.issuerBase64),
+    issBase64Details.indexMod4,
+    hashASCIIStrToField(headerBase64, profile.header),
+    hashModulus(parts.modulus),
+  ]);
+}
+
+/** Splits from the lowest bit on into words of 248 bits, and hashes them from the highest word on. */
+function hashModulus(modulus: bigint): bigint {
+  const words = Array.from(
+    { length: MODULUS_WORDS },
+    (_, index) => (modulus >> (WORD_BITS * BigInt(MODULUS_WORDS - 1 - index))) % (1n << WORD_BITS),
+  );
+  return poseidonHash(words);
+}

@@ -1,0 +1,35 @@
+/** Parses the JSON request for a proof that wallets send to a proving service. */
+import * as v from 'valibot';
+import { ProverError } from './errors.ts';
+import type { ProofRequest } from './input.ts';
+
+/** Strings only: a JSON number would already have lost its low digits. */
+const BigNumberString = v.string('must be a string: an integer in decimal, or all its bytes in base64');
+
+const Request = v.strictObject({
+  jwt: v.string('must be a string'),
+  extendedEphemeralPublicKey: BigNumberString,
+  maxEpoch: v.union(
+    [v.string(), v.pipe(v.number(), v.safeInteger('must be an integer'))],
+    'must be an integer',
+  ),
+  jwtRandomness: BigNumberString,
+  salt: BigNumberString,
+  keyClaimName: v.string('must be a string, for example "sub"'),
+});
+
+/** Checks names and types only; buildInput checks the values. @throws ProverError that names the property */
+export function readProofRequest(value: unknown): ProofRequest {
+  const result = v.safeParse(Request, value);
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  const property = v.getDotPath(issue);
+  if (property === null) throw new ProverError('PROVER_REQUEST', 'the request must be a JSON object');
+  if (issue.type === 'strict_object') {
+    throw new ProverError(
+      'PROVER_REQUEST',
+      issue.expected === 'never' ? `unknown property: ${property}` : `${property} is missing`,
+    );
+  }
+  throw new ProverError('PROVER_REQUEST', `${property} ${issue.message}`);
+}

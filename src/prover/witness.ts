@@ -1,0 +1,95 @@
+/** Runs circom's witness generator, in C++ or in Node, without files, since its input and output are private. */
+import { spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { ProverError } from './errors.ts';
+import type { CircuitInput } from './input.ts';
+
+/** In bytes. A witness of the full size has 33 MB. */
+const MAX_WITNESS = 256 * 1024 * 1024;
+
+/**
+ * The generator expects file names. Node's own pipes are sockets, which can't be opened by name, so a shell
+ * creates real ones. It writes the generator's exit code to descriptor 3. Core dumps are disabled, because the
+ * generator aborts if it refuses its input.
+ */
+const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
+
+/**
+ * Computes the witness for an input, in the format of a `.wtns` file. Whoever has it can prove the login and knows
+ * its token: overwrite it after use.
+ *
+ * @param generator a program and its arguments; the names of input and output are appended
+ * @throws ProverError
+ */
+export async function generateWitness(
+  generator: readonly string[],
+  input: CircuitInput,
+  { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
+): Promise<Buffer> {
+  const child = spawn('/bin/sh', ['-c', PIPELINE, 'sh', ...generator], {
+    // A process group of its own, so that the whole pipeline can be killed.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
+  });
+  const closed = new Promise<void>((resolve, reject) => {
+    child.once('close', () => resolve());
+    child.once('error', reject);
+  });
+  const end = () => child.pid !== undefined && killGroup(child.pid);
+  const timer = setTimeout(end, timeoutMs);
+  const [stdin, stdout, , status] = child.stdio as readonly unknown[] as [Writable, Readable, null, Readable];
+  // A generator that exits early closes its input; its exit code gives the reason.
+  stdin.on('error', () => {});
+  stdin.end(JSON.stringify(input));
+  try {
+    const [witness, exit] = await Promise.all([
+      read(stdout, MAX_WITNESS, end),
+      read(status, 16, end),
+      closed,
+    ]);
+    if (exit.toString() === '0\n' && witness.toString('latin1', 0, 4) === 'wtns') return witness;
+    witness.fill(0);
+    throw new ProverError('PROVER_WITNESS', faultOf(exit.toString().trim(), timeoutMs));
+  } catch (error) {
+    if (error instanceof ProverError) throw error;
+    throw new ProverError('PROVER_WITNESS', 'the witness generator could not be run');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Describes a failure without the generator's own messages, which may contain private values.
+ *
+ * @param exit the generator's exit code; empty if the pipeline was killed before it wrote the code
+ */
+function faultOf(exit: string, timeoutMs: number): string {
+  if (exit === '') return `the witness generator did not finish within ${timeoutMs} ms, or was killed`;
+  // The shell's codes for a program that is missing or can't be executed.
+  if (exit === '126' || exit === '127') return 'the witness generator could not be run';
+  return 'the witness generator refused the input: it does not satisfy the circuit';
+}
+
+async function read(stream: Readable, limit: number, end: () => void): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) {
+      end();
+      throw new ProverError('PROVER_WITNESS', `the witness generator wrote more than ${limit} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  const all = Buffer.concat(chunks);
+  for (const chunk of chunks) chunk.fill(0);
+  return all;
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has already exited.
+  }
+}

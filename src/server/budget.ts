@@ -1,0 +1,51 @@
+/** A limit on the requests that an application sends to an upstream, across all callers. */
+import { type Env, integer } from './config.ts';
+import { ServerError } from './errors.ts';
+import type { Upstream } from './upstream.ts';
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Limits an upstream to `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out (a token bucket). A
+ * call beyond that throws UPSTREAM_BUDGET_EXCEEDED and sends nothing.
+ *
+ * @throws ConfigError
+ */
+export function budgeted(upstream: Upstream, env: Env): Upstream {
+  const perMinute = integer(env, 'UPSTREAM_CALLS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 60 });
+  const bucket = new TokenBucket(perMinute);
+  return async (path, request) => {
+    const waitMs = bucket.take();
+    if (waitMs > 0) {
+      const retryAfterSeconds = Math.ceil(waitMs / 1000);
+      const message = 'too many requests to the upstream service: try again later';
+      throw new ServerError('UPSTREAM_BUDGET_EXCEEDED', message, { retryAfterSeconds });
+    }
+    return await upstream(path, request);
+  };
+}
+
+/** Starts full and refills completely within a minute. */
+export class TokenBucket {
+  readonly #perMinute: number;
+  readonly #now: () => number;
+  /** When the bucket is full again if no more tokens are taken. */
+  #fullAt = Number.NEGATIVE_INFINITY;
+
+  /** @param now a monotonic clock in milliseconds */
+  constructor(perMinute: number, now: () => number = () => performance.now()) {
+    this.#perMinute = perMinute;
+    this.#now = now;
+  }
+
+  /** @returns 0 if a token was taken, otherwise the milliseconds until one is available */
+  take(): number {
+    const now = this.#now();
+    const fullAt = Math.max(this.#fullAt, now) + MINUTE_MS / this.#perMinute;
+    const waitMs = fullAt - now - MINUTE_MS;
+    // Ignores rounding errors of the sums.
+    if (waitMs > 0.001) return waitMs;
+    this.#fullAt = fullAt;
+    return 0;
+  }
+}

@@ -1,0 +1,64 @@
+/** The errors that the server answers with: its own, and the base of those of applications. */
+import { CodedError } from '../errors.ts';
+
+/** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
+type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503 | 504;
+
+/** The errors of one area by code. With status 401 the answer includes a challenge for a bearer token. */
+export type ErrorTable<Code extends string = string> = Readonly<
+  Record<Code, { readonly status: ErrorStatus; readonly meaning: string }>
+>;
+
+export interface HttpErrorOptions extends ErrorOptions {
+  /** Sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** An error that callers see: code and message in the body, the status of its area's table. */
+export abstract class HttpError<Code extends string = string> extends CodedError<Code> {
+  readonly status: ErrorStatus;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(table: ErrorTable<Code>, code: Code, message: string, options: HttpErrorOptions = {}) {
+    super(code, message, options);
+    this.status = table[code].status;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/**
+ * The base of an area's one class: `class PriceError extends errorClass(PRICE_ERRORS) {}`, thrown as
+ * `new PriceError('PRICE_STALE', 'the price is too old')`. The compiler accepts only codes of the table.
+ */
+export function errorClass<Code extends string>(table: ErrorTable<Code>) {
+  return class extends HttpError<Code> {
+    constructor(code: Code, message: string, options?: HttpErrorOptions) {
+      super(table, code, message, options);
+    }
+  };
+}
+
+export const SERVER_ERRORS = {
+  INVALID_INPUT: { status: 400, meaning: 'a property is missing, unknown or invalid' },
+  MALFORMED_JSON: { status: 400, meaning: 'the body is not JSON in UTF-8' },
+  MALFORMED_HTTP: { status: 400, meaning: 'not well-formed HTTP/1.1, or an invalid request target' },
+  NOT_FOUND: { status: 404, meaning: 'no such endpoint' },
+  METHOD_NOT_ALLOWED: { status: 405, meaning: 'the endpoint does not support this method' },
+  REQUEST_TIMEOUT: { status: 408, meaning: 'the request, or its body, did not arrive in time' },
+  BODY_TOO_LARGE: { status: 413, meaning: 'the body is larger than BODY_LIMIT_BYTES' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'the body is not uncompressed JSON in UTF-8' },
+  HEADERS_TOO_LARGE: { status: 431, meaning: 'too many headers, or too many bytes of them' },
+  INTERNAL: { status: 500, meaning: 'a bug in the server or the application' },
+  SECRETS_MISSING: { status: 503, meaning: 'the secrets have not been provided yet' },
+  OVERLOADED: { status: 503, meaning: 'the server is at its limit of concurrent work' },
+  CLOCK_UNCONFIRMED: {
+    status: 503,
+    meaning: 'CLOCK_REQUIRED is set, and the NSM does not confirm the clock',
+  },
+  UPSTREAM_BUDGET_EXCEEDED: { status: 503, meaning: 'UPSTREAM_CALLS_PER_MINUTE is used up' },
+  ANSWER_TIMEOUT: { status: 504, meaning: 'no answer within REQUEST_TIMEOUT_MS' },
+} as const satisfies ErrorTable;
+
+export type ServerCode = keyof typeof SERVER_ERRORS;
+
+export class ServerError extends errorClass(SERVER_ERRORS) {}

@@ -1,0 +1,144 @@
+import { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+
+/**
+ * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one read, and
+ * each costs far more memory than its bytes.
+ */
+const MAX_PIPELINED = 8;
+
+/** The state of an open connection. */
+export interface Connection {
+  readonly socket: Socket;
+  /** By performance.now(). */
+  readonly openedAt: number;
+  /** Number of requests so far. */
+  requests: number;
+  /** Number of requests whose headers have arrived and whose answer is not sent yet. */
+  pending: number;
+  /** The latest request. */
+  request: IncomingMessage | undefined;
+  /** Bytes read when the last answer was sent: further bytes are the beginning of a request. */
+  bytesAtRest: number;
+}
+
+/**
+ * The open connections, at most `max` of them. At the limit, a new connection replaces the one that has been idle
+ * longest, or else the one whose request has been incomplete longest. A connection with a complete request is never
+ * closed in favour of another. Behind the enclave's bridge every peer is 127.0.0.1, so there is no limit per
+ * address.
+ */
+export class Connections {
+  readonly #max: number;
+  readonly #open = new Map<unknown, Connection>();
+  /** Connections between two requests, in the order in which they became idle. */
+  readonly #idle = new Set<Connection>();
+  /** Connections whose request is incomplete or has not begun, in the order in which the request or they began. */
+  readonly #receiving = new Set<Connection>();
+  /** Sum over all connections. */
+  #pending = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  of(request: IncomingMessage): Connection | undefined {
+    return this.#open.get(request.socket);
+  }
+
+  /**
+   * Returns whether the connection must not send further requests: it is closed, or too many of its requests wait for an
+   * answer. While more requests wait than connections are allowed, the limit is one per connection.
+   */
+  isFull(socket: unknown): boolean {
+    const connection = this.#open.get(socket);
+    return !connection || connection.pending >= (this.#pending < this.#max ? MAX_PIPELINED : 1);
+  }
+
+  opened(socket: Socket): void {
+    if (this.#open.size >= this.#max && !this.#makeRoom()) {
+      socket.destroy();
+      return;
+    }
+    const connection: Connection = {
+      socket,
+      openedAt: performance.now(),
+      requests: 0,
+      pending: 0,
+      request: undefined,
+      bytesAtRest: 0,
+    };
+    this.#open.set(socket, connection);
+    // Not as idle: new connections would otherwise replace each other before they could send anything.
+    this.#receiving.add(connection);
+    socket.once('close', () => this.#forget(connection));
+  }
+
+  /** A request's headers have arrived. */
+  began(connection: Connection, request: IncomingMessage): void {
+    connection.requests += 1;
+    connection.pending += 1;
+    this.#pending += 1;
+    connection.request = request;
+    this.#idle.delete(connection);
+    this.#receiving.delete(connection);
+    this.#receiving.add(connection);
+  }
+
+  /** A request's answer was sent, or will never be. */
+  ended(connection: Connection): void {
+    connection.pending -= 1;
+    this.#pending -= 1;
+    if (connection.pending > 0 || !this.#open.has(connection.socket)) return;
+    connection.request = undefined;
+    connection.bytesAtRest = connection.socket.bytesRead;
+    this.#receiving.delete(connection);
+    this.#idle.add(connection);
+  }
+
+  /** Each step closes a connection, or moves one so that no later call visits it before its next request. */
+  #makeRoom(): boolean {
+    for (const connection of this.#idle) {
+      if (connection.socket.bytesRead === connection.bytesAtRest) return this.#end(connection);
+      this.#idle.delete(connection);
+      this.#receiving.add(connection);
+    }
+    for (const connection of this.#receiving) {
+      const { pending, request } = connection;
+      // All requests but the latest have arrived completely.
+      if (pending < 2 && !request?.complete) return this.#end(connection);
+      this.#receiving.delete(connection);
+    }
+    return false;
+  }
+
+  #end(connection: Connection): true {
+    this.#forget(connection);
+    connection.socket.destroy();
+    return true;
+  }
+
+  #forget(connection: Connection): void {
+    this.#open.delete(connection.socket);
+    this.#idle.delete(connection);
+    this.#receiving.delete(connection);
+  }
+}
+
+/**
+ * The class of a server's requests. A request over its connection's limit claims to be an upgrade without a listener,
+ * so that Node stops parsing and closes the connection. Closing it later, in a handler, would first cost the memory of
+ * all requests in the same read.
+ */
+export function createRequestClass(connections: Connections): typeof IncomingMessage {
+  return class extends IncomingMessage {
+    constructor(socket: Socket) {
+      super(socket);
+      if (connections.isFull(socket)) Object.defineProperty(this, 'upgrade', { get: () => true, set() {} });
+    }
+  };
+}

@@ -1,0 +1,36 @@
+import type { RequestHandler } from 'express';
+
+const METHODS = 'GET, HEAD, POST';
+const EXPOSED_HEADERS = 'x-request-id, retry-after';
+/** How long a browser may keep the answer to a preflight. */
+const MAX_AGE_SECONDS = '600';
+
+/**
+ * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials, and
+ * answers their preflights. (The package `cors` recomputes its headers for each request, which would take a sixth of
+ * the time of a request here. The policy is fixed, so the headers are too.)
+ */
+export function cors(origins: '*' | readonly string[]): RequestHandler {
+  return (request, response, next) => {
+    const { origin } = request.headers;
+    const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
+    // A cache must not serve one origin's answer to another.
+    if (origins !== '*') response.setHeader('vary', 'Origin');
+    if (allowed) {
+      response.setHeader('access-control-allow-origin', origins === '*' ? '*' : (origin as string));
+      response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
+    }
+    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
+      next();
+      return;
+    }
+    if (allowed) {
+      response.setHeader('access-control-allow-methods', METHODS);
+      // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
+      const asked = request.headers['access-control-request-headers'];
+      if (asked !== undefined) response.setHeader('access-control-allow-headers', asked);
+      response.setHeader('access-control-max-age', MAX_AGE_SECONDS);
+    }
+    response.writeHead(204).end();
+  };
+}

@@ -1,0 +1,128 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { NsmError } from '../../nsm/errors.ts';
+import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { SecretsMissing } from '../secrets.ts';
+import { sendJson } from './respond.ts';
+
+/** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
+const NSM_STATUS = 503;
+
+/** An error without a status is a bug: its message is for the log alone. */
+function statusOf(thrown: unknown): number {
+  if (thrown instanceof HttpError) return thrown.status;
+  return thrown instanceof NsmError ? NSM_STATUS : SERVER_ERRORS.INTERNAL.status;
+}
+
+export function notFound(_request: Request, _response: Response, next: NextFunction): void {
+  next(new ServerError('NOT_FOUND', 'no such endpoint'));
+}
+
+/** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */
+export function methodNotAllowed(allow: string): RequestHandler {
+  return (_request, response, next) => {
+    response.setHeader('allow', allow);
+    next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`));
+  };
+}
+
+/**
+ * The one place where an error becomes an answer: `{"error": string, "code": string}`. Never throws: if the answer
+ * can't be sent, the connection is closed.
+ *
+ * @param log of the request
+ */
+export function answerError(
+  thrown: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+  log: Logger,
+): void {
+  try {
+    const status = statusOf(thrown);
+    if (status >= 500) log.warn({ err: thrown }, 'request failed');
+    // A handler may fail after its deadline, when the request has been answered.
+    if (!response.headersSent) sendError(status, thrown, request, response);
+  } catch {
+    request.socket.destroy();
+  }
+}
+
+function sendError(
+  status: number,
+  thrown: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const error: { code: string; message: string; retryAfterSeconds?: number | undefined } =
+    status === 500
+      ? new ServerError('INTERNAL', 'an internal error; see the log')
+      : (thrown as HttpError | NsmError);
+  if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds);
+  // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
+  if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
+  // The unread rest of a body would be parsed as the next request.
+  if (hasBody(request) && !request.complete) response.setHeader('connection', 'close');
+  const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
+  sendJson(response, status, { error: error.message, code: error.code, ...missing });
+}
+
+/** RFC 9112, section 6.3. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Answers malformed HTTP, which never reaches a route, in the same form.
+ *
+ * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one for it
+ */
+export function onClientError(error: NodeJS.ErrnoException, socket: Duplex, pending?: ServerResponse): void {
+  if (error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const [code, message]: [ServerCode, string] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['HEADERS_TOO_LARGE', 'the headers are larger than 16 KiB']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['REQUEST_TIMEOUT', 'the request did not arrive in time']
+        : ['MALFORMED_HTTP', 'the request is not well-formed HTTP/1.1'];
+  endWith(socket, new ServerError(code, message), pending);
+}
+
+/** Answers CONNECT, whose connection Node takes out of its HTTP server (RFC 9110, section 9.3.6). */
+export function refuseConnect(socket: Duplex, pending?: ServerResponse): void {
+  // Node has removed its own listener, and without one the error would be uncaught.
+  socket.on('error', () => socket.destroy());
+  const message = 'this server is not a proxy: it supports GET, HEAD and POST';
+  endWith(socket, new ServerError('METHOD_NOT_ALLOWED', message), pending);
+}
+
+/**
+ * How long a connection stays open after the answer to malformed HTTP. If it were closed immediately, data that the
+ * peer has sent meanwhile would reset it, and the peer might never read the answer.
+ */
+const LINGER_MS = 1000;
+const lingering = new WeakSet<Duplex>();
+
+function endWith(socket: Duplex, { status, code, message }: ServerError, pending?: ServerResponse): void {
+  if (pending) {
+    pending.once('close', () => socket.destroy());
+    return;
+  }
+  if (!socket.writable) {
+    if (!lingering.has(socket)) socket.destroy();
+    return;
+  }
+  lingering.add(socket);
+  const body = JSON.stringify({ error: message, code });
+  const allow = status === 405 ? 'Allow: GET, HEAD, POST\r\n' : '';
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${allow}` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    () => setTimeout(() => socket.destroy(), LINGER_MS).unref(),
+  );
+}

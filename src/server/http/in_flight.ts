@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ServerError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Connection, Connections } from './connections.ts';
+
+/** How often deadlines are checked. */
+const SWEEP_MS = 250;
+/**
+ * A connection is closed after this many answers, and after its next answer once it is older than this age, so that
+ * no connection lasts for ever. (Node's `maxRequestsPerSocket` announces the end but leaves the connection open.)
+ */
+const MAX_REQUESTS_PER_CONNECTION = 1000;
+const MAX_CONNECTION_AGE_MS = 10 * 60_000;
+
+/** Where a response keeps its entry: a WeakMap would cost the garbage collector more than the rest of a request. */
+const ENTRY = Symbol('entry');
+type Tracked = ServerResponse & { [ENTRY]?: Entry };
+
+interface Entry {
+  readonly id: string;
+  readonly start: number;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly connection: Connection;
+  readonly fail: (error: unknown) => void;
+  /** Whether the handler is running, which may take longer than the caller waits. */
+  running: boolean;
+  closed: boolean;
+}
+
+/**
+ * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with one
+ * listener does all of it, since this is most of the cost of a request.
+ */
+export class InFlight {
+  readonly #log: Logger;
+  readonly #connections: Connections;
+  readonly #timeoutMs: number;
+  readonly #maxRunning: number;
+  /** Sorted by deadline. */
+  readonly #entries = new Set<Entry>();
+  readonly #sweeping: NodeJS.Timeout;
+  #running = 0;
+
+  constructor(log: Logger, connections: Connections, limits: { timeoutMs: number; maxRunning: number }) {
+    this.#log = log;
+    this.#connections = connections;
+    this.#timeoutMs = limits.timeoutMs;
+    this.#maxRunning = limits.maxRunning;
+    this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  /** Number of requests that are not answered or aborted, or whose handler is still running. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  stop(): void {
+    clearInterval(this.#sweeping);
+  }
+
+  /**
+   * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it failed,
+   * otherwise at debug. The line contains only the method and the route of the request: the caller controls paths,
+   * queries and bodies, which may contain anything.
+   *
+   * @param fail answers the request with an error; called when the deadline has passed
+   * @returns false if the request must not be handled because its connection is closed
+   */
+  track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
+    const connection = this.#connections.of(request);
+    if (!connection || request.socket.destroyed) return false;
+    this.#connections.began(connection, request);
+    const [id, start] = [randomUUID(), performance.now()];
+    const entry: Entry = { id, start, request, response, connection, fail, running: false, closed: false };
+    response.setHeader('x-request-id', id);
+    const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
+    if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
+    response.on('close', () => this.#end(entry));
+    this.#entries.add(entry);
+    (response as Tracked)[ENTRY] = entry;
+    return true;
+  }
+
+  /** A child log with the id of this response's request. */
+  logOf(response: ServerResponse): Logger {
+    const entry = (response as Tracked)[ENTRY];
+    return entry ? this.#log.child({ request_id: entry.id }) : this.#log;
+  }
+
+  /**
+   * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has passed,
+   * even if its caller has disconnected. Call this only for complete requests: incomplete ones could otherwise block
+   * the others.
+   *
+   * @throws OVERLOADED immediately, without a queue
+   */
+  async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
+    const entry = (response as Tracked)[ENTRY];
+    // The caller has disconnected, or the deadline has passed.
+    if (!entry || entry.closed || response.headersSent) return;
+    if (this.#running >= this.#maxRunning) {
+      throw new ServerError('OVERLOADED', `the server is busy with ${this.#maxRunning} requests: try again`, {
+        retryAfterSeconds: 1,
+      });
+    }
+    entry.running = true;
+    this.#running += 1;
+    try {
+      await handler();
+    } finally {
+      this.#settle(entry);
+    }
+  }
+
+  #settle(entry: Entry): void {
+    if (!entry.running) return;
+    entry.running = false;
+    this.#running -= 1;
+    if (entry.closed) this.#entries.delete(entry);
+  }
+
+  /** The last unsent answer to a complete request of a connection. */
+  pendingOn(socket: Duplex): ServerResponse | undefined {
+    let last: ServerResponse | undefined;
+    for (const { request, response, closed } of this.#entries) {
+      if (!closed && request.complete && request.socket === socket) last = response;
+    }
+    return last;
+  }
+
+  #end(entry: Entry): void {
+    entry.closed = true;
+    this.#connections.ended(entry.connection);
+    if (!entry.running) this.#entries.delete(entry);
+    const { id, request, response, start } = entry;
+    const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
+    if (!this.#log.isLevelEnabled(level)) return;
+    const { route } = request as IncomingMessage & { route?: { path?: string } };
+    this.#log[level](
+      {
+        request_id: id,
+        method: request.method,
+        route: route?.path ?? null,
+        status: response.statusCode,
+        complete: response.writableFinished,
+        ms: Math.round((performance.now() - start) * 10) / 10,
+      },
+      'request',
+    );
+  }
+
+  /** Ends requests that were not received, answered or read in time. */
+  #sweep(): void {
+    const now = performance.now();
+    for (const entry of this.#entries) {
+      const { start, request, response, fail } = entry;
+      if (start > now - this.#timeoutMs) return;
+      this.#settle(entry);
+      if (entry.closed) continue;
+      if (response.headersSent) {
+        // The answer may wait for that of an earlier request of the connection, so it has twice the time.
+        if (start <= now - 2 * this.#timeoutMs) request.socket.destroy();
+      } else if (request.complete)
+        fail(new ServerError('ANSWER_TIMEOUT', `no answer within ${this.#timeoutMs} ms`));
+      else
+        fail(new ServerError('REQUEST_TIMEOUT', `the request did not arrive within ${this.#timeoutMs} ms`));
+    }
+  }
+}

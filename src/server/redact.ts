@@ -1,0 +1,128 @@
+/**
+ * Redacts properties of a log line whose names suggest a secret. This is a safety net: code must never pass secrets,
+ * tokens, salts or proofs to the log in the first place.
+ */
+
+const SECRET_NAMES = [
+  'accessToken',
+  'apiKey',
+  'authorization',
+  'clientSecret',
+  'cookie',
+  'idToken',
+  'jwt',
+  'key',
+  'passphrase',
+  'password',
+  'privateKey',
+  'proof',
+  'proxyAuthorization',
+  'rawHeaders',
+  'refreshToken',
+  'salt',
+  'secret',
+  'secretKey',
+  'secrets',
+  'seed',
+  'setCookie',
+  'token',
+  'xApiKey',
+];
+
+/** Deeper values are not printed, which also ends cycles. */
+const MAX_DEPTH = 6;
+/** The maximum number of values in one line. */
+const MAX_VALUES = 1000;
+
+const REDACTED = '[Redacted]';
+const TOO_DEEP = '[Too deep]';
+const TOO_MANY = '[Too many values]';
+const UNREADABLE = '[Unreadable]';
+
+/** Copies values for the log and redacts properties that are named like secrets. Never throws, whatever the input. */
+export class Redactor {
+  readonly #names = new Set(SECRET_NAMES.map(plainName));
+  readonly #describeError: (error: unknown) => unknown;
+
+  /** @param describeError returns the part of an error that may be logged */
+  constructor(describeError: (error: unknown) => unknown) {
+    this.#describeError = describeError;
+  }
+
+  /** Adds names of secrets. `API_KEY` also matches `apiKey`, `api-key` and so on. */
+  add(names: readonly string[]): void {
+    for (const name of names) this.#names.add(plainName(name));
+  }
+
+  /** The properties of a line, or the bindings of a child log. Their `err` may be any thrown value. */
+  line(line: object): object {
+    const left = { values: MAX_VALUES };
+    try {
+      if (line instanceof Error) return { err: this.#describeError(line) };
+      return this.#properties(line, left, 0);
+    } catch {
+      return { unreadable: true };
+    }
+  }
+
+  /** A value that the message of a line interpolates. */
+  value(value: unknown): unknown {
+    try {
+      return this.#copy(value, { values: MAX_VALUES }, 1);
+    } catch {
+      return UNREADABLE;
+    }
+  }
+
+  #properties(owner: object, left: { values: number }, depth: number): object {
+    const copies: [name: string, copy: unknown][] = [];
+    for (const name of Object.keys(owner)) {
+      if (left.values <= 0) {
+        copies.push(['more', TOO_MANY]);
+        break;
+      }
+      copies.push([name, this.#property(owner, name, left, depth)]);
+    }
+    // Not by assignment: a property may be named __proto__.
+    return Object.fromEntries(copies);
+  }
+
+  #property(owner: object, name: string, left: { values: number }, depth: number): unknown {
+    left.values -= 1;
+    if (this.#names.has(plainName(name))) return REDACTED;
+    try {
+      const value = owner[name as keyof typeof owner] as unknown;
+      return name === 'err' && depth === 0 ? this.#describeError(value) : this.#copy(value, left, depth + 1);
+    } catch {
+      // A getter, a proxy or a toJSON that throws.
+      return UNREADABLE;
+    }
+  }
+
+  #copy(value: unknown, left: { values: number }, depth: number): unknown {
+    if (typeof value === 'function') return undefined;
+    if (typeof value === 'symbol') return '[Symbol]';
+    if (typeof value !== 'object' || value === null) return value;
+    if (value instanceof Error) return this.#describeError(value);
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+    if (depth >= MAX_DEPTH) return TOO_DEEP;
+    if ('toJSON' in value && typeof value.toJSON === 'function') {
+      return this.#copy(value.toJSON(), left, depth + 1);
+    }
+    return Array.isArray(value) ? this.#items(value, left, depth) : this.#properties(value, left, depth);
+  }
+
+  #items(list: readonly unknown[], left: { values: number }, depth: number): unknown[] {
+    const copies: unknown[] = [];
+    for (let at = 0; at < list.length; at++) {
+      if (left.values <= 0) return [...copies, TOO_MANY];
+      copies.push(this.#property(list, String(at), left, depth));
+    }
+    return copies;
+  }
+}
+
+/** `API_KEY`, `apiKey` and `api-key` are the same name. */
+function plainName(name: string): string {
+  return name.replace(/[^a-z0-9]/gi, '').toLowerCase();
+}

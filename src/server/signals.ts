@@ -1,0 +1,24 @@
+/**
+ * Within this time, a further signal counts as a repetition: Ctrl-C in a terminal, or a service manager that signals
+ * a whole process group, reaches a process twice, once directly and once forwarded by npm.
+ */
+const REPETITION_MS = 500;
+
+/**
+ * Calls `end` at the first SIGTERM or SIGINT, and then exits with 0. A later signal exits immediately with 1: the
+ * user doesn't want to wait.
+ */
+export function endOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): void {
+  let asked: number | undefined;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, async () => {
+      const now = performance.now();
+      if (asked !== undefined) {
+        if (now - asked > REPETITION_MS) process.exit(1);
+        return;
+      }
+      asked = now;
+      await end(signal).finally(() => process.exit(0));
+    });
+  }
+}

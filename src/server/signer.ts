@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from 'node:util';
+import { ApplicationMistake, ConfigError } from '../errors.ts';
+import type { DeclaredType, SignedType } from '../wire/intent.ts';
+import type { EphemeralKey } from './key.ts';
+import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
+
+/**
+ * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always results in
+ * the same bytes.
+ */
+export class SignedAnswer {
+  /** `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`. */
+  readonly json: string;
+  /** Length of `json` in UTF-8. */
+  readonly bytes: number;
+
+  constructor(json: string) {
+    this.json = json;
+    this.bytes = Buffer.byteLength(json);
+  }
+}
+
+/** Signs values of the types that the application declared with the enclave's key. */
+export class Signer {
+  readonly #key: EphemeralKey;
+  readonly #types: ReadonlySet<DeclaredType>;
+
+  /** @throws ConfigError if two types share an intent code */
+  constructor(key: EphemeralKey, types: readonly DeclaredType[]) {
+    const byIntent = new Map<number, DeclaredType>();
+    for (const type of types) {
+      const other = byIntent.get(type.intent);
+      if (other) {
+        throw new ConfigError(
+          `${other.payload.name} and ${type.payload.name} share the intent code ${type.intent}: each signed type needs its own`,
+        );
+      }
+      byIntent.set(type.intent, type);
+    }
+    this.#key = key;
+    this.#types = new Set(types);
+  }
+
+  /**
+   * @param timestampMs when the data was valid, not when it was requested; in milliseconds since the Unix epoch
+   * @throws ApplicationMistake if the type was not declared, or if `data` changes when it is encoded as BCS and
+   *   decoded again, so that nothing is signed that differs from what the application meant
+   */
+  sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer {
+    if (!this.#types.has(type)) {
+      throw new ApplicationMistake(
+        `${type.payload.name} is not among the application's signed types: add it to signs`,
+      );
+    }
+    const message = { intent: type.intent, timestamp_ms: timestampMs, payload: data };
+    let bytes: Uint8Array;
+    try {
+      bytes = type.message.serialize(message).toBytes();
+    } catch {
+      // The library's own message may repeat a value.
+      throw unfit(
+        type,
+        propertyThatFails((value) => type.message.serialize(value as typeof message), message),
+      );
+    }
+    const signed = type.message.parse(bytes);
+    if (!isDeepStrictEqual(signed, message)) throw unfit(type, propertyThatDiffers(message, signed));
+    const signature = this.#key.sign(bytes).toString('hex');
+    const response = { intent: signed.intent, timestamp_ms: signed.timestamp_ms, data: signed.payload };
+    return new SignedAnswer(JSON.stringify({ response, signature }, exactIntegers));
+  }
+}
+
+/** @param path of the property, from the signed message */
+function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
+  const property = path.startsWith('payload.') ? path.slice('payload.'.length) : path;
+  const what = path === 'payload' || path === '' ? 'the data that was to be signed' : `property ${property}`;
+  return new ApplicationMistake(
+    `${payload.name} can't hold ${what}: use u64, u8 and text of src/wire/bcs.ts and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
+  );
+}
+
+/**
+ * Encodes a u64 as a JSON number up to 2^53 - 1, which JavaScript represents exactly, and as a decimal string beyond;
+ * bytes as an array of numbers and a map as an array of its entries, so that nothing is lost.
+ */
+function exactIntegers(_name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') {
+    return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value.toString();
+  }
+  if (value instanceof Uint8Array) return Array.from(value);
+  return value instanceof Map ? Array.from(value) : value;
+}

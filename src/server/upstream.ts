@@ -1,0 +1,211 @@
+/** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
+import { isUtf8 } from 'node:buffer';
+import { Agent as HttpAgent, validateHeaderName, validateHeaderValue } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
+import axios, { AxiosError } from 'axios';
+import type { Manifest } from '../app.ts';
+import { ApplicationMistake } from '../errors.ts';
+import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+import { codeOf } from './log.ts';
+
+export interface UpstreamRequest {
+  /** Default: GET. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Must include `content-type` if there is a body. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Maximum size of the answer's body, in bytes. */
+  readonly maxSize: number;
+}
+
+export interface UpstreamAnswer {
+  /** Any status: a redirect is an answer like any other. */
+  readonly status: number;
+  /** The body as received: compression is neither requested nor decoded. */
+  readonly body: Buffer;
+}
+
+/**
+ * Sends a request to one host over its connection pool, ignoring all proxy settings.
+ *
+ * @param path path and query, percent-encoded where necessary: `/v1/prices?pair=SUI-USD`
+ * @throws ExchangeFailed; ApplicationMistake if the path, a header or a bound is invalid
+ */
+export type Upstream = (path: string, request: UpstreamRequest) => Promise<UpstreamAnswer>;
+
+/**
+ * Reports that there is no complete answer. Each application translates it into its own error, which keeps it as
+ * its `cause`. It contains nothing of the request, whose URL may contain a key.
+ */
+export class ExchangeFailed extends Error {
+  /**
+   * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
+   */
+  readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
+  /**
+   * The error code, for the log: of the DNS query, the connection, TLS or the HTTP parser, such
+   * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined for a time-out.
+   */
+  readonly code: string | undefined;
+
+  /** @param cause of Node, for development: its message may contain addresses and bytes of the answer */
+  constructor(reason: ExchangeFailed['reason'], cause?: unknown) {
+    super(`no complete answer from an upstream: ${reason}`, cause === undefined ? undefined : { cause });
+    this.reason = reason;
+    this.code = codeOf(cause);
+  }
+}
+
+/** The error without the HTTP client's wrapper, which contains the request. */
+function withoutRequest(error: unknown): unknown {
+  return error instanceof AxiosError ? error.cause : error;
+}
+
+/**
+ * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
+ * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
+ */
+const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
+
+/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
+const TLS = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'TLS_AES_128_GCM_SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+  ].join(':'),
+  rejectUnauthorized: true,
+} as const;
+
+/**
+ * @param origins for development and tests: the origin to use in place of `https://<host>`
+ * @returns the upstream of a host; throws ApplicationMistake for a host that is not in app.yaml
+ */
+export function createUpstreams(
+  { endpoints, authorities = {} }: Pick<Manifest, 'endpoints' | 'authorities'>,
+  origins: Readonly<Record<string, string>> = {},
+): (host: string) => Upstream {
+  const upstreams = new Map(
+    endpoints.map((host) => [host, createUpstream(origins[host] ?? `https://${host}`, authorities[host])]),
+  );
+  return (host) => {
+    const upstream = upstreams.get(host);
+    if (!upstream) throw new ApplicationMistake(`${host} is not among the endpoints of app.yaml`);
+    return upstream;
+  };
+}
+
+/** @param authority PEM of the authorities to trust for this host. Default: the public authorities */
+export function createUpstream(origin: string, authority?: string): Upstream {
+  const client = axios.create({
+    adapter: 'http',
+    httpAgent: new HttpAgent(POOL),
+    httpsAgent: new HttpsAgent({ ...POOL, ...TLS, ...(authority !== undefined && { ca: authority }) }),
+    responseType: 'stream',
+    decompress: false,
+    maxRedirects: 0,
+    proxy: false,
+    validateStatus: () => true,
+  });
+  return async (path, request) => {
+    const { method = 'GET', body, timeoutMs, maxSize } = request;
+    const url = urlOf(origin, path);
+    const headers = headersOf(request);
+    requireBounds(request);
+    const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
+    const data = body instanceof Uint8Array ? Buffer.from(body) : body;
+    const asked = client.request<Readable>({ url, method, headers, data, signal });
+    const { status, data: stream } = await asked.catch((error: unknown) => {
+      throw signal.aborted
+        ? new ExchangeFailed('timeout')
+        : new ExchangeFailed('unreachable', withoutRequest(error));
+    });
+    return { status, body: await readWhole(stream, maxSize, signal) };
+  };
+}
+
+async function readWhole(stream: Readable, maxSize: number, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    // Leaving the loop early destroys the stream, and with it the connection.
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxSize) break;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (signal.aborted) throw new ExchangeFailed('slow body');
+    throw new ExchangeFailed('broken', withoutRequest(error));
+  }
+  if (size > maxSize) throw new ExchangeFailed('too large');
+  return Buffer.concat(chunks);
+}
+
+/** Rejects a path that the URL parser would change, since the request would differ from what the code says. */
+function urlOf(origin: string, path: string): string {
+  const url = URL.parse(origin + path);
+  const [pathname] = path.split('?', 1);
+  if (url === null || !path.startsWith('/') || /[#\s]/.test(path) || url.pathname !== pathname) {
+    throw new ApplicationMistake(
+      'the path of an upstream request must start with /, be percent-encoded and have neither dot segments nor a fragment',
+    );
+  }
+  return url.href;
+}
+
+function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, string | false> {
+  try {
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+  } catch {
+    throw new ApplicationMistake(
+      'a header of an upstream request has a name or value that is invalid in HTTP',
+    );
+  }
+  const lower = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  if (body !== undefined && lower['content-type'] === undefined) {
+    throw new ApplicationMistake('an upstream request with a body needs a content-type among its headers');
+  }
+  return {
+    accept: '*/*',
+    'user-agent': 'sui-enclave',
+    // axios would set the type of a form.
+    'content-type': false,
+    ...lower,
+    'accept-encoding': 'identity',
+  };
+}
+
+/** Every exchange must be bounded in time and size. */
+function requireBounds({ timeoutMs, maxSize }: UpstreamRequest): void {
+  if (!isTimeout(timeoutMs)) throw new ApplicationMistake(`timeoutMs must be ${TIMEOUT_RANGE}`);
+  if (!Number.isSafeInteger(maxSize) || maxSize < 0) {
+    throw new ApplicationMistake('maxSize must be an integer number of bytes');
+  }
+}
+
+/** The parsed body; undefined if it is not JSON in UTF-8. */
+export function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) return undefined;
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}

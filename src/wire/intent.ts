@@ -1,0 +1,37 @@
+/**
+ * What is signed: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, with the same fields as
+ * in Move. Browser-safe: clients serialize answers with it to verify their signatures.
+ */
+import { type BcsType, bcs } from '@mysten/bcs';
+import { u8, u64 } from './bcs.ts';
+
+/** The envelope of every signed answer around its payload `T`. */
+export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
+  return bcs.struct(`IntentMessage<${payload.name}>`, { intent: u8, timestamp_ms: u64, payload });
+}
+
+/**
+ * A type that an enclave signs, bound to its own intent code: the signed bytes of one type can't be passed off as
+ * another.
+ */
+export interface SignedType<Data, Input> {
+  /** 0 to 255. */
+  readonly intent: number;
+  readonly payload: BcsType<Data, Input>;
+  readonly message: ReturnType<typeof IntentMessage<Data, Input>>;
+}
+
+/** @throws TypeError when `intent` is not a u8 */
+export function signedType<Data, Input>(
+  intent: number,
+  payload: BcsType<Data, Input>,
+): SignedType<Data, Input> {
+  u8.validate(intent);
+  return { intent, payload, message: IntentMessage(payload) };
+}
+
+/** The part of a signed type that doesn't depend on its data. */
+export interface DeclaredType {
+  readonly intent: number;
+  readonly payload: { readonly name: string };
+}

@@ -1,0 +1,215 @@
+/**
+ * An emulated Nitro enclave and its parent: QEMU's machine `nitro-enclave` measures and boots the image as it
+ * is, and vsock_host replaces the parent's vsock.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ImageParts } from '../../../scripts/image/eif/format.ts';
+
+const HEARTBEAT_PORT = 9000;
+const HEARTBEAT = 0xb7;
+const MEMORY_MIB = 512;
+export const BOOT_MS = 60_000;
+
+/** QEMU's message when its NSM loses a request, as it sometimes does. */
+const LOST_REQUEST = /Expected response buffer after request buffer in virtqueue/;
+
+/** Boots, and boots once more if that kept the enclave from answering. */
+export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
+  try {
+    return await boot();
+  } catch (error) {
+    // The error of `answering` holds the console.
+    if (!LOST_REQUEST.test(String(error))) throw error;
+    return await boot();
+  }
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  json(): unknown;
+}
+
+export class Machine {
+  readonly dir = mkdtempSync(join(tmpdir(), 'enclave-'));
+  readonly #servers: Server[] = [];
+  readonly #host: ChildProcess;
+  readonly #ready: Promise<unknown>;
+  #qemu: ChildProcess | undefined;
+  #console = '';
+  #exit: Promise<unknown> | undefined;
+  #startedAt = 0;
+  /** The time at which the enclave reported in, in milliseconds after its start. */
+  heartbeatMs: number | undefined;
+
+  /** @param vsockHost the compiled backend */
+  constructor(vsockHost: string) {
+    this.#host = spawn(vsockHost, [this.dir, '4'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#ready = once(this.#host.stdout as NodeJS.ReadableStream, 'data');
+    this.listen(HEARTBEAT_PORT, (socket) => {
+      socket.once('data', (bytes) => {
+        if (bytes.length === 1 && bytes[0] === HEARTBEAT) {
+          this.heartbeatMs ??= performance.now() - this.#startedAt;
+          socket.end(bytes);
+        } else {
+          socket.destroy();
+        }
+      });
+    });
+  }
+
+  /** The parent's listening ports, for connections of the enclave to CID 3. */
+  listen(port: number, handle: (socket: Socket) => void): void {
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {});
+      handle(socket);
+    });
+    server.listen(join(this.dir, `${port}.sock`));
+    this.#servers.push(server);
+  }
+
+  /** @param emulator the folder of findEmulator */
+  async start(emulator: string, eif: string): Promise<void> {
+    // Nitro's machine resets by its keyboard controller, which this one lacks. Not measured.
+    const machine = ['-M', 'nitro-enclave,vsock=parent,id=boot-test', '-kernel', eif, '-append', 'reboot=t'];
+    await this.#spawn(emulator, machine);
+  }
+
+  /** The same system on a machine that has no NSM, and does not know what an enclave image is. */
+  async startWithoutNsm(emulator: string, { kernel, cmdline, ramdisks }: ImageParts): Promise<void> {
+    writeFileSync(join(this.dir, 'kernel'), kernel);
+    writeFileSync(join(this.dir, 'ramdisks'), Buffer.concat(ramdisks));
+    await this.#spawn(emulator, [
+      ...['-M', 'microvm,acpi=off,pcie=off,memory-backend=memory'],
+      ...['-object', `memory-backend-memfd,id=memory,size=${MEMORY_MIB}M,share=on`],
+      ...['-device', 'vhost-user-vsock-device,chardev=parent'],
+      ...['-kernel', join(this.dir, 'kernel'), '-initrd', join(this.dir, 'ramdisks')],
+      ...['-append', `${cmdline} reboot=t`],
+    ]);
+  }
+
+  async #spawn(emulator: string, machine: readonly string[]): Promise<void> {
+    await this.#ready;
+    this.#startedAt = performance.now();
+    this.#qemu = spawn(
+      join(emulator, 'lib/ld-linux-x86-64.so.2'),
+      [
+        ...['--library-path', join(emulator, 'lib'), join(emulator, 'qemu-system-x86_64')],
+        ...[
+          '-L',
+          join(emulator, 'roms'),
+          '-m',
+          `${MEMORY_MIB}M`,
+          '-smp',
+          '2',
+          '-accel',
+          'tcg',
+          '-cpu',
+          'max',
+          '-nographic',
+          '-no-reboot',
+        ],
+        ...['-chardev', `socket,id=parent,path=${join(this.dir, 'vhost.sock')}`],
+        ...['-monitor', 'none', '-serial', 'stdio', ...machine],
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    for (const stream of [this.#qemu.stdout, this.#qemu.stderr]) {
+      stream?.on('data', (chunk) => {
+        this.#console += chunk;
+      });
+    }
+    this.#exit = once(this.#qemu, 'exit');
+  }
+
+  console(): string {
+    return this.#console;
+  }
+
+  /** Resolves once the machine has ended by itself. */
+  async ended(): Promise<void> {
+    await this.#exit;
+  }
+
+  get running(): boolean {
+    return this.#qemu?.exitCode === null && this.#qemu.signalCode === null;
+  }
+
+  /** A connection to a port of the enclave, as the parent makes one. */
+  connect(port: number): Socket {
+    const socket = connect({ path: join(this.dir, 'guest.sock'), allowHalfOpen: true });
+    socket.write(`${port}\n`);
+    return socket;
+  }
+
+  request(path: string, body?: unknown): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const payload = body === undefined ? undefined : JSON.stringify(body);
+      const request = httpRequest({
+        createConnection: () => this.connect(3000),
+        path,
+        method: payload === undefined ? 'GET' : 'POST',
+        headers: {
+          host: 'enclave',
+          connection: 'close',
+          ...(payload !== undefined && {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(payload),
+          }),
+        },
+        timeout: 120_000,
+      });
+      request.on('timeout', () => request.destroy(new Error('no answer')));
+      request.on('error', reject);
+      request.on('response', async (response) => {
+        try {
+          let text = '';
+          for await (const chunk of response.setEncoding('utf8')) text += chunk;
+          resolve({ status: response.statusCode ?? 0, text, json: () => JSON.parse(text) });
+        } catch (error) {
+          reject(error);
+        }
+      });
+      request.end(payload);
+    });
+  }
+
+  /** Milliseconds from the start to the first answer over vsock. */
+  async answering(): Promise<number> {
+    for (;;) {
+      try {
+        const { status } = await this.request('/livez');
+        if (status === 200) return performance.now() - this.#startedAt;
+      } catch {
+        // The server does not answer yet.
+      }
+      if (!this.running || performance.now() - this.#startedAt > BOOT_MS) {
+        throw new Error(`the enclave does not answer; its console:\n${this.#console}`);
+      }
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+
+  /** Hands the secrets over as the parent does; the enclave's verdict. */
+  async handOver(text: string): Promise<string> {
+    const socket = this.connect(7777);
+    socket.end(text);
+    let verdict = '';
+    for await (const chunk of socket.setEncoding('utf8')) verdict += chunk;
+    return verdict.trim();
+  }
+
+  async stop(): Promise<void> {
+    if (this.running) this.#qemu?.kill('SIGKILL');
+    await this.#exit;
+    this.#host.kill('SIGKILL');
+    for (const server of this.#servers) server.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}

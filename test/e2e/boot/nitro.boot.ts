@@ -1,0 +1,198 @@
+/** out/nitro.eif, as it would be run in production. */
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { decode } from 'cborg';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import {
+  caBundle,
+  createRoot,
+  type DocumentFields,
+  encodePayload,
+  issueChain,
+  signDocument,
+  toPem,
+} from '../../../scripts/dev/attestation_ca.ts';
+import { readEif } from '../../../scripts/image/eif/read.ts';
+import { parsePcrs } from '../../../src/attestation/image.ts';
+import { bootWithNsm, Machine } from './machine.ts';
+
+const EIF = 'out/nitro.eif';
+const PCRS = 'out/nitro.pcrs';
+const LOG_PORT = 7778;
+const image = parsePcrs(readFileSync(PCRS, 'utf8'));
+
+interface Payload extends Omit<DocumentFields, 'pcrs'> {
+  pcrs: Map<number, Uint8Array>;
+}
+
+let machine: Machine;
+const reports: string[] = [];
+
+beforeAll(() => bootWithNsm(bootOnce));
+
+async function bootOnce(): Promise<void> {
+  reports.length = 0;
+  machine = new Machine(inject('vsockHost'));
+  machine.listen(LOG_PORT, (socket) => {
+    socket.on('data', (chunk) => reports.push(String(chunk)));
+    socket.on('end', () => socket.end());
+  });
+  await machine.start(inject('emulator'), EIF);
+  const answeringMs = await machine.answering();
+  process.stdout.write(
+    `out/nitro.eif: heartbeat after ${Math.round(machine.heartbeatMs ?? 0)} ms, first answer after ${Math.round(answeringMs)} ms\n`,
+  );
+}
+
+afterAll(() => machine.stop());
+
+/** The document's payload. The emulator measures the image itself, and does not sign. */
+async function attest(of: Machine, nonce: Uint8Array): Promise<Payload> {
+  const { status, json } = await of.request(`/get_attestation?nonce=${Buffer.from(nonce).toString('hex')}`);
+  expect(status).toBe(200);
+  const cose = decode(Buffer.from((json() as { attestation: string }).attestation, 'hex'));
+  const payload = decode(cose[2], { useMaps: true }) as Map<string, unknown>;
+  return Object.fromEntries(payload) as unknown as Payload;
+}
+
+async function publicKey(of: Machine): Promise<string> {
+  return ((await of.request('/health_check')).json() as { pk: string }).pk;
+}
+
+describe('the production image', () => {
+  test('reports in before the server answers', () => {
+    expect(machine.heartbeatMs).toBeDefined();
+  });
+
+  test('attests to our registers as the emulator measures them, to its signing key and to our nonce', async () => {
+    const nonce = crypto.getRandomValues(new Uint8Array(32));
+    const payload = await attest(machine, nonce);
+    const registers = [0, 1, 2].map((at) => Buffer.from(payload.pcrs.get(at) ?? []).toString('hex'));
+    expect(registers).toEqual([image.pcr0, image.pcr1, image.pcr2]);
+    expect(Buffer.from(payload.public_key ?? []).toString('hex')).toBe(await publicKey(machine));
+    expect(Buffer.from(payload.nonce ?? [])).toEqual(Buffer.from(nonce));
+  });
+
+  test('passes verify_enclave, with its document signed by an authority of ours', async () => {
+    const payload = await attest(machine, new Uint8Array(0x20).fill(7));
+    const root = createRoot(new Date());
+    const chain = issueChain(root, new Date());
+    const fields = { ...payload, certificate: chain.leaf.certificate, cabundle: caBundle(chain) };
+    writeFileSync(join(machine.dir, 'document'), signDocument(encodePayload(fields), chain.leaf));
+    writeFileSync(join(machine.dir, 'root.pem'), toPem(root.certificate));
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...['scripts/verify/verify_enclave.ts', '--file', join(machine.dir, 'document'), '--pcrs', PCRS],
+      ...['--root', join(machine.dir, 'root.pem'), '--pk', await publicKey(machine), '--json'],
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'trusted' });
+  });
+
+  test('reports its boot, at GET /boot and on the log port alike', async () => {
+    const report = (await machine.request('/boot')).json();
+    expect(report).toEqual({
+      event: 'boot',
+      version: JSON.parse(readFileSync('package.json', 'utf8')).version,
+      app: 'weather',
+      pcr0: image.pcr0,
+      debug: false,
+      entropy: ['kernel', 'nsm'],
+      memory_mib: expect.any(Number),
+      // The emulator has no /dev/ptp0.
+      clock: { source: 'nsm', difference_ms: expect.any(Number) },
+      last_end: null,
+    });
+    // The clock may have been read again since.
+    const clock = { source: 'nsm', difference_ms: expect.any(Number) };
+    const said = [{ ...(report as object), clock }];
+    await expect.poll(() => reports.map((line) => JSON.parse(line))).toEqual(said);
+  });
+
+  test('answers 50 requests at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, at) => attest(machine, Uint8Array.of(1, at))),
+    );
+    expect(answers.map(({ nonce }) => nonce?.[1])).toEqual(Array.from({ length: 50 }, (_, at) => at));
+  });
+
+  test('outlives a flood of requests that wait for no answer', async () => {
+    const flood = 'GET / HTTP/1.1\r\nHost:x\r\n\r\n'.repeat(40_000);
+    const sockets = Array.from({ length: 16 }, () => machine.connect(3000));
+    for (const socket of sockets) {
+      socket.on('error', () => {});
+      socket.resume();
+      socket.write(flood);
+    }
+    for (let times = 0; times < 10; times += 1) {
+      expect((await machine.request('/livez')).status).toBe(200);
+      await new Promise((done) => setTimeout(done, 500));
+    }
+    for (const socket of sockets) socket.destroy();
+    expect(machine.running).toBe(true);
+  });
+
+  // The last one of this machine: the secrets are final.
+  test('can be reached without its secrets, names them, and accepts the declared ones once', async () => {
+    const missing = await machine.request('/readyz');
+    expect(missing.status).toBe(503);
+    expect(missing.json()).toMatchObject({ code: 'SECRETS_MISSING', missing: ['API_KEY'] });
+    expect(await machine.handOver('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}')).toBe('refused');
+    expect((await machine.request('/readyz')).status).toBe(503);
+    expect(await machine.handOver('{\n  "API_KEY": "hunter2"\n}\n')).toBe('accepted');
+    expect((await machine.request('/readyz')).status).toBe(200);
+    await expect
+      .poll(() => machine.handOver('{"API_KEY":"another"}').catch(() => 'closed'))
+      .toMatch(/^(closed)?$/);
+    expect(machine.console()).not.toMatch(/hunter2/);
+    expect(reports.join('')).not.toMatch(/hunter2/);
+  });
+});
+
+test('a second boot has another key', async () => {
+  const first = await publicKey(machine);
+  const second = await bootWithNsm(async () => {
+    const made = new Machine(inject('vsockHost'));
+    onTestFinished(() => made.stop());
+    await made.start(inject('emulator'), EIF);
+    await made.answering();
+    return made;
+  });
+  const key = await publicKey(second);
+  expect(key).toMatch(/^[0-9a-f]{64}$/);
+  expect(key).not.toBe(first);
+});
+
+test('without an NSM the enclave ends, and says why on the log port', async () => {
+  const bare = new Machine(inject('vsockHost'));
+  onTestFinished(() => bare.stop());
+  let said = '';
+  bare.listen(LOG_PORT, (socket) => {
+    socket.on('data', (chunk) => {
+      said += chunk;
+    });
+    socket.on('end', () => socket.end());
+  });
+  await bare.startWithoutNsm(inject('emulator'), readEif(readFileSync(EIF)));
+  await bare.ended();
+  expect(said).toBe(
+    '{"event":"failed","code":"NSM_UNAVAILABLE"}\n{"event":"end","reason":"the server ended with status 1"}\n',
+  );
+});
+
+test.each([
+  ['kernel', 4096],
+  ['application', -4096],
+])('an image with a wrong byte in its %s is refused', async (_what, at) => {
+  const eif = readFileSync(EIF);
+  const offset = at < 0 ? eif.length + at : at;
+  eif.writeUInt8(eif.readUInt8(offset) ^ 1, offset);
+  const broken = new Machine(inject('vsockHost'));
+  onTestFinished(() => broken.stop());
+  const path = join(broken.dir, 'broken.eif');
+  writeFileSync(path, eif);
+  await broken.start(inject('emulator'), path);
+  await broken.ended();
+  expect(broken.heartbeatMs).toBeUndefined();
+  expect(broken.console()).toMatch(/crc/i);
+});

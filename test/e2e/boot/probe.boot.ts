@@ -1,0 +1,218 @@
+/** out/test.eif: the same recipe with another application, which can be asked to fail. */
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  DEV_API_KEY,
+  startWeatherStandIn,
+  temperatureOf,
+  type WeatherStandIn,
+} from '../../../scripts/dev/weather_api.ts';
+import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import { parsePcrs } from '../../../src/attestation/image.ts';
+import { endpointTls } from './applications.ts';
+import { bootWithNsm, Machine } from './machine.ts';
+import { forwardTls } from './tls.ts';
+
+const EIF = 'out/test.eif';
+const LOG_PORT = 7778;
+const WEATHER_PORT = 8101;
+const BULK_PORT = 8102;
+const BULK_BYTES = 100 * 1024 * 1024;
+
+let machine: Machine;
+let weather: WeatherStandIn;
+/** The bytes that the bulk endpoint got, and those that it sends. */
+let bulk: { received: number; sha256: Promise<string> };
+const block = randomBytes(64 * 1024);
+
+/** An enclave whose parent forwards its endpoints to stand-ins, and keeps its reports. */
+function boot(): Promise<{ machine: Machine; reports: string[] }> {
+  return bootWithNsm(bootOnce);
+}
+
+async function bootOnce() {
+  const made = new Machine(inject('vsockHost'));
+  const reports: string[] = [];
+  made.listen(LOG_PORT, (socket) => {
+    socket.on('data', (chunk) => reports.push(...String(chunk).trim().split('\n')));
+    socket.on('end', () => socket.end());
+  });
+  made.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
+  made.listen(BULK_PORT, exchange);
+  await made.start(inject('emulator'), EIF);
+  await made.answering();
+  return { machine: made, reports };
+}
+
+/** Sends BULK_BYTES while it receives, and ends its side. */
+function exchange(socket: Socket): void {
+  const hash = createHash('sha256');
+  const done = Promise.withResolvers<string>();
+  bulk = { received: 0, sha256: done.promise };
+  socket.on('data', (chunk) => {
+    bulk.received += chunk.length;
+    hash.update(chunk);
+  });
+  socket.on('end', () => done.resolve(hash.digest('hex')));
+  let left = BULK_BYTES;
+  const send = () => {
+    while (left > 0) {
+      left -= block.length;
+      if (!socket.write(block)) return;
+    }
+    socket.end();
+  };
+  socket.on('drain', send);
+  send();
+}
+
+beforeAll(async () => {
+  weather = await startWeatherStandIn();
+  ({ machine } = await boot());
+});
+afterAll(async () => {
+  await machine.stop();
+  await weather.close();
+});
+
+describe('the test image', () => {
+  test('has other registers than the production image, but the same boot system', () => {
+    const [own, production] = ['out/test.pcrs', 'out/nitro.pcrs'].map((path) =>
+      parsePcrs(readFileSync(path, 'utf8')),
+    );
+    expect(own?.pcr0).not.toBe(production?.pcr0);
+    expect(own?.pcr1).toBe(production?.pcr1);
+    expect(own?.pcr2).not.toBe(production?.pcr2);
+  });
+
+  test('reaches its endpoint through vsock and TLS, and signs what it read', async () => {
+    expect(await machine.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }))).toBe('accepted');
+    const answer = await machine.request('/process_data', { payload: { location: 'San Francisco' } });
+    expect(answer.text).toMatch(/"location":"San Francisco"/);
+    const { response, signature } = answer.json() as {
+      response: { intent: number; timestamp_ms: number; data: { location: string; temperature: number } };
+      signature: string;
+    };
+    expect(response.data.temperature).toBe(Math.trunc(temperatureOf('San Francisco')));
+    const { pk, endpoints_status } = (await machine.request('/health_check')).json() as {
+      pk: string;
+      endpoints_status: object;
+    };
+    expect(endpoints_status).toMatchObject({ 'api.weatherapi.com': true });
+    const signed = WeatherResponse.message
+      .serialize({
+        intent: response.intent,
+        timestamp_ms: BigInt(response.timestamp_ms),
+        payload: { location: response.data.location, temperature: BigInt(response.data.temperature) },
+      })
+      .toBytes();
+    expect(ed25519.verify(Buffer.from(signature, 'hex'), signed, Buffer.from(pk, 'hex'))).toBe(true);
+    expect(weather.asked).toEqual(['san francisco']);
+  });
+
+  test('has a clock that the NSM confirms, and causes no warning', async () => {
+    expect((await machine.request('/readyz')).json()).toEqual({ ready: true });
+  });
+
+  test('has its clock steered by the NSM, in a process that is not root', async () => {
+    const stateOwner = async () =>
+      ((await machine.request('/inside')).json() as { clock_state_owner: number }).clock_state_owner;
+    // At boot init wrote the state itself.
+    await expect.poll(stateOwner, { timeout: 60_000, interval: 1000 }).toBe(1004);
+    const { clock } = (await machine.request('/boot')).json() as {
+      clock: { source: string; difference_ms: number };
+    };
+    expect(clock.source).toBe('nsm');
+    // The emulator's NSM gives the time in whole seconds, and the emulated clock drifts.
+    expect(Math.abs(clock.difference_ms)).toBeLessThan(5000);
+  });
+
+  test('gives the server no right that it does not need', async () => {
+    expect((await machine.request('/inside')).json()).toMatchObject({
+      uid: '1000 1000 1000 1000',
+      gid: '1000 1000 1000 1000',
+      groups: '',
+      capabilities: '0000000000000000',
+      may_gain: false,
+      processes: 1,
+      programs: ['node'],
+      environment: [
+        ...[
+          'APP',
+          'CLOCK_REQUIRED',
+          'CLOCK_STATE',
+          'HOST',
+          'LAST_END',
+          'NODE_EXTRA_CA_CERTS',
+          'NSM_REQUIRED',
+          'PORT',
+          'REPORT_FD',
+          'SECRETS_FD',
+        ],
+      ],
+      writable: [],
+      // No other process can have a key attested.
+      nsm: '1000 600',
+    });
+  });
+
+  test('carries 100 MB out and in at once, unharmed', async () => {
+    const started = performance.now();
+    const answer = (await machine.request('/bulk', { bytes: BULK_BYTES })).json();
+    const whole = createHash('sha256');
+    for (let sent = 0; sent < BULK_BYTES; sent += block.length) whole.update(block);
+    expect(answer).toEqual({ received: BULK_BYTES, sha256: whole.digest('hex') });
+    const sent = createHash('sha256');
+    for (let left = BULK_BYTES; left > 0; ) {
+      const size = Math.min(left, 64 * 1024);
+      sent.update(Buffer.alloc(size, left % 251));
+      left -= size;
+    }
+    expect(await bulk.sha256).toBe(sent.digest('hex'));
+    expect(bulk.received).toBe(BULK_BYTES);
+    process.stdout.write(`100 MB each way in ${Math.round(performance.now() - started)} ms\n`);
+  });
+
+  test('answers 200 connections at once', async () => {
+    const sockets = Array.from({ length: 200 }, () => machine.connect(3000));
+    // All are open before the first asks.
+    await new Promise((done) => setTimeout(done, 2000));
+    const answers = await Promise.all(
+      sockets.map(async (socket) => {
+        socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+        let text = '';
+        for await (const chunk of socket.setEncoding('utf8')) text += chunk;
+        return text.split('\r\n')[0];
+      }),
+    );
+    expect(new Set(answers)).toEqual(new Set(['HTTP/1.1 200 OK']));
+  });
+
+  test('outlives an error outside any request, and keeps its key', async () => {
+    const key = async () => ((await machine.request('/health_check')).json() as { pk: string }).pk;
+    const before = await key();
+    await machine.request('/end', { how: 'throw' });
+    await expect.poll(() => machine.console()).toMatch(/an error outside/);
+    expect(await key()).toBe(before);
+    expect(machine.console()).not.toMatch(/must not be seen/);
+  });
+});
+
+test.each([
+  ['exit', 'the server ended with status 7'],
+  ['abort', 'the server was ended by signal 6'],
+])('the enclave ends when its server does (%s), and says why on the log port', async (how, reason) => {
+  const { machine: own, reports } = await boot();
+  try {
+    await own.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }));
+    await own.request('/end', { how });
+    await own.ended();
+    const lines = reports.map((line) => JSON.parse(line));
+    expect(lines.filter(({ event }) => event === 'end')).toEqual([{ event: 'end', reason }]);
+  } finally {
+    await own.stop();
+  }
+});

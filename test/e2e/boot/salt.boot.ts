@@ -1,0 +1,63 @@
+/** out/test-salt.eif: the salt service in an enclave. Its identity provider is a stand-in behind the parent. */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { parsePcrs } from '../../../src/attestation/image.ts';
+import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../../src/apps/salt/support.ts';
+import { endpointTls } from './applications.ts';
+import { bootWithNsm, Machine } from './machine.ts';
+import { forwardTls } from './tls.ts';
+
+const KEYS_PORT = 8101;
+const vectors = JSON.parse(readFileSync('test/vectors/salt.json', 'utf8')) as {
+  derivations: { seed: string; issuer: string; clientId: string; subject: string; salt: string }[];
+};
+const vector = vectors.derivations.find(
+  ({ seed, issuer, clientId }) => seed === SEED && issuer === GOOGLE && clientId === CLIENT_ID,
+);
+
+let machine: Machine;
+let google: string | undefined;
+
+beforeAll(() =>
+  bootWithNsm(async () => {
+    machine = new Machine(inject('vsockHost'));
+    machine.listen(KEYS_PORT, (socket) => forwardTls(socket, google as string, endpointTls()));
+    await machine.start(inject('emulator'), 'out/test-salt.eif');
+    await machine.answering();
+  }),
+);
+afterAll(() => machine.stop());
+
+describe('the salt service in an enclave', () => {
+  test('has the boot system of the production image, and registers of its own', () => {
+    const [own, production] = ['out/test-salt.pcrs', 'out/nitro.pcrs'].map((path) =>
+      parsePcrs(readFileSync(path, 'utf8')),
+    );
+    expect(own?.pcr1).toBe(production?.pcr1);
+    expect(own?.pcr2).not.toBe(production?.pcr2);
+  });
+
+  test('waits for the seed that its settings name, and accepts no other', async () => {
+    expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
+    expect((await machine.request('/get_salt', { token: 'x' })).status).toBe(503);
+    expect(await machine.handOver(JSON.stringify({ SALT_SEED: OTHER_SEED }))).toBe('refused');
+    expect((await machine.request('/readyz')).json()).toMatchObject({
+      refused: expect.stringMatching(/^version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/),
+    });
+  });
+
+  test('gives a user the salt of the vectors, after it has read the keys of the issuer through vsock', async () => {
+    expect(await machine.handOver(JSON.stringify({ SALT_SEED: SEED }))).toBe('accepted');
+    expect((await machine.request('/readyz')).status).toBe(200);
+    const issuer = await Issuer.start();
+    google = issuer.origin;
+    const token = await issuer.token({ sub: vector?.subject });
+    const answer = await machine.request('/get_salt', { token });
+    expect(answer.json()).toEqual({ salt: vector?.salt });
+    expect(issuer.asked).toBe(1);
+    const other = await machine.request('/get_salt', { token: await issuer.token({ aud: 'other' }) });
+    expect(other.json()).toMatchObject({ code: 'SALT_CLIENT_NOT_ALLOWED' });
+    expect(machine.console()).not.toContain(SEED);
+    expect(machine.console()).not.toContain(token);
+  });
+});

@@ -1,0 +1,82 @@
+// The device side of vhost-user for a virtio vsock: what QEMU's frontend asks, memory of the guest, and its two
+// queues. Written from the specifications of vhost-user and virtio 1.2.
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+// struct virtio_vsock_hdr, little-endian as this machine is.
+struct __attribute__((packed)) Header {
+  uint64_t src_cid;
+  uint64_t dst_cid;
+  uint32_t src_port;
+  uint32_t dst_port;
+  uint32_t length;
+  uint16_t type;
+  uint16_t op;
+  uint32_t flags;
+  uint32_t buf_alloc;
+  uint32_t fwd_cnt;
+};
+
+class Device {
+ public:
+  // Takes the connected socket of the frontend.
+  Device(int frontend, uint64_t guest_cid) : frontend_(frontend), guest_cid_(guest_cid) {}
+
+  int frontend() const { return frontend_; }
+  // The eventfd of the queue that the guest sends on; -1 while it is not set.
+  int transmit_kick() const { return queues_[1].kick; }
+  int receive_kick() const { return queues_[0].kick; }
+
+  // Answers one request of the frontend; false when it has gone.
+  bool serve_frontend();
+
+  // The next packet that the guest has sent; false if it has sent nothing more.
+  bool take(Header& header, std::vector<char>& data);
+
+  // The number of bytes that fit into the buffer that the guest offers next; -1 when it offers none.
+  ssize_t room();
+
+  // Puts a packet into that buffer. Only after room() has said that it fits.
+  void give(const Header& header, const char* data);
+
+ private:
+  struct Region {
+    uint64_t guest;
+    uint64_t size;
+    uint64_t user;
+    char* memory;
+  };
+  struct Queue {
+    uint32_t size = 0;
+    uint16_t next = 0;  // of the available ring
+    char* descriptors = nullptr;
+    char* available = nullptr;
+    char* used = nullptr;
+    int kick = -1;
+    int call = -1;
+    bool enabled = false;
+  };
+  struct Piece {
+    char* data;
+    uint32_t size;
+    bool writable;
+  };
+
+  void map_memory(const char* payload, const std::vector<int>& descriptors);
+  char* at_user(uint64_t address) const;
+  char* at_guest(uint64_t address, uint64_t size) const;
+  bool peek(Queue& queue, uint16_t& head, std::vector<Piece>& pieces);
+  void finish(Queue& queue, uint16_t head, uint32_t written);
+  void reply(uint32_t request, const void* payload, uint32_t size);
+
+  int frontend_;
+  uint64_t guest_cid_;
+  std::vector<Region> regions_;
+  std::array<Queue, 2> queues_;
+};

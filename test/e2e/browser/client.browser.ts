@@ -1,0 +1,52 @@
+/** The client in a page: its fetch, its Web Crypto, an enclave on another origin. */
+import { bcs } from '@mysten/bcs';
+import { describe, expect, inject, test } from 'vitest';
+import { certificatesFromPem, EnclaveClient, signedType, text, u64 } from '../../../src/client/index.ts';
+
+const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
+
+describe('in a browser', () => {
+  const { url, image, rootPem } = inject('enclave');
+  const roots = certificatesFromPem(rootPem);
+
+  test('Node is not available', () => {
+    expect(typeof globalThis.process?.versions?.node).toBe('undefined');
+    expect(navigator.userAgent).toContain('Chrome');
+  });
+
+  test('an attested enclave answers', async () => {
+    const client = new EnclaveClient(url, { policy: { images: [image] }, roots });
+    const { data, signature } = await client.processData({ location: 'Köln' }, WeatherResponse);
+    expect(data).toEqual({ location: 'Köln', temperature: 13n });
+    expect(signature).toHaveLength(64);
+  });
+
+  test('another image is refused', async () => {
+    const other = { ...image, pcr0: 'ab'.repeat(48) };
+    const client = new EnclaveClient(url, { policy: { images: [other] }, roots });
+    await expect(client.attest()).rejects.toMatchObject({ code: 'POLICY_PCRS' });
+  });
+
+  test('the genuine answer to another request is refused', async () => {
+    const client = new EnclaveClient(url, { policy: { images: [image] }, roots });
+    const expected = { expect: { location: 'Bonn' } };
+    const asked = client.processData({ location: 'Köln' }, WeatherResponse, expected);
+    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
+  });
+
+  test('a missing enclave and one that allows no other origin can’t be distinguished', async () => {
+    for (const unreachable of ['http://127.0.0.1:1', `${url}/without_cors`]) {
+      const client = new EnclaveClient(unreachable, { policy: { images: [image] } });
+      await expect(client.attest()).rejects.toMatchObject({
+        code: 'CLIENT_UNREACHABLE',
+        reason: 'unknown',
+        message: expect.stringContaining('(CORS)'),
+      });
+    }
+  });
+
+  test('an enclave that is not under AWS’s root is refused unless the root is named', async () => {
+    const client = new EnclaveClient(url, { policy: { images: [image] } });
+    await expect(client.attest()).rejects.toMatchObject({ code: 'CHAIN_ROOT' });
+  });
+});

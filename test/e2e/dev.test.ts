@@ -1,0 +1,114 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { expect, onTestFinished, test } from 'vitest';
+import { WeatherResponse } from '../../src/apps/weather/types.ts';
+
+const DEV = fileURLToPath(new URL('../../scripts/dev/main.ts', import.meta.url));
+const VERIFY = fileURLToPath(new URL('../../scripts/verify/verify_enclave.ts', import.meta.url));
+const OUT = new URL('../../out/', import.meta.url);
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Starts the process of `make dev`, on a free port. */
+function dev(env: Record<string, string>) {
+  const child = spawn(process.execPath, [DEV], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const run = { output: '', ended: once(child, 'close'), child };
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      run.output += chunk;
+    });
+  }
+  return run;
+}
+
+/** The curl line that `make dev` prints, as the request that curl makes of it. */
+async function tryIt(run: { output: string }): Promise<{ url: string; answer: Response }> {
+  const line = /curl -s (\S+) -H '(\S+): (\S+)' -d '(.*)'/;
+  await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(line);
+  const [, url = '', name = '', value = '', body = ''] = line.exec(run.output) ?? [];
+  return { url, answer: await fetch(url, { method: 'POST', headers: { [name]: value }, body }) };
+}
+
+test('make dev answers its own curl line with a signature that an independent verifier accepts', async () => {
+  // The developer's own key must not be needed, or used.
+  const run = dev({ API_KEY: 'hunter2' });
+  const { url, answer } = await tryIt(run);
+  expect(answer.status).toBe(200);
+  const { response, signature } = (await answer.json()) as {
+    response: { intent: number; timestamp_ms: number; data: { location: string; temperature: number } };
+    signature: string;
+  };
+  expect(response.data.location).toBe('San Francisco');
+  const { pk } = (await (await fetch(new URL('/health_check', url))).json()) as { pk: string };
+  const { intent, timestamp_ms, data } = response;
+  const bytes = WeatherResponse.message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
+  expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, Buffer.from(pk, 'hex'))).toBe(true);
+  expect((await fetch(new URL('/get_attestation', url))).status).toBe(503);
+  run.child.kill('SIGINT');
+  expect(await run.ended).toEqual([0, null]);
+  expect(run.output).not.toMatch(/hunter2/);
+  expect(run.output).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: listening /);
+  expect(run.output).toMatch(/ATTEST=emulated does, and needs no NSM addon/);
+});
+
+test('ATTEST=emulated attests under a root of its own, and says that this proves nothing', async () => {
+  for (const name of ['dev.pcrs', 'dev-root.pem', 'dev-root.key'])
+    rmSync(new URL(name, OUT), { force: true });
+  const run = dev({ ATTEST: 'emulated' });
+  const { url } = await tryIt(run);
+  expect(run.output).toMatch(/proves? nothing/);
+  const { attestation } = (await (await fetch(new URL('/get_attestation?nonce=abcd', url))).json()) as {
+    attestation: string;
+  };
+  expect(attestation).toMatch(/^(d2)?8444a1013822/);
+  expect(readFileSync(new URL('dev.pcrs', OUT), 'utf8')).toMatch(
+    /^([0-9a-f]{96}) PCR0\n(?!\1)[0-9a-f]{96} PCR1\n[0-9a-f]{96} PCR2\n$/,
+  );
+  expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toMatch(/^-----BEGIN CERTIFICATE-----/);
+  // The line that it prints; without the root nobody accepts it as an enclave.
+  const [, line = ''] = /npm run verify -- (.*)/.exec(run.output) ?? [];
+  const args = line.split(' ');
+  expect(args).toEqual([new URL(url).origin, '--pcrs', 'out/dev.pcrs', '--root', 'out/dev-root.pem']);
+  const verify = (args: string[]) =>
+    spawnSync(process.execPath, [VERIFY, ...args], { cwd: ROOT, encoding: 'utf8' });
+  expect(verify(args)).toMatchObject({ status: 0, stdout: expect.stringMatching(/TRUSTED/) });
+  expect(verify(args.slice(0, 3))).toMatchObject({ status: 1, stdout: expect.stringMatching(/CHAIN_ROOT/) });
+});
+
+test('a second one on the same port says so, and leaves the files of the first as they are', async () => {
+  const first = dev({ ATTEST: 'emulated' });
+  const { url } = await tryIt(first);
+  const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
+  const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
+  expect(await second.ended).toEqual([1, null]);
+  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another\n$/);
+  expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
+});
+
+test('APP=salt gives the salt of a token that a stand-in of Google signed', async () => {
+  const run = dev({ APP: 'salt' });
+  const { answer } = await tryIt(run);
+  expect(run.output).toMatch(/^Client ids: development, of https:\/\/accounts\.google\.com\./m);
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
+});
+
+test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
+  for (const [env, message] of [
+    [{ ATTEST: 'true' }, 'make dev: ATTEST must be emulated, or not set\n'],
+    [{ PORT: 'x' }, 'make dev: PORT must be an integer from 0 to 65535\n'],
+  ] as const) {
+    const run = dev(env);
+    expect(await run.ended).toEqual([1, null]);
+    expect(run.output).toBe(message);
+  }
+});

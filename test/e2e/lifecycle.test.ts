@@ -1,0 +1,143 @@
+/** A config and its enclave from first to last, command by command, with what each state refuses. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ChainFixture } from '../scripts/sui/chain_fixture.ts';
+import { scriptProcess } from '../scripts/sui/run_script.ts';
+import { startWeather } from '../src/support.ts';
+
+let fixture: ChainFixture;
+beforeAll(async () => {
+  fixture = await ChainFixture.start(scriptProcess);
+});
+afterAll(() => fixture.close());
+
+const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
+
+test('from the packages in move/ to a weather reading on the chain, and on to the next image', async () => {
+  const { node, nsm } = fixture;
+  const { server } = await startWeather({ nsm });
+  const root = ['--root', fixture.file('root.pem')];
+
+  // Publish.
+  const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), SUI_FRAMEWORK_DIR: fixture.framework() };
+  const where = ['--network', 'testnet', '--rpc-url', node.url];
+  const publishing = await scriptProcess('publish', ['weather', ...where, '--json'], key);
+  expect(publishing.exit, publishing.out + publishing.err).toBe(0);
+  const published = publishing.json();
+  const packageId = published['package'] as string;
+  expect(published).toMatchObject({
+    status: 'done',
+    package: ID,
+    upgradeCap: ID,
+    enclaveCaps: [{ id: ID, type: `${packageId}::enclave::EnclaveCap<${packageId}::weather::WEATHER>` }],
+    modules: 3,
+  });
+  expect(
+    node.executor.published[0]?.map((module) =>
+      /pcrs|enclave|weather/.test(Buffer.from(module).toString('latin1')),
+    ),
+  ).toEqual([true, true, true]);
+
+  // Config: the capability is found by its owner.
+  const app = [packageId, 'weather', 'WEATHER'] as const;
+  const config = await fixture.done(
+    'create_config',
+    packageId,
+    ...app,
+    'weather',
+    '--pcrs',
+    fixture.file('dev.pcrs'),
+  );
+  const configId = config['config'] as string;
+  expect(config).toMatchObject({ status: 'done', config: ID, version: 0, name: 'weather' });
+
+  // Register; a second time, nothing is sent.
+  const registerArgs = [packageId, packageId, configId, server.url, 'weather', 'WEATHER', ...root];
+  const registered = await fixture.done('register_enclave', ...registerArgs);
+  const enclaveId = registered['enclave'] as string;
+  expect(registered).toMatchObject({ status: 'done', enclave: ID, version: '0', config: configId });
+  expect(node.ledger.objects.has(enclaveId)).toBe(true);
+  const sent = node.ledger.executed.length;
+  expect(await fixture.done('register_enclave', ...registerArgs)).toMatchObject({
+    status: 'unchanged',
+    enclave: enclaveId,
+  });
+  expect(node.ledger.executed).toHaveLength(sent);
+
+  // Submit a reading: asked for and verified by the script, then by hand.
+  const minted = await fixture.done(
+    'update_weather',
+    ...app,
+    enclaveId,
+    '--from-url',
+    server.url,
+    '--location',
+    'San Francisco',
+    ...root,
+  );
+  expect(minted).toMatchObject({ status: 'done', nft: ID, location: 'San Francisco' });
+  expect(node.ledger.objects.get(minted['nft'] as string)?.owner).toEqual({
+    kind: 'address',
+    address: fixture.address,
+  });
+  const answer = (await (await server.post('/process_data', { payload: { location: 'Zürich' } })).json()) as {
+    response: { timestamp_ms: number; data: { location: string; temperature: number } };
+    signature: string;
+  };
+  const { timestamp_ms, data } = answer.response;
+  const byHand = await fixture.done(
+    'update_weather',
+    ...app,
+    enclaveId,
+    answer.signature,
+    String(timestamp_ms),
+    data.location,
+    String(data.temperature),
+  );
+  expect(byHand).toMatchObject({ status: 'done', nft: ID, location: 'Zürich' });
+
+  // Status.
+  expect(await fixture.done('status', configId, server.url, ...root)).toMatchObject({
+    config: { id: configId, version: '0', application: `${packageId}::weather::WEATHER` },
+    enclaves: [{ id: enclaveId, version: '0', stale: false }],
+    destroyed: [],
+    live: { trusted: true, registration: 'registered', enclave: enclaveId },
+  });
+
+  // Rotate: another image makes the enclave stale, and its signatures are refused with an explanation.
+  expect(
+    await fixture.done('update_pcrs', packageId, configId, '--pcrs', fixture.file('dev.pcrs')),
+  ).toMatchObject({ status: 'unchanged' });
+  expect(
+    await fixture.done('update_pcrs', packageId, configId, '--pcrs', fixture.file('other.pcrs')),
+  ).toMatchObject({ status: 'done', version: '1' });
+  const stale = await fixture.run(
+    'update_weather',
+    ...app,
+    enclaveId,
+    answer.signature,
+    String(timestamp_ms),
+    data.location,
+    String(data.temperature),
+  );
+  expect(stale.exit).toBe(1);
+  expect(stale.json()).toMatchObject({
+    status: 'failed',
+    code: 'SUI_MOVE_ABORT',
+    error: expect.stringContaining('the enclave is stale'),
+  });
+  const after = await fixture.run('status', configId, server.url, ...root);
+  expect(after.exit).toBe(1);
+  expect(after.json()).toMatchObject({
+    enclaves: [{ stale: true }],
+    live: { trusted: false, code: 'POLICY_PCRS' },
+  });
+  const refused = await fixture.run('register_enclave', ...registerArgs);
+  expect(refused.exit).toBe(1);
+  expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
+
+  // Destroy: a stale enclave by anyone, here without the capability.
+  const destroyed = await fixture.done('destroy_enclave', packageId, enclaveId);
+  expect(destroyed).not.toHaveProperty('capability');
+  expect(node.ledger.objects.has(enclaveId)).toBe(false);
+  expect(await fixture.done('status', configId)).toMatchObject({ enclaves: [], destroyed: [enclaveId] });
+}, 120_000);

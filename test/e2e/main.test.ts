@@ -1,0 +1,248 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, readFileSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+
+const MAIN = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
+
+interface Run {
+  readonly child: ChildProcess;
+  output(): string;
+  ended(): Promise<{ code: number | null; output: string }>;
+  /** The URL of the server once it listens. */
+  listening(): Promise<string>;
+}
+
+/** `npm start` as it is run in production, with nothing in the environment but what is given. */
+function start(env: Record<string, string>): Run {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const exit = once(child, 'close');
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  return {
+    child,
+    output: () => output,
+    ended: async () => ({ code: (await exit)[0] as number | null, output }),
+    listening: async () => {
+      for (;;) {
+        const url = /"url":"([^"]+)"/.exec(output)?.[1];
+        if (url) return url;
+        if (child.exitCode !== null) throw new Error(output);
+        await new Promise((done) => setTimeout(done, 20));
+      }
+    },
+  };
+}
+
+describe('npm start', () => {
+  test.each([
+    [{}, 'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather'],
+    [{ APP: 'wether' }, 'APP=wether: there is no such application; the applications are: salt, weather'],
+    [
+      { APP: 'weather' },
+      "API_KEY must be set in the environment, or API_KEY_FILE name a file with it: the application can't answer without it",
+    ],
+    [{ APP: 'weather', API_KEY: 'hunter2', PORT: 'x' }, 'PORT must be an integer from 0 to 65535'],
+    [
+      { APP: 'weather', API_KEY: 'hunter2', WEATHER_CACHE_SECONDS: 'x' },
+      'WEATHER_CACHE_SECONDS must be an integer from 0 to 3600',
+    ],
+    [
+      { APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '999' },
+      'REPORT_FD must be a pipe or a socket that the server was started with',
+    ],
+    [
+      { APP: 'weather', API_KEY: 'hunter2', NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' },
+      expect.stringMatching(/NSM driver is missing/),
+    ],
+  ])('%o stops with one line that says what to change', async (env, message) => {
+    const { code, output } = await start(env as unknown as Record<string, string>).ended();
+    expect(code).toBe(1);
+    const [, said, more] = /^sui-enclave: (.*)\n([\s\S]*)$/.exec(output) ?? [];
+    expect(said).toEqual(message);
+    expect(more).toBe('');
+  });
+
+  test('stops when the port is in use', async () => {
+    const taken: Server = createServer();
+    await once(taken.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      taken.close();
+    });
+    const { port } = taken.address() as { port: number };
+    const { code, output } = await start({ APP: 'weather', API_KEY: 'x', PORT: String(port) }).ended();
+    expect(code).toBe(1);
+    expect(output).toBe(
+      `sui-enclave: can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE, another process listens there: set PORT to another\n`,
+    );
+  });
+
+  test('serves with real configuration, and never prints the secret', async () => {
+    const run = start({ APP: 'weather', API_KEY: 'hunter2', LOG_LEVEL: 'trace' });
+    const url = await run.listening();
+    expect(await (await fetch(url)).text()).toBe('Pong!');
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    run.child.kill('SIGTERM');
+    const { code, output } = await run.ended();
+    expect(code).toBe(0);
+    expect(output).toMatch(/finishing the requests in flight/);
+    expect(output).not.toMatch(/hunter2/);
+  });
+
+  test('accepts secrets later, from a pipe', async () => {
+    const run = start({ APP: 'weather', SECRETS_FD: '3' });
+    const url = await run.listening();
+    const pipe = run.child.stdio[3] as NodeJS.WritableStream;
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    pipe.write('{"API_KEY":"hunter2","NODE_OPTIONS":"--inspect"}\n');
+    pipe.write('{"API_KEY":"hunter2"}\n');
+    await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(run.output()).not.toMatch(/hunter2/);
+    run.child.kill('SIGTERM');
+    expect((await run.ended()).code).toBe(0);
+  });
+
+  test('writes its boot report to the pipe of REPORT_FD, or the code of what stopped it', async () => {
+    const report = async (env: Record<string, string>) => {
+      const run = start({ APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '3', ...env });
+      const [bytes] = await once(run.child.stdio[3] as NodeJS.ReadableStream, 'data');
+      return JSON.parse(String(bytes));
+    };
+    expect(await report({})).toEqual({
+      event: 'boot',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      app: 'weather',
+      pcr0: null,
+      debug: null,
+      entropy: ['kernel'],
+      memory_mib: expect.any(Number),
+      clock: { source: 'kernel' },
+      last_end: null,
+    });
+    const missing = { NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' };
+    expect(await report(missing)).toEqual({ event: 'failed', code: 'NSM_UNAVAILABLE' });
+  });
+
+  /** A server with half a request, asked to end. */
+  async function ending(env: Record<string, string> = {}): Promise<Run> {
+    const run = start({ APP: 'weather', API_KEY: 'x', ...env });
+    const { hostname, port } = new URL(await run.listening());
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.on('error', () => {});
+    socket.write(
+      'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+    );
+    await new Promise((done) => setTimeout(done, 200));
+    run.child.kill('SIGINT');
+    await expect.poll(run.output).toMatch(/finishing/);
+    return run;
+  }
+
+  test('ends at once on a second signal', async () => {
+    const run = await ending();
+    await new Promise((done) => setTimeout(done, 600));
+    run.child.kill('SIGTERM');
+    expect((await run.ended()).code).toBe(1);
+  });
+
+  test('counts a signal that came twice, from the terminal and from npm, as one', async () => {
+    const run = await ending({ SHUTDOWN_GRACE_MS: '1000' });
+    run.child.kill('SIGINT');
+    expect((await run.ended()).code).toBe(0);
+  });
+});
+
+test("an application's own mistake stops the start with a line that names it", async () => {
+  const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
+  const source = `
+    import { start } from ${JSON.stringify(start)};
+    const module = { signs: [], create: ({ upstream }) => upstream('prices.example') };
+    await start({ version: '1.2.3', load: async () => ({ manifest: { endpoints: [], secrets: [] }, module }) });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  expect(await once(child, 'close')).toEqual([1, null]);
+  expect(said).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
+});
+
+test("an error outside of any request ends neither the server nor its key, and isn't printed whole", async () => {
+  const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
+  const source = `
+    import { start } from ${JSON.stringify(start)};
+    const create = () => {
+      setTimeout(() => { throw new Error('hunter2'); }, 300);
+      setTimeout(() => { Promise.reject(new Error('hunter2')); }, 300);
+      return {};
+    };
+    await start({
+      version: '1.2.3',
+      load: async () => ({ manifest: { endpoints: [], secrets: [] }, module: { signs: [], create } }),
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      said += chunk;
+    });
+  }
+  const lines = () => said.split('\n').filter((line) => line.includes('outside of any request'));
+  await expect.poll(() => lines().length, { timeout: 10_000 }).toBe(2);
+  expect(said).not.toMatch(/hunter2/);
+  const [, url = '', key = ''] = /"url":"([^"]*)","public_key":"([0-9a-f]*)"/.exec(said) ?? [];
+  expect(await (await fetch(`${url}/health_check`)).json()).toMatchObject({ pk: key });
+});
+
+describe('the production entry', () => {
+  /** All files that a module imports, directly or not. */
+  function reach(file: string, seen = new Set<string>()): Set<string> {
+    if (seen.has(file)) return seen;
+    seen.add(file);
+    const source = readFileSync(file, 'utf8');
+    for (const [, specifier = ''] of source.matchAll(/(?:from|import\(?)\s*['"](\.[^'"]+)['"]/g)) {
+      reach(resolve(dirname(file), specifier), seen);
+    }
+    return seen;
+  }
+
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
+
+  test('reaches nothing outside src, so no stand-in and no software NSM', () => {
+    for (const entry of [MAIN, ...globSync('src/apps/*/app.ts', { cwd: root }).map((path) => root + path)]) {
+      const files = relative(reach(entry));
+      expect(files.length).toBeGreaterThan(5);
+      expect(files.filter((file) => !file.startsWith('src/'))).toEqual([]);
+    }
+    // The same search finds them where they are.
+    expect(relative(reach(`${root}scripts/dev/serve.ts`))).toContain('scripts/dev/software_nsm.ts');
+  });
+
+  test('ignores the switch of make dev', async () => {
+    const run = start({ APP: 'weather', API_KEY: 'x', ATTEST: 'emulated', NSM_DEVICE: '/nonexistent/nsm' });
+    const url = await run.listening();
+    expect((await fetch(`${url}/get_attestation`)).status).toBe(503);
+  });
+});

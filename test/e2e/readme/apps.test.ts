@@ -1,0 +1,232 @@
+/** The application of src/apps/README.md, followed to the letter: in a copy of the repository, by the commands that it names. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { filesOf } from '../../../scripts/dev/new_app.ts';
+import { bundle } from '../../../scripts/image/bundle.ts';
+import { makeEnvironment, makeSettings } from '../../../scripts/image/settings.ts';
+import { parseManifest } from '../../../src/app.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
+const COPIED = [
+  ...['src', 'scripts', 'enclave', 'move/enclave', 'test/src/support.ts', 'scripts/dev/move_framework'],
+  ...['package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts', '.gitignore'],
+];
+
+/** Path and content of each file that the page shows. */
+const files = filesOf(README);
+const code = [...files.keys()].filter((path) => path.endsWith('.ts'));
+
+let dir: string;
+
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'sui-enclave-app-'));
+  for (const path of COPIED) cpSync(join(ROOT, path), join(dir, path), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(dir, path)), { recursive: true });
+    writeFileSync(join(dir, path), text);
+  }
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** Runs a program of the copy, without anything of this test's own environment. */
+function run(program: string, ...args: string[]): Promise<{ code: number; output: string }> {
+  const options = { cwd: dir, env: { PATH: `${ROOT}/node_modules/.bin:${process.env['PATH']}` } };
+  return new Promise((resolve) => {
+    execFile(program, args, options, (error, stdout, stderr) =>
+      resolve({ code: error ? 1 : 0, output: stdout + stderr }),
+    );
+  });
+}
+
+function dev(env: Record<string, string>): { child: ChildProcess; output: () => string } {
+  const child = spawn(process.execPath, ['scripts/dev/main.ts'], {
+    cwd: dir,
+    env: { APP: 'price', PORT: '0', ...env },
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  return { child, output: () => output };
+}
+
+test('the page shows every file of it', () => {
+  expect([...files.keys()]).toEqual([
+    'src/apps/price/app.yaml',
+    'src/apps/price/server.env',
+    'src/apps/price/app.ts',
+    'scripts/dev/apps/price.ts',
+    'test/src/apps/price/app.test.ts',
+    'move/price/Move.toml',
+    'move/price/sources/price.move',
+    'move/price/tests/price_tests.move',
+  ]);
+});
+
+describe('the application of the page', () => {
+  test('compiles, and is formatted as everything here', async () => {
+    const config = { extends: './tsconfig.json', include: [], files: code };
+    writeFileSync(join(dir, 'tsconfig.price.json'), JSON.stringify(config));
+    expect(await run('tsc', '-p', 'tsconfig.price.json')).toEqual({ code: 0, output: '' });
+    const checked = await run('biome', 'check', '--error-on-warnings', ...code);
+    expect(checked.code, checked.output).toBe(0);
+  }, 60_000);
+
+  test('passes its own test', async () => {
+    const { code, output } = await run('vitest', 'run', 'test/src/apps/price');
+    expect(code, output).toBe(0);
+    expect(output).toMatch(/5 passed/);
+  }, 60_000);
+
+  test('has a Move module that passes its test', async () => {
+    const { code, output } = await run(process.execPath, 'scripts/check/move.ts', 'price');
+    expect(code, output).toBe(0);
+    expect(output).toMatch(/Test result: OK\. Total tests: 4/);
+    expect(output).not.toMatch(/warning/);
+  }, 60_000);
+
+  test('answers the request that make dev prints, with the key of the stand-in alone', async () => {
+    const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
+    await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+    expect(output()).toMatch(/runs against stand-ins of api\.prices\.example\.$/m);
+    const [, url = '', body = ''] =
+      /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.*)'/.exec(output()) ?? [];
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(url, { method: 'POST', headers, body });
+    expect(await answer.json()).toMatchObject({ response: { data: { pair: 'SUI-USD', cents: 123 } } });
+    expect(output()).not.toMatch(/my-real-key|San Francisco/);
+  });
+
+  test('is restarted by make dev when a file changes, on the same port, and again after a mistake', async () => {
+    const file = join(dir, 'src/apps/price/app.ts');
+    const source = files.get('src/apps/price/app.ts') ?? '';
+    onTestFinished(() => writeFileSync(file, source));
+    const { output, child } = dev({});
+    const starts = () => [...output().matchAll(/curl -s (\S+)\/process_data/g)].map(([, url]) => url ?? '');
+    await expect.poll(starts, { timeout: 20_000 }).toHaveLength(1);
+    const [url = ''] = starts();
+    writeFileSync(file, source.replace("path: '/latest'", "path: '/newest'"));
+    await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url]);
+    expect(output()).toContain('src/apps/price/app.ts has changed: restarting.');
+    expect((await fetch(`${url}/newest?pair=SUI-USD`)).status).toBe(200);
+    expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(404);
+
+    writeFileSync(file, 'this is not a program');
+    await expect.poll(output, { timeout: 20_000 }).toMatch(/The server ended \(exit code 1\)/);
+    writeFileSync(file, source);
+    await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url, url]);
+    expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(200);
+
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
+  });
+
+  test('gets its server.env in make dev, unless the environment overrides it', async () => {
+    const file = join(dir, 'src/apps/price/server.env');
+    onTestFinished(() => writeFileSync(file, files.get('src/apps/price/server.env') ?? ''));
+    writeFileSync(file, 'PRICE_MAX_AGE_SECONDS=0\n');
+    const wrong = dev({});
+    expect(await once(wrong.child, 'close')).toEqual([1, null]);
+    expect(wrong.output()).toBe('make dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n');
+    const right = dev({ PRICE_MAX_AGE_SECONDS: '5' });
+    await expect.poll(right.output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+    writeFileSync(file, 'PRICE_API_KEY=hunter2\n');
+    const secret = dev({});
+    expect(await once(secret.child, 'close')).toEqual([1, null]);
+    expect(secret.output()).toMatch(/^make dev: server\.env: PRICE_API_KEY must not be here/);
+  });
+
+  test('without stand-ins talks to its real hosts, and make dev says so', async () => {
+    const file = join(dir, 'scripts/dev/apps/price.ts');
+    onTestFinished(() => writeFileSync(file, files.get('scripts/dev/apps/price.ts') ?? ''));
+    rmSync(file);
+    const without = dev({});
+    expect(await once(without.child, 'close')).toEqual([1, null]);
+    expect(without.output()).toMatch(/It asks its real hosts: api\.prices\.example\./);
+    expect(without.output()).toMatch(/make dev: PRICE_API_KEY must be set in the environment/);
+    const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
+    await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+    expect(output()).not.toMatch(/my-real-key|curl/);
+  });
+
+  test('gets into an image with its settings, and without its stand-in', async () => {
+    const stage = join(dir, 'stage');
+    await bundle(dir, '1.2.3', 'src/apps/price', stage);
+    const source = readFileSync(join(stage, 'server.js'), 'utf8');
+    expect(source).toMatch(/api\.prices\.example/);
+    expect(source).not.toMatch(/stand-in/);
+    const manifest = parseManifest(files.get('src/apps/price/app.yaml') ?? '');
+    const environment = makeEnvironment(
+      'price',
+      manifest,
+      files.get('src/apps/price/server.env') ?? '',
+      false,
+    );
+    expect(makeSettings(manifest, environment)).toMatch(/^env PRICE_MAX_AGE_SECONDS=30$/m);
+  });
+});
+
+describe('npm run new_app -- gas_prices', () => {
+  const NAME = 'gas_prices';
+  let written: string[];
+  let output: string;
+  beforeAll(async () => {
+    // A clone does not contain the page's own application.
+    for (const path of files.keys()) rmSync(join(dir, path), { force: true });
+    const made = await run(process.execPath, 'scripts/dev/new_app.ts', NAME);
+    expect(made.code, made.output).toBe(0);
+    output = made.output;
+    written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
+  });
+
+  test('writes every file of the page under the name, and no other', () => {
+    expect(written).toEqual([...files.keys()].map((path) => path.replaceAll('price', NAME)));
+    for (const path of written) {
+      const text = readFileSync(join(dir, path), 'utf8');
+      expect(text, path).not.toMatch(/PRICE(?!S)|\bPrice\b|price::|\/price\/|'price'|price_tests/);
+    }
+    expect(output).toContain(`make dev APP=${NAME}`);
+  });
+
+  test('what it wrote compiles, is formatted, and passes its tests, those in Move too', async () => {
+    const code = written.filter((path) => path.endsWith('.ts'));
+    const config = { extends: './tsconfig.json', include: [], files: code };
+    writeFileSync(join(dir, 'tsconfig.new.json'), JSON.stringify(config));
+    expect(await run('tsc', '-p', 'tsconfig.new.json')).toEqual({ code: 0, output: '' });
+    const checked = await run('biome', 'check', '--error-on-warnings', ...code);
+    expect(checked.code, checked.output).toBe(0);
+    const tested = await run('vitest', 'run', `test/src/apps/${NAME}`);
+    expect(tested.code, tested.output).toBe(0);
+    expect(tested.output).toMatch(/5 passed/);
+    const moved = await run(process.execPath, 'scripts/check/move.ts', NAME);
+    expect(moved.code, moved.output).toBe(0);
+    expect(moved.output).toMatch(/Test result: OK\. Total tests: 4/);
+  }, 120_000);
+
+  test('changes nothing that exists', async () => {
+    const again = await run(process.execPath, 'scripts/dev/new_app.ts', NAME);
+    expect(again).toEqual({ code: 1, output: expect.stringMatching(/exists already: choose another name/) });
+  });
+});

@@ -1,0 +1,139 @@
+/** The commands of src/sui/README.md, run exactly as written, against a Sui node and enclaves on loopback. */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as library from '../../../src/sui/index.ts';
+import { ChainFixture } from '../../scripts/sui/chain_fixture.ts';
+import { scriptProcess } from '../../scripts/sui/run_script.ts';
+import { startWeather } from '../../src/support.ts';
+
+const README = readFileSync(new URL('../../../src/sui/README.md', import.meta.url), 'utf8');
+
+function section(title: string): string {
+  return README.split(/^## /m).find((part) => part.startsWith(title)) ?? '';
+}
+
+interface Line {
+  readonly env: Record<string, string>;
+  readonly name: string;
+  readonly args: string[];
+}
+
+/** The lines that run a script: the environment before it, its name, its arguments. */
+function commands(title: string): Line[] {
+  const blocks = [...section(title).matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
+  const lines = blocks
+    .join('')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  return lines.map((line) => {
+    const [, set, value = '', name = '', rest = ''] =
+      /^(?:(\w+)=(\S+) )?npm run ([\w:]+) -- (.*)$/.exec(line) ?? [];
+    const args = [...rest.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+    return { env: set === undefined ? {} : { [set]: value }, name, args };
+  });
+}
+
+let fixture: ChainFixture;
+beforeAll(async () => {
+  fixture = await ChainFixture.start(scriptProcess);
+});
+afterAll(() => fixture.close());
+
+test("the admin's path ends with a new enclave of the new image, and without those of the old", async () => {
+  const { nsm, node } = fixture;
+  const enclaves = [await startWeather({ nsm }), await startWeather({ nsm })];
+  const variables: Record<string, string> = {
+    URL: enclaves[0]?.server.url ?? '',
+    NEW_URL: enclaves[1]?.server.url ?? '',
+  };
+  const root = ['--root', fixture.file('root.pem')];
+  const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
+  // Stand-ins for AWS, the image's build and GitHub.
+  const extra: Record<string, string[]> = {
+    create_config: pcrs,
+    register_enclave: root,
+    status: root,
+    update_weather: root,
+  };
+  const prints: Record<string, [property: string, variable: string]> = {
+    publish: ['package', 'PACKAGE'],
+    create_config: ['config', 'CONFIG'],
+    register_enclave: ['enclave', 'REGISTERED'],
+  };
+  const run = async ({ env, name, args }: Line, more: string[]) => {
+    const given = args.map((arg) => arg.replace(/^\$(\w+)$/, (_, variable) => variables[variable] ?? ''));
+    const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
+    const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), ...framework };
+    const result = await scriptProcess(name, [...given, ...more, '--rpc-url', node.url, '--json'], key);
+    expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
+    const [property, variable] = prints[name] ?? [];
+    if (property !== undefined && variable !== undefined)
+      variables[variable] = String(result.json()[property]);
+    if (variables['ENCLAVE'] === undefined && variables['REGISTERED'] !== undefined) {
+      variables['ENCLAVE'] = variables['REGISTERED'];
+    }
+    return result.json();
+  };
+
+  const lines = commands("The admin's path");
+  expect(lines.map(({ name }) => name)).toEqual([
+    'publish',
+    'create_config',
+    'register_enclave',
+    'status',
+    'update_weather',
+    'update_pcrs',
+    'register_enclave',
+    'destroy_enclave',
+  ]);
+  for (const line of lines) {
+    if (line.name === 'update_pcrs') {
+      // Both enclaves run one image: its registers are withdrawn and allowed again, like those of another image.
+      expect(await run(line, ['--pcrs', fixture.file('other.pcrs')])).toMatchObject({ status: 'done' });
+      expect(await run(line, pcrs)).toMatchObject({ status: 'done', version: '2' });
+    } else {
+      expect(await run(line, extra[line.name] ?? [])).toMatchObject({ status: 'done' });
+    }
+  }
+
+  const { CONFIG = '', NEW_URL = '', ENCLAVE, REGISTERED } = variables;
+  expect(REGISTERED).not.toBe(ENCLAVE);
+  expect(await fixture.done('status', CONFIG, NEW_URL, ...root)).toMatchObject({
+    config: { version: '2' },
+    enclaves: [{ id: REGISTERED, stale: false }],
+    destroyed: [ENCLAVE],
+    live: { trusted: true, registration: 'registered' },
+  });
+}, 120_000);
+
+test("the contract author's path tests the package, and says what publishing it would do", async () => {
+  const [tests, publish] = commands("The contract author's path") as [Line, Line];
+  expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
+  const tested = await scriptProcess('../check/move', tests.args);
+  expect(tested).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
+  expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
+  const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
+  const dry = await scriptProcess(
+    'publish',
+    [...publish.args, '--address', fixture.address, '--rpc-url', fixture.node.url],
+    env,
+  );
+  expect(dry).toMatchObject({
+    exit: 0,
+    out: expect.stringContaining('The node simulates it without a failure'),
+  });
+});
+
+test('says how long the pattern is', () => {
+  const [, lines] = /`move\/weather` is the pattern: (\d+) lines/.exec(README) ?? [];
+  const source = readFileSync(new URL('../../../move/weather/sources/weather.move', import.meta.url), 'utf8');
+  expect(Number(lines)).toBe(source.trimEnd().split('\n').length);
+});
+
+test('names every function and every error code of the library', () => {
+  for (const name of Object.keys(library)) {
+    if (name.endsWith('Error') || name === 'parsePcrs') continue;
+    expect(README).toContain(`\`${name}`);
+  }
+  for (const code of Object.keys(library.SUI_CODES)) expect(README).toContain(`\`${code}\``);
+});

@@ -1,0 +1,44 @@
+/** A signal to npm or make ends the server that it started. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Keeps the test from installing or building anything. */
+const MAKE = ['-o', 'install', '-o', 'addon'];
+
+test.each([
+  ['npm start', 'npm', ['start'], { APP: 'weather', API_KEY: 'hunter2' }, /"url":"([^"]+)"/],
+  ['npm run dev', 'npm', ['run', 'dev'], {}, /curl -s (\S+) /],
+  ['make dev', 'make', [...MAKE, 'dev'], {}, /curl -s (\S+) /],
+  ['make dev-wallet', 'make', [...MAKE, 'dev-wallet'], {}, /\n(\S+) {2}the wallet's page/],
+])('SIGTERM to %s ends the server', { timeout: 40_000 }, async (_, program, args, env, url) => {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(program, args, {
+    cwd: ROOT,
+    env: { PATH, HOME, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own, so that nothing of it outlives the test.
+    detached: true,
+  });
+  onTestFinished(() => {
+    try {
+      process.kill(-(child.pid as number), 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  // When every process has closed its end of the pipe, not only the one that got the signal.
+  const closed = once(child, 'close');
+  await expect.poll(() => output, { timeout: 20_000 }).toMatch(url);
+  const server = url.exec(output)?.[1] ?? '';
+  expect((await fetch(server)).status).toBeLessThan(500);
+
+  child.kill('SIGTERM');
+  const late = new Promise((resolve) => setTimeout(resolve, 10_000, 'still there after 10 s').unref());
+  expect(await Promise.race([closed, late])).not.toBe('still there after 10 s');
+  await expect(fetch(server)).rejects.toThrow('fetch failed');
+});

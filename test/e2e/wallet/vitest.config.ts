@@ -1,0 +1,11 @@
+/** `npm run test:wallet`: the wallet's whole way in headless Chromium (Debian's, or the one that CHROMIUM names). */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    root: new URL('../../..', import.meta.url).pathname,
+    include: ['test/e2e/wallet/*.e2e.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});

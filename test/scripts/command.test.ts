@@ -1,0 +1,184 @@
+/** The framework of the commands, and what holds for every one of them. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { command, EXIT, integer, PCRS_HINT, readFileArgument, UsageError } from '../../scripts/command.ts';
+import { EnclaveError } from '../../src/errors.ts';
+import { call, callScript, spawnScript } from './run.ts';
+
+class RefusedError extends EnclaveError {
+  readonly code = 'REFUSED';
+}
+
+const main = command({
+  usage: 'usage: npm run sample -- <from> [<to>] [options]',
+  options: {
+    level: { type: 'string', default: '1' },
+    tag: { type: 'string', multiple: true },
+    json: { type: 'boolean' },
+  },
+  positionals: ['from', 'to'],
+  optional: 1,
+  run({ values, positionals }, { env, io }) {
+    if (positionals[0] === 'refuse') throw new RefusedError('this is refused');
+    if (positionals[0] === 'fault') throw new TypeError('a fault');
+    if (positionals[0] === 'read') io.log(io.stdin());
+    const level = integer('level', values.level, 0, 10);
+    io.log(JSON.stringify({ level, tag: values.tag, positionals, home: env['HOME'] }));
+    return EXIT.done;
+  },
+});
+
+describe('a command', () => {
+  test('receives its options, arguments, environment and standard input', async () => {
+    const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there'];
+    const { status, stdout } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });
+    expect(status).toBe(0);
+    const given = { level: 5, tag: ['a', 'b'], positionals: ['read', 'there'], home: '/home/me' };
+    expect(stdout).toBe(`typed\n${JSON.stringify(given)}\n`);
+  });
+
+  test('parses a negative number as an argument, not as an option', async () => {
+    const { stdout } = await call(main, ['-5', '-.5', '--tag', '-1st']);
+    expect(JSON.parse(stdout)).toMatchObject({ positionals: ['-5', '-.5'], tag: ['-1st'] });
+  });
+
+  test('prints its usage for --help, whatever else it is given', async () => {
+    for (const argv of [['--help'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
+      expect(await call(main, argv)).toEqual({
+        status: 0,
+        stdout: 'usage: npm run sample -- <from> [<to>] [options]\n',
+        stderr: '',
+      });
+    }
+  });
+
+  test.each([
+    [[], 'missing: <from>'],
+    [['a', 'b', '0x5', 'c'], 'unexpected argument: 0x5'],
+    [['a', '--bogus'], "Unknown option '--bogus'"],
+    [['a', '-x'], "Unknown option '-x'"],
+    [['a', '--level'], "Option '--level <value>' argument missing"],
+    [['a', '--json=1'], "Option '--json' does not take an argument"],
+  ])('names what is wrong with %j, and shows its usage', async (argv, message) => {
+    expect(await call(main, argv)).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `USAGE: ${message}\n\nusage: npm run sample -- <from> [<to>] [options]\n`,
+    });
+  });
+
+  test.each(['x', '-1', '11', '1.5', ''])('refuses the integer %j', async (level) => {
+    const { status, stderr } = await call(main, ['a', `--level=${level}`]);
+    expect(status).toBe(2);
+    expect(stderr).toBe('USAGE: --level must be an integer from 0 to 10\n');
+  });
+
+  test('reports an error by its code, as JSON where asked, even for a mistake in the command line', async () => {
+    expect(await call(main, ['refuse'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'REFUSED: this is refused\n',
+    });
+    const refused = await call(main, ['refuse', '--json']);
+    expect(refused).toMatchObject({ status: 1, stderr: '' });
+    expect(JSON.parse(refused.stdout)).toEqual({
+      status: 'failed',
+      code: 'REFUSED',
+      error: 'this is refused',
+    });
+    const misused = await call(main, ['--json', '--bogus']);
+    expect(misused).toMatchObject({ status: 2, stderr: '' });
+    expect(JSON.parse(misused.stdout)).toMatchObject({ status: 'failed', code: 'USAGE' });
+  });
+
+  test('does not hide a fault of the program', async () => {
+    await expect(call(main, ['fault'])).rejects.toThrow(TypeError);
+  });
+
+  test('has one error for its command line', () => {
+    expect(new UsageError('give a or b')).toMatchObject({ code: 'USAGE', message: 'give a or b' });
+  });
+});
+
+test('a file that is not there is named, with what writes it', async () => {
+  const read = readFileArgument('/nowhere/nitro.pcrs', PCRS_HINT);
+  await expect(read).rejects.toMatchObject({
+    code: 'UNREADABLE_FILE',
+    message: expect.stringMatching(
+      /^\/nowhere\/nitro\.pcrs can't be read: ENOENT\. `make` writes out\/nitro\.pcrs/,
+    ),
+  });
+});
+
+/** npm's names of the commands, and their modules. */
+const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+const COMMANDS = Object.entries(scripts).flatMap(([name, line]) => {
+  const [, path] =
+    /^node scripts\/((?:sui|parent|salt|verify)\/\w+\.ts|image\/eif\.ts|check\/move\.ts|dev\/new_app\.ts)$/.exec(
+      line,
+    ) ?? [];
+  return path === undefined ? [] : [{ name, path }];
+});
+
+test('npm knows every command', () => {
+  expect(COMMANDS.map(({ name }) => name).sort()).toEqual([
+    'configure_enclave',
+    'create_config',
+    'destroy_enclave',
+    'doctor',
+    'eif',
+    'expose_enclave',
+    'new_app',
+    'publish',
+    'register_enclave',
+    'run_enclave',
+    'salt_seed',
+    'status',
+    'stop_enclave',
+    'test:move',
+    'update_pcrs',
+    'update_weather',
+    'verify',
+  ]);
+});
+
+/** Packages that only an action needs: loading them takes most of a second. */
+const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml|axios)\//;
+
+describe.each(COMMANDS)('$name', ({ name, path }) => {
+  test('as a process explains its use by --help, and loads nothing that only its action needs', async () => {
+    const { status, stdout, stderr } = await spawnScript(path, ['--help'], { env: { NODE_DEBUG: 'esm' } });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^usage: npm run ${name} -- `));
+    expect(stderr).toContain('scripts/command.ts');
+    expect(stderr).not.toMatch(HEAVY);
+  });
+
+  test('ends with exit code 2 where its command line is wrong', async () => {
+    const { status, stdout, stderr } = await callScript(path, ['--bogus']);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain("Unknown option '--bogus'");
+    expect(stderr).toContain(`usage: npm run ${name} -- `);
+  });
+});
+
+const SUI = COMMANDS.filter(({ path }) => path.startsWith('sui/'));
+
+test.each(SUI)('the help of $name lists the common options, and the exit codes', async ({ path }) => {
+  const { stdout } = await callScript(path, ['--help']);
+  for (const option of ['--network', '--rpc-url', '--address', '--unsigned', '--dry-run', '--json']) {
+    expect(stdout).toContain(option);
+  }
+  expect(stdout).toContain('exit codes:');
+  // Every option is followed by a gap, however long its value's name is.
+  const options = stdout.split('\n').filter((line) => line.startsWith('  --'));
+  for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[\w ]+>)? {2,}\S/);
+});
+
+test('a process ends with the exit code of its command', async () => {
+  const { status, stdout, stderr } = await spawnScript('sui/status.ts', ['0x1', 'http://127.0.0.1:1', '0x5']);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/^FAILED \(USAGE\): unexpected argument: 0x5\n/);
+});

@@ -1,0 +1,40 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bundle } from '../../../scripts/image/bundle.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+let stage: string;
+let source: string;
+
+beforeAll(async () => {
+  stage = mkdtempSync(join(tmpdir(), 'bundle-'));
+  await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
+  source = readFileSync(join(stage, 'server.js'), 'utf8');
+}, 60_000);
+afterAll(() => rmSync(stage, { recursive: true }));
+
+describe('the bundle', () => {
+  test('is one file, which needs nothing but Node', () => {
+    expect(readdirSync(stage)).toEqual(['server.js']);
+    const imported = [...source.matchAll(/^import (?:[^"]*from )?"([^"]+)";$/gm)].map(
+      ([, name = '']) => name,
+    );
+    expect(imported.length).toBeGreaterThan(5);
+    expect(imported.filter((name) => !builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
+  });
+
+  test('has the application and the version in it, and no stand-in', () => {
+    expect(source).toMatch(/api\.weatherapi\.com/);
+    expect(source).toMatch(/version: "1\.2\.3"/);
+    expect(source).not.toMatch(/SoftwareNsm|stand-in/);
+  });
+
+  test('is the same again', async () => {
+    await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
+    expect(readFileSync(join(stage, 'server.js'), 'utf8')).toBe(source);
+  });
+});

@@ -1,0 +1,82 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { buildContainer } from '../../../scripts/image/container.ts';
+
+const path = process.env['PATH'];
+let dir: string;
+let said: unknown[];
+
+/** Programs that record how they were called. docker has buildx or not. */
+function install(name: string, { fails = false, buildx = true } = {}): void {
+  const source = `#!/bin/sh
+[ "$1 $2" = "buildx version" ] && ${buildx ? 'exit 0' : 'exit 1'}
+[ "$1" = --version ] && exit 0
+echo "${name} $*" >> ${dir}/calls
+for arg; do [ "$last" = --iidfile ] && echo the-id > "$arg"; last=$arg; done
+${fails ? 'exit 7' : 'exit 0'}
+`;
+  writeFileSync(join(dir, name), source);
+  chmodSync(join(dir, name), 0o755);
+}
+
+const calls = () => readFileSync(join(dir, 'calls'), 'utf8').trim().split('\n');
+const build = (fresh = false) =>
+  buildContainer({ file: 'Containerfile', context: 'ctx', args: { A: 'b' }, output: dir, fresh });
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'container-'));
+  process.env['PATH'] = dir;
+  said = [];
+  vi.spyOn(console, 'log').mockImplementation((text) => void said.push(text));
+});
+afterEach(() => {
+  process.env['PATH'] = path;
+  vi.restoreAllMocks();
+  rmSync(dir, { recursive: true });
+});
+
+describe('the container build', () => {
+  test('prefers buildah to podman and podman to docker, and says which it uses', () => {
+    install('docker');
+    build();
+    install('podman');
+    build();
+    install('buildah');
+    build();
+    expect(calls().map((call) => call.split(' ')[0])).toEqual(['docker', 'podman', 'buildah']);
+    expect(said).toEqual([
+      'Building with docker (a path that is not tested).',
+      'Building with podman (a path that is not tested).',
+      'Building with buildah.',
+    ]);
+  });
+
+  test('uses what was built before, unless it is to be fresh', () => {
+    install('buildah');
+    build();
+    build(true);
+    const common = `--file Containerfile --output type=local,dest=${dir} --build-arg A=b ctx`;
+    const head = `buildah build --isolation chroot --timestamp 0 --iidfile ${dir}/image-id`;
+    expect(calls()).toEqual([
+      `${head} --layers ${common}`,
+      `${head} --no-cache ${common}`,
+      'buildah rmi the-id',
+    ]);
+  });
+
+  test('uses docker only with buildx', () => {
+    install('docker', { buildx: false });
+    expect(() => build()).toThrow(/needs buildah/);
+  });
+
+  test('says what to install if no such program is installed', () => {
+    expect(() => build()).toThrow(/needs buildah \(apt-get install buildah\), podman, or docker with buildx/);
+  });
+
+  test('stops when the program fails', () => {
+    install('buildah', { fails: true });
+    expect(() => build()).toThrow(/buildah failed: see above/);
+  });
+});

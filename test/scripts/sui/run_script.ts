@@ -1,0 +1,31 @@
+/** Runs a command that talks to Sui, against a loopback node. */
+import { callScript, type Result as Run, spawnScript } from '../run.ts';
+
+export interface Result {
+  readonly exit: number | null;
+  readonly out: string;
+  readonly err: string;
+  /** The JSON on standard output. */
+  json(): Record<string, unknown>;
+}
+
+/** @param env all of the environment that the command sees, except for PATH and HOME of a process */
+export type Runner = (
+  name: string,
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+) => Promise<Result>;
+
+/** Runs the command in this process. */
+export const script: Runner = async (name, args, env = {}) =>
+  resultOf(await callScript(`sui/${name}.ts`, args, { env }));
+
+/** Runs the command as a process of its own, as an admin does. */
+export const scriptProcess: Runner = async (name, args, env = {}) => {
+  const { PATH = '', HOME = '' } = process.env;
+  return resultOf(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...env } }));
+};
+
+function resultOf({ status: exit, stdout: out, stderr: err }: Run): Result {
+  return { exit, out, err, json: () => JSON.parse(out) };
+}

@@ -1,0 +1,323 @@
+import { readdirSync } from 'node:fs';
+import { bcs } from '@mysten/bcs';
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import {
+  type AppContext,
+  type Caller,
+  endpoint,
+  loadApplication,
+  parseManifest,
+  processData,
+} from '../../src/app.ts';
+import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
+import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
+import { text } from '../../src/wire/bcs.ts';
+import { signedType } from '../../src/wire/intent.ts';
+import { makeTls } from '../e2e/boot/tls.ts';
+import { APPS, FIXTURE_APPS, startServer } from './support.ts';
+
+describe('app.yaml', () => {
+  test('names endpoints and secrets', () => {
+    expect(parseManifest('endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]')).toEqual({
+      endpoints: ['api.weatherapi.com'],
+      secrets: ['API_KEY'],
+    });
+  });
+
+  const { ca, cert } = makeTls(['api.example.com']);
+  const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
+  const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;
+
+  test('may pin an endpoint to certificate authorities', () => {
+    for (const pem of [ca, `# ours\n${ca}`, ca + makeTls(['x.example']).ca]) {
+      const { endpoints, authorities } = parseManifest(pinned(pem.trimEnd()));
+      expect(endpoints).toEqual(['a.example', 'b.example']);
+      expect(Object.keys(authorities ?? {})).toEqual(['b.example']);
+      expect(authorities?.['b.example']?.trim()).toBe(pem.trim());
+    }
+  });
+
+  test.each([
+    ['no certificate', 'ca.pem'],
+    ['nothing', '""'],
+    ['an invalid certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+    ['a certificate that is cut off', ca.slice(0, -30)],
+    ['a certificate of no authority', cert],
+    ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
+    ['a second, invalid one', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
+  ])('a pin to %s is rejected, naming the property', (_what, pem) => {
+    expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
+    expect(() => parseManifest(pinned(pem))).toThrow(
+      /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
+    );
+  });
+
+  test.each([
+    ['', 'top level'],
+    ['endpoints: [{host: a.example}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: 5}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: x, port: 1}]\nsecrets: []', 'endpoints.0'],
+    [`endpoints:\n  - b.example${entry(ca.trimEnd())}\nsecrets: []`, 'endpoints'],
+    ['endpoints: [a.b', 'not YAML'],
+    ['endpoints: []', 'secrets'],
+    ['endpoints: []\nsecrets: []\nendpoint: []', 'endpoint'],
+    ['endpoints: [https://a.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, "b.example:8443"]\nsecrets: []', 'endpoints.1'],
+    ['endpoints: [localhost]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [A.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: ["*.example.com"]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, a.example]\nsecrets: []', 'endpoints'],
+    ['endpoints: []\nsecrets: [api_key]', 'secrets.0'],
+    ['endpoints: []\nsecrets: ["A B"]', 'secrets.0'],
+    ['endpoints: []\nsecrets: [A]\nendpoints: [a.example]', 'not YAML'],
+  ])('%o is rejected, naming the property', (yaml, place) => {
+    expect(() => parseManifest(yaml)).toThrow(ConfigError);
+    expect(() => parseManifest(yaml)).toThrow(place);
+  });
+});
+
+describe('loadApplication', () => {
+  const folders = readdirSync(APPS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+
+  test.each(folders.map(({ name }) => name))('loads %s of src/apps', async (name) => {
+    const { module } = await loadApplication(APPS, name);
+    expect(module.create).toBeTypeOf('function');
+  });
+
+  test('rejects an unknown name', async () => {
+    await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
+      /^APP=wether: there is no such application; the applications are: .*\bsalt, weather$/,
+    );
+  });
+});
+
+describe('a second application', () => {
+  const dice = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
+
+  test('answers /process_data with its own schema and its own signed type', async () => {
+    const { post } = await dice();
+    const answer = await post('/process_data', { payload: { sides: 6 } });
+    expect(await answer.json()).toMatchObject({ response: { intent: 1, data: { sides: 6 } } });
+    expect((await post('/process_data', { payload: { location: 'Paris' } })).status).toBe(400);
+  });
+
+  test('has further endpoints, which sign with another intent', async () => {
+    const { get, post } = await dice();
+    expect(await (await get('/rules')).json()).toEqual({ sides: { from: 2, to: 255 } });
+    expect(await (await post('/draw', { picked: '9007199254740993' })).json()).toMatchObject({
+      response: {
+        intent: 2,
+        timestamp_ms: 5,
+        data: { note: '🎲', picked: '9007199254740993', all: [1, 255] },
+      },
+    });
+    expect((await get('/draw')).status).toBe(405);
+    expect((await post('/draw', { picked: '1', more: 1 })).status).toBe(400);
+  });
+
+  test('does not need the secrets and endpoints of weather', async () => {
+    const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', API_KEY: '' } });
+    expect(await (await get('/health_check')).json()).toMatchObject({ endpoints_status: {} });
+    expect((await get('/readyz')).status).toBe(200);
+  });
+});
+
+describe('an invalid application does not start', () => {
+  const endpointAt = (path: string, method: 'GET' | 'POST' = 'GET') => ({
+    module: { signs: [], create: () => ({ endpoints: [{ method, path, handle: async () => ({}) }] }) },
+    manifest: { endpoints: [], secrets: [] },
+  });
+
+  test.each([
+    ['/health_check', /defined twice/],
+    ['/with/:parameter', /not a fixed path/],
+    ['relative', /not a fixed path/],
+    ['/', /defined twice/],
+  ])('with an endpoint at %s', async (path, message) => {
+    await expect(startServer(endpointAt(path))).rejects.toThrow(message);
+  });
+
+  test('with a body of a GET, or a query of a POST', async () => {
+    const start = (method: 'GET' | 'POST', part: object) => {
+      const own = { method, path: '/x', handle: async () => ({}), ...part };
+      return startServer({
+        module: { signs: [], create: () => ({ endpoints: [own] }) },
+        manifest: { endpoints: [], secrets: [] },
+      });
+    };
+    const schema = v.strictObject({});
+    await expect(start('GET', { body: schema })).rejects.toThrow(/can't have a body/);
+    await expect(start('POST', { body: schema, query: schema })).rejects.toThrow(/can't have a query/);
+  });
+
+  test('with a POST without a schema', async () => {
+    await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
+  });
+
+  test('that uses an endpoint or a secret that app.yaml lacks', async () => {
+    const reach = (use: (context: never) => unknown) =>
+      startServer({
+        module: { signs: [], create: (context) => use(context as never) as never },
+        manifest: { endpoints: [], secrets: [] },
+      });
+    await expect(
+      reach(({ upstream }: { upstream: (host: string) => unknown }) => upstream('evil.example')),
+    ).rejects.toThrow(new ApplicationMistake('evil.example is not among the endpoints of app.yaml'));
+    await expect(
+      reach(({ secret }: { secret: (name: string) => string }) => secret('API_KEY')),
+    ).rejects.toThrow(new ApplicationMistake('API_KEY is not among the secrets of app.yaml'));
+  });
+
+  test('has no /process_data without a handler for it', async () => {
+    const { post } = await startServer(endpointAt('/only'));
+    expect((await post('/process_data', { payload: {} })).status).toBe(404);
+  });
+});
+
+describe('the query of a GET', () => {
+  const start = () =>
+    startServer({
+      module: {
+        signs: [],
+        create: () => ({
+          endpoints: [
+            endpoint({
+              method: 'GET',
+              path: '/squares',
+              query: v.strictObject({
+                of: v.pipe(v.string(), v.regex(/^[0-9]{1,3}$/, 'must be an integer'), v.toNumber()),
+                unit: v.optional(v.string(), 'm'),
+              }),
+              handle: async ({ of, unit }) => ({ square: of ** 2, unit }),
+            }),
+            { method: 'GET', path: '/plain', handle: async (input: unknown) => ({ input: input ?? null }) },
+          ],
+        }),
+      },
+      manifest: { endpoints: [], secrets: [] },
+    });
+
+  test('reaches the handler as its schema describes it', async () => {
+    const { get } = await start();
+    expect(await (await get('/squares?of=12')).json()).toEqual({ square: 144, unit: 'm' });
+    expect(await (await get('/squares?unit=km%20&of=3')).json()).toEqual({ square: 9, unit: 'km ' });
+  });
+
+  test.each([
+    ['', 'of is missing'],
+    ['?of=x', 'of must be an integer'],
+    ['?of=1&of=2', 'of must be a'],
+    ['?of=1&more=2', 'more is not a'],
+    ['?of=1&__proto__=2', '__proto__ is not a'],
+  ])('that the schema does not accept is refused, naming the parameter: %s', async (query, message) => {
+    const answer = await (await start()).get(`/squares${query}`);
+    expect(answer.status).toBe(400);
+    const { code, error } = await answer.json();
+    expect(code).toBe('INVALID_INPUT');
+    expect(error).toContain(message);
+  });
+
+  test('is ignored where there is no schema', async () => {
+    const { get } = await start();
+    expect(await (await get('/plain?of=12')).json()).toEqual({ input: null });
+  });
+});
+
+describe('the address of a caller', () => {
+  test('is passed to /process_data as to any endpoint', async () => {
+    const Seen = signedType(3, bcs.struct('Seen', { address: text }));
+    const create = ({ sign }: AppContext) => ({
+      processData: processData({
+        payload: v.strictObject({}),
+        handle: async (_, { address = 'unknown' }) => sign(Seen, 1n, { address }),
+      }),
+    });
+    const { post } = await startServer({
+      env: { TRUSTED_PROXIES: '1' },
+      module: { signs: [Seen], create },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '198.51.100.7' };
+    const answer = await post('/process_data', { payload: {} }, { headers });
+    expect(await answer.json()).toMatchObject({ response: { data: { address: '198.51.100.7' } } });
+  });
+
+  async function seenBy(trustedProxies: number, forwarded?: string) {
+    const create = () => ({
+      endpoints: [
+        {
+          method: 'GET' as const,
+          path: '/seen',
+          handle: async (_: never, { address }: Caller) => ({ address }),
+        },
+      ],
+    });
+    const server = await startServer({
+      env: { TRUSTED_PROXIES: String(trustedProxies) },
+      module: { signs: [], create },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    return (await (await server.get('/seen', { headers })).json()).address;
+  }
+
+  test('is unknown without trusted proxies, whatever the headers', async () => {
+    expect(await seenBy(0)).toBeUndefined();
+    expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
+  });
+
+  test('is what the outermost trusted proxy saw, not what the caller sent', async () => {
+    expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
+    expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
+  });
+});
+
+describe("an application's errors", () => {
+  const ERRORS = {
+    UNKNOWN: { status: 401, meaning: 'the caller is unknown' },
+    BARRED: { status: 403, meaning: 'the caller may not have this' },
+    OFTEN: { status: 429, meaning: 'the caller has asked too often' },
+    BROKEN: { status: 502, meaning: 'an upstream failed' },
+  } as const satisfies ErrorTable;
+  class DiceError extends errorClass(ERRORS) {}
+
+  async function fail(error: Error) {
+    const handle = async () => {
+      throw error;
+    };
+    const { get, printed } = await startServer({
+      module: { signs: [], create: () => ({ endpoints: [{ method: 'GET', path: '/fails', handle }] }) },
+      manifest: { endpoints: [], secrets: [] },
+    });
+    return { response: await get('/fails'), printed };
+  }
+
+  test.each([
+    [new DiceError('UNKNOWN', 'who?'), 401, 'www-authenticate', 'Bearer error="invalid_token"'],
+    [new DiceError('BARRED', 'not you'), 403, 'retry-after', null],
+    [new DiceError('OFTEN', 'slower', { retryAfterSeconds: 7 }), 429, 'retry-after', '7'],
+  ])('are answered with the status of their table: %o', async (error, status, header, value) => {
+    const { response } = await fail(error);
+    expect(response.status).toBe(status);
+    expect(response.headers.get(header)).toBe(value);
+    expect(await response.json()).toEqual({ error: error.message, code: error.code });
+  });
+
+  test('have a class and codes that the compiler checks', () => {
+    const error = new DiceError('BARRED', 'not you');
+    expect(error).toMatchObject({ name: 'DiceError', code: 'BARRED', status: 403 });
+    // @ts-expect-error no such code
+    expect(() => new DiceError('BARED', 'not you')).toThrow(TypeError);
+    // @ts-expect-error no such code
+    expect(error.code === 'BARED').toBe(false);
+  });
+
+  test('keep their cause: its code reaches the log, its message neither the log nor the caller', async () => {
+    const cause = Object.assign(new Error('GET https://h/?key=hunter2'), { code: 'ECONNREFUSED' });
+    const { response, printed } = await fail(new DiceError('BROKEN', 'no answer', { cause }));
+    expect(await response.text()).not.toMatch(/hunter2|ECONNREFUSED/);
+    expect(printed()).toMatch(/"code":"BROKEN".*"cause":\{"type":"Error","code":"ECONNREFUSED"\}/);
+    expect(printed()).not.toMatch(/hunter2/);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { parseClients } from '../../../../src/apps/salt/clients.ts';
+import { ConfigError } from '../../../../src/errors.ts';
+
+const GOOGLE = 'https://accounts.google.com';
+const MICROSOFT = 'https://login.microsoftonline.com/{tenantid}/v2.0';
+const TENANT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
+const entry = (issuer: string, client_id: string, more = {}) => ({ issuer, client_id, seed: 1, ...more });
+const parse = (...entries: unknown[]) => parseClients(JSON.stringify(entries));
+const jwks_url = 'https://op.example/jwks';
+
+describe('SALT_CLIENTS', () => {
+  test('maps each issuer and client id to the version of its seed and the URL of its keys', () => {
+    const clients = parse(entry(GOOGLE, 'a'), {
+      issuer: 'https://op.example',
+      client_id: 'b',
+      seed: 2,
+      jwks_url,
+      presenters: ['c'],
+    });
+    expect(clients).toEqual([
+      {
+        issuer: GOOGLE,
+        clientId: 'a',
+        seed: 1,
+        jwksUrl: new URL('https://www.googleapis.com/oauth2/v3/certs'),
+        presenters: [],
+      },
+      { issuer: 'https://op.example', clientId: 'b', seed: 2, jwksUrl: new URL(jwks_url), presenters: ['c'] },
+    ]);
+  });
+
+  test.each([
+    [TENANT, 'https://login.microsoftonline.com/common/discovery/v2.0/keys'],
+    [MICROSOFT, 'https://login.microsoftonline.com/common/discovery/v2.0/keys'],
+    ['accounts.google.com', 'https://www.googleapis.com/oauth2/v3/certs'],
+    ['https://www.facebook.com', 'https://www.facebook.com/.well-known/oauth/openid/jwks/'],
+  ])('knows where the keys of %s are', (issuer, url) => {
+    expect(parse(entry(issuer, 'a'))[0]?.jwksUrl.href).toBe(url);
+  });
+
+  test.each([
+    ['is missing', undefined, /^SALT_CLIENTS must list/],
+    ['is not JSON', '[{', /^SALT_CLIENTS is not JSON$/],
+    ['is empty', '[]', /^SALT_CLIENTS, top level: must be an array/],
+    ['is not an array', '{}', /^SALT_CLIENTS, top level/],
+  ])('is rejected when it %s', (_what, json, message) => {
+    expect(() => parseClients(json)).toThrow(ConfigError);
+    expect(() => parseClients(json)).toThrow(message);
+  });
+
+  test.each([
+    ['without a version', { issuer: GOOGLE, client_id: 'a' }, /^SALT_CLIENTS, 0.seed: must be/],
+    ['with version 0', entry(GOOGLE, 'a', { seed: 0 }), /0.seed/],
+    ['with a version as a string', entry(GOOGLE, 'a', { seed: '1' }), /0.seed/],
+    ['without a client id', entry(GOOGLE, ''), /0.client_id/],
+    ['with a client id that no proof can contain', entry(GOOGLE, 'a"b'), /0.client_id/],
+    ['with a client id that is too long', entry(GOOGLE, 'a'.repeat(144)), /0.client_id/],
+    ['with no presenters', entry(GOOGLE, 'a', { presenters: [] }), /0.presenters/],
+    ['with a presenter that is not a string', entry(GOOGLE, 'a', { presenters: [5] }), /0.presenters.0/],
+    ['with a presenter without a name', entry(GOOGLE, 'a', { presenters: [''] }), /0.presenters.0/],
+    ['with a presenter twice', entry(GOOGLE, 'a', { presenters: ['b', 'b'] }), /0.presenters/],
+    ['with one presenter as a string', entry(GOOGLE, 'a', { presenters: 'b' }), /0.presenters/],
+    ['with an unknown property', entry(GOOGLE, 'a', { version: 1 }), /0.version/],
+    ['of an unknown issuer without its keys', entry(`${GOOGLE}/`, 'a'), /entry 0: .* set jwks_url/],
+    ['of an issuer like a tenant', entry(`${TENANT}x`, 'a'), /set jwks_url/],
+    ['of a known issuer with keys elsewhere', entry(GOOGLE, 'a', { jwks_url }), /remove jwks_url/],
+    ['of a tenant with keys elsewhere', entry(TENANT, 'a', { jwks_url }), /remove jwks_url/],
+    ['with keys over http', entry('x', 'a', { jwks_url: 'http://op.example/jwks' }), /0.jwks_url/],
+    ['with keys at a port', entry('x', 'a', { jwks_url: 'https://op.example:444/jwks' }), /0.jwks_url/],
+    ['with keys under a name', entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }), /0.jwks_url/],
+  ])('is rejected with an entry %s', (_what, bad, message) => {
+    expect(() => parse(bad)).toThrow(ConfigError);
+    expect(() => parse(bad)).toThrow(message);
+  });
+
+  test.each([
+    ['the same', entry(GOOGLE, 'a'), entry(GOOGLE, 'a')],
+    ['the same but for the seed', entry(GOOGLE, 'a'), entry(GOOGLE, 'a', { seed: 2 })],
+    ['the same in Google’s other spelling', entry(GOOGLE, 'a'), entry('accounts.google.com', 'a')],
+    [
+      'with the same concatenation',
+      entry('https://op.example', '1a', { jwks_url }),
+      entry('https://op.example1', 'a', { jwks_url }),
+    ],
+    ['a tenant among all tenants', entry(MICROSOFT, 'a'), entry(TENANT, 'a')],
+    ['a tenant before all tenants', entry(TENANT, 'a'), entry(MICROSOFT, 'a')],
+    ['with the concatenation of a tenant', entry(MICROSOFT, 'xa'), entry(`${TENANT}x`, 'a', { jwks_url })],
+  ])('is rejected with two entries that are %s', (_what, one, other) => {
+    expect(() => parse(entry(GOOGLE, 'between'), one, other)).toThrow(
+      /^SALT_CLIENTS, entries 1 and 2: their issuers and client ids can have the same concatenation$/,
+    );
+  });
+
+  test('rejects two URLs of keys for one issuer', () => {
+    const elsewhere = 'https://other.example/jwks';
+    expect(() => parse(entry('x', 'a', { jwks_url }), entry('x', 'b', { jwks_url: elsewhere }))).toThrow(
+      /two different jwks_url/,
+    );
+  });
+
+  test('accepts all tenants and a single tenant for different clients', () => {
+    expect(parse(entry(MICROSOFT, 'a'), entry(TENANT, 'b'))).toHaveLength(2);
+  });
+});

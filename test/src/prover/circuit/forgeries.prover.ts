@@ -1,0 +1,386 @@
+/**
+ * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. A prover who breaks
+ * one rule but keeps all others and the public input is refused by the template that enforces this rule.
+ */
+
+import { poseidonHash } from '@mysten/sui/zklogin';
+import { describe, expect, test } from 'vitest';
+import { EPHEMERAL_KEY, MAX_EPOCH, NONCE } from '../support.ts';
+import { AUD, claim, type Forgery, forge, ISS, KC, limbs, NONCE_CLAIM, PAYLOAD } from './forge.ts';
+import { run } from './generator.ts';
+
+const refusal = (forgery: Forgery) => run(forge(forgery)).refusedBy;
+/** Adds a difference to numbers of the input. */
+const shift =
+  (differences: Record<string, number>) =>
+  (input: Record<string, string | string[]>): void => {
+    for (const [name, by] of Object.entries(differences)) input[name] = String(Number(input[name]) + by);
+  };
+const element = (name: string, index: number, change: (value: number) => number) => ({
+  lie: (input: Record<string, string | string[]>) => {
+    const list = input[name] as string[];
+    list[index] = String(change(Number(list[index])));
+  },
+});
+const unsignedLength = () => {
+  const { payload_start_index, payload_len } = forge();
+  return Number(payload_start_index) + Number(payload_len);
+};
+const LENGTH = unsignedLength();
+const BLOCKS = Math.ceil((LENGTH + 9) / 64);
+
+const nonceFor = (randomness: bigint) => {
+  const hash = poseidonHash([EPHEMERAL_KEY >> 128n, EPHEMERAL_KEY % (1n << 128n), MAX_EPOCH, randomness]);
+  return Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
+};
+/** A payload with another nonce claim. */
+const withNonce = (value: string, randomness?: bigint): Forgery => {
+  const text = `"nonce":"${value}"}`;
+  return {
+    payload: PAYLOAD.replace(NONCE_CLAIM, text),
+    nonce: claim(text),
+    ...(randomness !== undefined && { randomness }),
+  };
+};
+/** A payload with another key claim. */
+const withKc = (text: string, lie = {}): Forgery => ({
+  payload: PAYLOAD.replace(KC, text),
+  kc: claim(text, lie),
+});
+const withAud = (text: string, lie = {}): Forgery => ({
+  payload: PAYLOAD.replace(AUD, text),
+  aud: claim(text, lie),
+});
+const EMAIL = '"email":"a@id.example",';
+const withEmail = (ev: string, lie = {}): Forgery => ({
+  payload: PAYLOAD.replace(KC, EMAIL + ev),
+  kc: claim(EMAIL),
+  ev: claim(ev, lie),
+});
+
+describe('the circuit accepts', () => {
+  test.each<[string, Forgery]>([
+    ['the input of an honest prover', {}],
+    ['a key claim at each offset of base64', { payload: PAYLOAD.replace(KC, `"x":1,${KC}`) }],
+    ['a key claim at each offset of base64, the third', { payload: PAYLOAD.replace(KC, `"x":12,${KC}`) }],
+    ['white space of JSON in every place', withKc('"sub" \t: \r\n"10629404924099930" ,')],
+    ['another key claim', withKc('"user_id":"10629404924099930",')],
+    ['the longest value', withKc(`"sub":"${'7'.repeat(113)}",`)],
+    ['an empty value', withKc('"sub":"",')],
+    ['a verified email', withEmail('"email_verified":true,')],
+    ['an email verified by a string', withEmail('"email_verified" : "true" ,')],
+    ['a nonce of other randomness', withNonce(nonceFor(5n), 5n)],
+  ])('%s', (_, forgery) => {
+    expect(refusal(forgery)).toBeNull();
+  });
+});
+
+describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it: refused is', () => {
+  test.each<[string, string, Forgery]>([
+    ['a byte over 255', 'Num2Bits', element('padded_unsigned_jwt', 5, (byte) => byte + 256)],
+    ['a byte other than 0x80', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(0x81, LENGTH) }],
+    ['a byte in the padding', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(1, LENGTH + 1) }],
+    ['another length', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(8, 64 * BLOCKS - 1) }],
+    ['a length over 16 bits', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(1, 64 * BLOCKS - 3) }],
+    ['a byte after the last block', 'CheckPadding', element('padded_unsigned_jwt', 64 * BLOCKS, () => 1)],
+    ['a byte at the very end', 'CheckPadding', element('padded_unsigned_jwt', 511, () => 1)],
+    ['a block too many', 'Num2Bits', { blocks: BLOCKS + 1 }],
+    ['a block too few', 'Num2Bits', { lie: shift({ num_sha2_blocks: -1 }) }],
+    ['no block', 'Num2Bits', { lie: shift({ num_sha2_blocks: -BLOCKS }) }],
+    ['a payload that is longer than stated', 'CheckPadding', { lie: shift({ payload_len: -1 }) }],
+    ['a payload that is shorter than stated', 'CheckPadding', { lie: shift({ payload_len: 1 }) }],
+  ])('%s', (_, by, forgery) => {
+    expect(refusal(forgery)).toBe(by);
+  });
+});
+
+describe('rule 2, the header ends before the dot: refused is', () => {
+  test.each<[string, string, Forgery]>([
+    [
+      'a header one character shorter',
+      'ZkLogin',
+      { lie: shift({ payload_start_index: -1, payload_len: 1 }) },
+    ],
+    ['a header one character longer', 'ZkLogin', { lie: shift({ payload_start_index: 1, payload_len: -1 }) }],
+    ['a header over 248 characters', 'Below', { headerBase64: 'e'.repeat(249) }],
+  ])('%s', (_, by, forgery) => {
+    expect(refusal(forgery)).toBe(by);
+  });
+});
+
+describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: refused is', () => {
+  test.each<[string, Forgery]>([
+    ['another digest', { encoded: (em) => em.writeUInt8((em.at(-1) as number) ^ 1, 255) }],
+    ['another hash algorithm', { encoded: (em) => em.writeUInt8(2, 256 - 32 - 5) }],
+    ['a zero among the ones', { encoded: (em) => em.writeUInt8(0, 100) }],
+    ['another block type', { encoded: (em) => em.writeUInt8(2, 1) }],
+    ['no zero before DigestInfo', { encoded: (em) => em.writeUInt8(0xff, 256 - 52) }],
+    [
+      'a message of another signature',
+      { lie: (input) => (input['signature'] = forge({ blocks: 8 })['signature'] as string[]) },
+    ],
+  ])('%s', (_, forgery) => {
+    expect(refusal(forgery)).toBe('VerifyRsa2048');
+  });
+
+  test('a limb over 64 bits', () => {
+    const carry = (name: string): Forgery => ({
+      lie: (input) => {
+        const [low = '', high = '', ...others] = input[name] as string[];
+        input[name] = [String(BigInt(low) + (1n << 64n)), String(BigInt(high) - 1n), ...others];
+      },
+    });
+    expect(refusal(carry('signature'))).toBe('Num2Bits');
+    expect(refusal(carry('modulus'))).toBe('Num2Bits');
+  });
+
+  test('a signature above the modulus that is congruent to a valid one', () => {
+    const number = (list: string[]) => list.reduceRight((sum, limb) => (sum << 64n) + BigInt(limb), 0n);
+    const bytes = (value: bigint) => Buffer.from(value.toString(16).padStart(512, '0'), 'hex');
+    for (let randomness = 1n; ; randomness++) {
+      const honest = withNonce(nonceFor(randomness), randomness);
+      const { signature, modulus } = forge(honest) as Record<string, string[]>;
+      const same = number(signature as string[]) + number(modulus as string[]);
+      if (same >= 1n << 2048n) continue;
+      expect(refusal(honest)).toBeNull();
+      expect(refusal({ ...honest, lie: (input) => (input['signature'] = limbs(bytes(same))) })).toBe(
+        'VerifyRsa2048',
+      );
+      return;
+    }
+  });
+});
+
+const CLAIMS = ['kc', 'nonce', 'ev', 'aud'] as const;
+
+describe('rule 4, each extended claim is in the payload: refused is', () => {
+  test.each(CLAIMS)('%s, with another text, position or length', (name) => {
+    const text = `ext_${name}`;
+    const said = (differences: Record<string, number>) => refusal({ lie: shift(differences) });
+    expect(refusal(element(text, 3, (byte) => byte ^ 1))).not.toBeNull();
+    expect(refusal(element(text, 43, () => 32))).toBe('PayloadText');
+    expect(refusal(element(text, 3, (byte) => byte + 256))).not.toBeNull();
+    for (const by of [-4, -1, 1, 4]) expect(said({ [`${name}_index_b64`]: by })).not.toBeNull();
+    for (const by of [-1, 1]) {
+      expect(said({ [`${name}_length_b64`]: by })).not.toBeNull();
+      expect(said({ [`${text}_length`]: by })).not.toBeNull();
+    }
+    expect(said({ [`${name}_index_b64`]: 2048 })).toBe('Num2Bits');
+    expect(said({ [`${name}_length_b64`]: 1000 })).toBe('Below');
+  });
+
+  test('one that is in the header', () => {
+    const header = `{${KC}"alg":"RS256","kid":"ours"}`;
+    const forgery: Forgery = {
+      headerBase64: Buffer.from(header).toString('base64url'),
+      lie: (input) => {
+        input['kc_index_b64'] = String(Math.floor(8 / 6));
+        input['kc_length_b64'] = String(Math.floor((8 * (KC.length + 1) - 1) / 6));
+      },
+    };
+    expect(refusal(forgery)).toBe('Num2Bits');
+  });
+
+  test('one that begins within a byte', () => {
+    // The claim's text, two bits late: at a character that is 3 modulo 4 no byte of the payload begins.
+    const shifted = (BigInt(`0x${Buffer.from(KC).toString('hex')}`) << 2n).toString(16);
+    const bytes = Buffer.from(shifted.padStart(2 * KC.length + 2, '0'), 'hex').toString('latin1');
+    const payload = `{${ISS}"x":"${bytes}",${AUD}${NONCE_CLAIM}`;
+    const start = payload.indexOf(bytes);
+    const forgery: Forgery = {
+      payload,
+      kc: claim(KC),
+      lie: (input) => {
+        // 6 bits into the first byte of `bytes`, whose text begins there.
+        const first = Math.floor((8 * start + 6) / 6);
+        const offset = Number(input['payload_start_index']);
+        input['kc_index_b64'] = String(offset + first);
+        input['kc_length_b64'] = String(Math.ceil((8 * KC.length) / 6));
+      },
+    };
+    expect(refusal(forgery)).not.toBeNull();
+  });
+
+  test('one with a character outside base64url', () => {
+    for (const char of ['+', '/', '=', '.', '@', '[', '`', '{', ':', ',', '\0', '\x80', '\xff']) {
+      const forgery: Forgery = {
+        message: (bytes) => {
+          const at = Number(forge()['kc_index_b64']) + 4;
+          bytes.write(char, at, 'latin1');
+        },
+      };
+      expect(refusal(forgery), char).toBe('Base64Bits');
+    }
+  });
+});
+
+describe('rule 5, an extended claim is name, colon, value and terminator: refused is', () => {
+  test.each<[string, string, Forgery]>([
+    ['another terminator', 'Member', withKc('"sub":"1062940492409993"]', { valueLength: 18 })],
+    [
+      'no terminator',
+      'Member',
+      withKc('"sub":"1062940492409993" ', { valueIndex: 6, valueLength: 18, colonIndex: 5, nameLength: 5 }),
+    ],
+    [
+      'another colon',
+      'Member',
+      withKc('"sub"="1062940492409993",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 18 }),
+    ],
+    [
+      'a character before the colon',
+      'Member',
+      withKc('"sub"x:"1",', { nameLength: 5, colonIndex: 6, valueIndex: 7, valueLength: 3 }),
+    ],
+    [
+      'a character after the colon',
+      'Member',
+      withKc('"sub":x"1",', { nameLength: 5, colonIndex: 5, valueIndex: 7, valueLength: 3 }),
+    ],
+    [
+      'a character after the value',
+      'Member',
+      withKc('"sub":"1"x,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 3 }),
+    ],
+    [
+      'white space that JSON does not have',
+      'Member',
+      withKc('"sub":\v"1",', { nameLength: 5, colonIndex: 5, valueIndex: 7, valueLength: 3 }),
+    ],
+    [
+      'a value before its colon',
+      'Num2Bits',
+      withKc('"sub" "1":,', { nameLength: 5, colonIndex: 9, valueIndex: 6, valueLength: 3 }),
+    ],
+    ['a value that is the name', 'Num2Bits', withKc('"sub":"1",', { valueIndex: 0, valueLength: 5 })],
+    ['a value that begins in the name', 'Num2Bits', withKc('"sub":"1",', { valueIndex: 4, valueLength: 5 })],
+    ['a value with the terminator', 'Member', withKc('"sub":"1",', { valueLength: 4 })],
+    ['a value beyond the claim', 'Member', withKc('"sub":"1",', { valueIndex: 20, valueLength: 3 })],
+    ['a colon beyond the claim', 'Member', withKc('"sub":"1",', { colonIndex: 60 })],
+    ['a colon within the value', 'Num2Bits', withKc('"sub":"1:2",', { colonIndex: 8 })],
+    ['a name without its last quote', 'Member', withKc(KC, { nameLength: 4 })],
+    ['a name that goes on', 'Member', withKc(KC, { nameLength: 6 })],
+    ['a name over 32 characters', 'Below', withKc(`"${'n'.repeat(31)}":"1",`)],
+    ['a value over 115 characters', 'Below', withKc(`"s":"${'7'.repeat(114)}",`)],
+    [
+      'a name of one quote',
+      'JsonString',
+      withKc('":"1",', { nameLength: 1, colonIndex: 1, valueIndex: 2, valueLength: 3 }),
+    ],
+    [
+      'a name with a quote within',
+      'JsonString',
+      withKc('"su"b":"1",', { nameLength: 6, colonIndex: 6, valueIndex: 7, valueLength: 3 }),
+    ],
+    ['a name with an escape', 'JsonString', withKc('"s\\u0075b":"1",')],
+    [
+      'a value of one quote',
+      'JsonString',
+      withKc('"sub":",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 1 }),
+    ],
+    [
+      'a value that is not a string',
+      'JsonString',
+      withKc('"sub":12345,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 5 }),
+    ],
+    [
+      'a value of nothing',
+      'JsonString',
+      withKc('"sub":,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 0 }),
+    ],
+    [
+      'a value that ends without a quote',
+      'JsonString',
+      withKc('"sub":"1,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 2 }),
+    ],
+    [
+      'a value that swallows the next claim',
+      'JsonString',
+      withKc('"sub":"1","x":"2",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 11 }),
+    ],
+    ['a value with an escape', 'JsonString', withKc('"sub":"1\\n2",')],
+    [
+      'a value that ends with a backslash',
+      'JsonString',
+      withKc('"sub":"1\\",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 4 }),
+    ],
+  ])('%s', (_, by, forgery) => {
+    expect(refusal(forgery)).toBe(by);
+  });
+});
+
+describe('rule 6, the audience is a single string named aud: refused is', () => {
+  test.each<[string, string, Forgery]>([
+    ['another claim', 'ZkLogin', withAud('"azp":"client-id",')],
+    ['a list', 'JsonString', withAud('"aud":["client-id"],')],
+    ['a value with an escape', 'JsonString', withAud('"aud":"client\\/id",')],
+    ['a value over 145 characters', 'Below', withAud(`"aud":"${'c'.repeat(144)}",`)],
+  ])('%s', (_, by, forgery) => {
+    expect(refusal(forgery)).toBe(by);
+  });
+});
+
+describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is', () => {
+  const other = (at: number) => NONCE.slice(0, at) + (NONCE[at] === 'A' ? 'B' : 'A') + NONCE.slice(at + 1);
+  test.each<[string, string, Forgery]>([
+    ['a nonce that differs at its first character', 'ZkLogin', withNonce(other(0))],
+    [
+      'a nonce that differs at its last bits',
+      'ZkLogin',
+      withNonce(NONCE.slice(0, 26) + String.fromCharCode(NONCE.charCodeAt(26) + 1)),
+    ],
+    ['a nonce that is longer', 'Member', withNonce(`${NONCE}A`)],
+    ['a nonce that is shorter', 'Member', withNonce(NONCE.slice(1))],
+    [
+      'another claim',
+      'ZkLogin',
+      {
+        payload: PAYLOAD.replace('"nonce"', '"once1"'),
+        nonce: claim(NONCE_CLAIM.replace('"nonce"', '"once1"')),
+      },
+    ],
+    ['another randomness', 'ZkLogin', { randomness: 5n }],
+    ['a randomness over 128 bits', 'Num2Bits', withNonce(nonceFor((1n << 128n) + 5n), (1n << 128n) + 5n)],
+    ['another epoch', 'ZkLogin', { lie: shift({ max_epoch: 1 }) }],
+    ['another key', 'ZkLogin', { lie: (input) => (input['eph_public_key'] = ['1', '2']) }],
+  ])('%s', (_, by, forgery) => {
+    expect(refusal(forgery)).toBe(by);
+  });
+});
+
+describe('rule 8, an email is verified: refused is', () => {
+  test.each<[string, string, Forgery]>([
+    ['one that is not', 'JsonString', withEmail('"email_verified":false,')],
+    ['one that is not, by a string', 'ZkLogin', withEmail('"email_verified":"false",')],
+    ['one that is nearly', 'ZkLogin', withEmail('"email_verified":"true ",')],
+    ['one without the claim', 'ZkLogin', { payload: PAYLOAD.replace(KC, EMAIL), kc: claim(EMAIL) }],
+    ['another claim that is true', 'ZkLogin', withEmail('"phone_verified":true,')],
+    ['a claim whose name begins with that name', 'Below', withEmail('"email_verified2":true,')],
+    ['a number that is true', 'JsonString', withEmail('"email_verified":1,')],
+  ])('%s', (_, by, forgery) => {
+    expect(refusal(forgery)).toBe(by);
+  });
+});
+
+describe('rule 9, the issuer is a slice of the payload: refused is', () => {
+  test('one that begins in the header, or ends after the payload', () => {
+    const start = Number(forge()['iss_index_b64']) - Number(forge()['payload_start_index']);
+    expect(refusal({ lie: shift({ iss_index_b64: -start - 1 }) })).toBe('Num2Bits');
+    expect(refusal({ lie: shift({ iss_index_b64: LENGTH }) })).toBe('Num2Bits');
+    expect(refusal({ lie: (input) => (input['iss_index_b64'] = String(LENGTH - 10)) })).toBe('Num2Bits');
+  });
+
+  test('one over 224 characters', () => {
+    expect(refusal({ lie: (input) => (input['iss_length_b64'] = '225') })).not.toBeNull();
+  });
+});
+
+describe('rule 10, the public input is the hash of all that validators know: refused is', () => {
+  test('another one', () => {
+    const input = forge();
+    const hash = BigInt(input['all_inputs_hash'] as string);
+    expect(run({ ...input, all_inputs_hash: String(hash + 1n) }).refusedBy).toBe('ZkLogin');
+    for (const name of ['salt', 'iss_length_b64'])
+      expect(run({ ...input, [name]: String(BigInt(input[name] as string) - 1n) }).refusedBy).toBe('ZkLogin');
+  });
+});

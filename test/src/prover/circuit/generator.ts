@@ -1,0 +1,33 @@
+/** Runs the witness generator and returns its message, which names the failed rule. Users never see this message. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Artifacts, builtArtifacts, generatorOf } from '../../../../scripts/prover/artifacts.ts';
+import type { CircuitInput } from '../../../../src/prover/input.ts';
+
+export const artifacts = builtArtifacts('small');
+
+export interface Outcome {
+  readonly witness: Buffer | null;
+  /** The template whose constraint the input breaks, or null. */
+  readonly refusedBy: string | null;
+}
+
+export function run(input: CircuitInput, of: Artifacts = artifacts): Outcome {
+  const [program = '', ...args] = generatorOf(of);
+  const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
+  try {
+    const [file, out] = [join(folder, 'input.json'), join(folder, 'out.wtns')];
+    writeFileSync(file, JSON.stringify(input));
+    const { status, stdout, stderr } = spawnSync(program, [...args, file, out], { encoding: 'utf8' });
+    if (status === 0) return { witness: readFileSync(out), refusedBy: null };
+    const said = stdout + stderr;
+    return {
+      witness: null,
+      refusedBy: /in template(?:\/function)? (\w+?)(?:_\d+)? line/.exec(said)?.[1] ?? said,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

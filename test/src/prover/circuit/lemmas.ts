@@ -1,0 +1,85 @@
+/** Lemmas for gadgets whose outputs are determined in a way that propagation can't detect, found by signal names. */
+import { eachSymbol } from './r1cs.ts';
+import type { Lemma } from './unique.ts';
+
+interface Gadget {
+  readonly name: string;
+  /** Why the signals of `gives` are determined by those of `needs`. */
+  readonly because: string;
+  /** A signal that no other template has, after the name of the gadget's component. */
+  readonly mark: RegExp;
+  readonly needs: readonly string[];
+  readonly gives: readonly string[];
+}
+
+export const GADGETS: readonly Gadget[] = [
+  {
+    name: 'Below',
+    because: 'the steps are bits that add up to 1, and the number of ones is the length (select.circom)',
+    mark: /^(.*)\.below\[0\]$/,
+    needs: ['length'],
+    gives: ['below'],
+  },
+  {
+    name: 'OneHot',
+    because: 'bits that add up to 1: one is set, and its place is the index (select.circom)',
+    mark: /^(.*)\.hot\[0\]$/,
+    needs: ['index'],
+    gives: ['hot'],
+  },
+  {
+    name: 'Base64Bits',
+    because: '64 sextets have 64 different characters (tested below)',
+    mark: /^(.*)\.encode\[0\]\.char$/,
+    needs: ['chars', 'inside'],
+    gives: ['bits'],
+  },
+  {
+    name: 'IsZero',
+    because: 'in * inv = 1 - out and in * out = 0: out is 1 for 0, and 0 for all else (circomlib)',
+    mark: /^(.*)\.inv$/,
+    needs: ['in'],
+    gives: ['out'],
+  },
+  {
+    name: 'Num2Bits_strict',
+    because: 'AliasCheck refuses the second representation, plus the order of the field (circomlib)',
+    mark: /^(.*)\.aliasCheck\.in\[0\]$/,
+    needs: ['in'],
+    gives: ['out'],
+  },
+  {
+    name: 'FpMul',
+    because:
+      'a * b = p * q + r with r < p has one q and r; the constraints say so of the integers (@zk-email/circuits)',
+    mark: /^(.*)\.q_range_check\[0\]\.in$/,
+    needs: ['a', 'b', 'p'],
+    gives: ['q', 'r'],
+  },
+];
+
+/** A lemma for each instance of a gadget. */
+export function lemmasOf(symbols: string): Lemma[] {
+  const components: { component: string; gadget: Gadget }[] = [];
+  const wiresOf = new Map<string, number[]>();
+  eachSymbol(symbols, (name, wire) => {
+    const array = name.replace(/\[\d+\]$/, '');
+    const wires = wiresOf.get(array);
+    // Signals that the compiler found to be constant have no wire.
+    if (wires) wires.push(...(wire > 0 ? [wire] : []));
+    else wiresOf.set(array, wire > 0 ? [wire] : []);
+    for (const gadget of GADGETS) {
+      const [, component] = gadget.mark.exec(name) ?? [];
+      if (component !== undefined) components.push({ component, gadget });
+    }
+  });
+  return components.map(({ component, gadget }) => {
+    const all = (names: readonly string[]) =>
+      names.flatMap((name) => {
+        const wires = wiresOf.get(`${component}.${name}`);
+        if (!wires) throw new Error(`${component} is not a ${gadget.name}: it has no ${name}`);
+        return wires;
+      });
+    return { needs: all(gadget.needs), gives: all(gadget.gives) };
+  });
+}

@@ -1,0 +1,100 @@
+/** Proofs for the development key: ours and snarkjs' verify with each other's verifier, and a wrong witness has no proof. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CIRCUIT_SOURCES, ENGINE, generatorOf } from '../../../../scripts/prover/artifacts.ts';
+import { buildInput } from '../../../../src/prover/input.ts';
+import { PROFILES } from '../../../../src/prover/profile.ts';
+import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
+import { generateWitness } from '../../../../src/prover/witness.ts';
+import { CLAIMS, OUR_KEY, requestFor, signToken } from '../support.ts';
+import { artifacts } from './generator.ts';
+
+const SNARKJS = join(CIRCUIT_SOURCES, 'node_modules/snarkjs/build/cli.cjs');
+const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
+const at = (name: string) => join(folder, name);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const { circuit, publicInput } = buildInput(
+  requestFor(signToken(JSON.stringify(CLAIMS))),
+  OUR_KEY,
+  PROFILES.small,
+);
+const readJson = (file: string) => JSON.parse(readFileSync(file, 'utf8'));
+const key = readVerifyingKey(readJson(artifacts.verifyingKey));
+let witness: Buffer;
+
+beforeAll(async () => {
+  witness = await generateWitness(generatorOf(artifacts), circuit);
+  writeFileSync(at('wtns'), witness);
+});
+
+function proofIn(file: string): Groth16Proof {
+  const { pi_a, pi_b, pi_c } = readJson(file);
+  return { a: pi_a, b: pi_b, c: pi_c };
+}
+
+const prove = (wtns: string, name: string) =>
+  spawnSync(
+    ENGINE,
+    [
+      'prove',
+      '--zkey',
+      artifacts.zkey,
+      '--wtns',
+      wtns,
+      '--proof',
+      at(name),
+      '--public',
+      at(`${name}.public`),
+    ],
+    { encoding: 'utf8' },
+  );
+const snarkjs = (...args: string[]) =>
+  execFileSync(process.execPath, [SNARKJS, ...args], { encoding: 'utf8', maxBuffer: 2 ** 24 });
+
+describe('a proof of the engine', () => {
+  beforeAll(() => {
+    expect(prove(at('wtns'), 'ours').status).toBe(0);
+  });
+
+  test('is valid only for the public input that buildInput computes', () => {
+    expect(readJson(at('ours.public'))).toEqual([String(publicInput)]);
+    expect(verifyProof(key, proofIn(at('ours')), [publicInput])).toBe(true);
+    expect(verifyProof(key, proofIn(at('ours')), [publicInput + 1n])).toBe(false);
+  });
+
+  test('verifies with snarkjs', () => {
+    expect(snarkjs('groth16', 'verify', artifacts.verifyingKey, at('ours.public'), at('ours'))).toContain(
+      'OK!',
+    );
+  });
+});
+
+test('a proof by snarkjs verifies with our verifier', () => {
+  snarkjs('groth16', 'prove', artifacts.zkey, at('wtns'), at('theirs'), at('theirs.public'));
+  expect(verifyProof(key, proofIn(at('theirs')), [publicInput])).toBe(true);
+});
+
+test('a witness with one wrong wire never yields a proof that verifies', () => {
+  const wires = (witness.length - 76) / 32;
+  for (const [index, wire] of [
+    1,
+    2,
+    700,
+    Math.floor(wires / 3),
+    Math.floor(wires / 2),
+    wires - 1,
+  ].entries()) {
+    const wrong = Buffer.from(witness);
+    // A header of 76 bytes, and 32 for each wire, the lowest first.
+    wrong.writeUInt8((wrong[76 + 32 * wire] as number) ^ 1, 76 + 32 * wire);
+    writeFileSync(at('wrong'), wrong);
+    const name = `wrong-${index}`;
+    if (prove(at('wrong'), name).status !== 0) continue;
+    const [claimed] = readJson(at(`${name}.public`));
+    expect(verifyProof(key, proofIn(at(name)), [BigInt(claimed)]), `wire ${wire}`).toBe(false);
+  }
+});

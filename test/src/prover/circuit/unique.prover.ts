@@ -1,0 +1,30 @@
+/**
+ * No prover can choose a wire, because the inputs determine all of them. Therefore an input that the honest
+ * generator's witness doesn't satisfy (forgeries.prover.ts) has no other valid witness.
+ */
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { circuitHashOf, defaultCache } from '../../../../scripts/prover/artifacts.ts';
+import { buildWhole, compileCircuit, removeOlder } from '../../../../scripts/prover/compile.ts';
+import { PROFILES } from '../../../../src/prover/profile.ts';
+import { lemmasOf } from './lemmas.ts';
+import { eachSymbol, readR1cs } from './r1cs.ts';
+import { undetermined } from './unique.ts';
+
+test('the inputs determine every wire, except inverses that nothing else depends on', () => {
+  // Fewer blocks use the same templates; without optimisation each signal keeps its wire and its name.
+  const profile = { ...PROFILES.small, blocks: 4 };
+  const folder = join(defaultCache(), 'prover', `plain-circuit-${circuitHashOf(profile)}`);
+  buildWhole(folder, (partial) => compileCircuit(partial, profile, ['--r1cs', '--sym', '--O0']));
+  removeOlder(folder);
+  const lemmas = lemmasOf(join(folder, 'circuit.sym'));
+  expect(lemmas.length).toBeGreaterThan(300);
+  const r1cs = readR1cs(join(folder, 'circuit.r1cs'));
+  const open = new Set(undetermined(r1cs, lemmas));
+  const names: string[] = [];
+  eachSymbol(join(folder, 'circuit.sym'), (name, wire) => {
+    if (open.has(wire)) names.push(name);
+  });
+  expect(names.length).toBe(open.size);
+  expect(names.filter((name) => !/\.(isz\.inv|inverse\[\d+\])$/.test(name))).toEqual([]);
+});

@@ -1,0 +1,134 @@
+/**
+ * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The check
+ * proves by propagation, so it may find too few wires, but never too many:
+ *
+ * - a constraint whose A and B are determined determines the one wire in C that isn't yet;
+ * - or several, if all are bits and no two subsets of their coefficients have the same sum;
+ * - a gadget determines its outputs by a lemma, which must be shown elsewhere.
+ */
+import { P, type R1cs, usesOf } from './r1cs.ts';
+
+/** `gives` is determined if all of `needs` are. */
+export interface Lemma {
+  readonly needs: readonly number[];
+  readonly gives: readonly number[];
+}
+
+/** Returns the wires that occur in a constraint and are neither inputs nor determined by them. */
+export function undetermined(r1cs: R1cs, lemmas: readonly Lemma[]): number[] {
+  return new Propagation(r1cs).run(lemmas);
+}
+
+class Propagation {
+  readonly #r1cs: R1cs;
+  readonly #uses: ReturnType<typeof usesOf>;
+  readonly #known: Uint8Array;
+  readonly #isBit: Uint8Array;
+  /** For each constraint: the terms in A and B, in C, and in C of no bit, whose wires aren't known yet. */
+  readonly #openFactors: Uint32Array;
+  readonly #open: Uint32Array;
+  readonly #openNoBits: Uint32Array;
+  readonly #queue: number[] = [];
+
+  constructor(r1cs: R1cs) {
+    this.#r1cs = r1cs;
+    this.#uses = usesOf(r1cs);
+    this.#known = new Uint8Array(r1cs.wires);
+    this.#isBit = new Uint8Array(r1cs.wires);
+    this.#openFactors = new Uint32Array(r1cs.constraints);
+    this.#open = new Uint32Array(r1cs.constraints);
+    this.#openNoBits = new Uint32Array(r1cs.constraints);
+    for (let at = 0; at < r1cs.constraints; at++) this.#findBit(at);
+    for (let part = 0; part < 3 * r1cs.constraints; part++) {
+      for (const { wire } of this.#terms(part)) this.#count(part, wire, 1);
+    }
+  }
+
+  run(lemmas: readonly Lemma[]): number[] {
+    const { wires, publicInputs, privateInputs, constraints } = this.#r1cs;
+    for (let wire = 0; wire <= publicInputs + privateInputs; wire++) this.#learn(wire);
+    for (let at = 0; at < constraints; at++) this.#queue.push(at);
+    let pending = lemmas;
+    for (;;) {
+      for (let at = this.#queue.pop(); at !== undefined; at = this.#queue.pop()) this.#solve(at);
+      const ready = pending.filter(({ needs }) => needs.every((wire) => this.#known[wire]));
+      if (ready.length === 0) break;
+      pending = pending.filter((lemma) => !ready.includes(lemma));
+      for (const { gives } of ready) for (const wire of gives) this.#learn(wire);
+    }
+    const isUsed = (wire: number) => this.#uses.starts[wire] !== this.#uses.starts[wire + 1];
+    return Array.from({ length: wires }, (_, wire) => wire).filter(
+      (wire) => !this.#known[wire] && isUsed(wire),
+    );
+  }
+
+  #terms(part: number): { wire: number; coefficient: bigint }[] {
+    const { starts, termWires, termCoefficients, coefficients } = this.#r1cs;
+    const terms = [];
+    for (let term = starts[part] as number; term < (starts[part + 1] as number); term++) {
+      const coefficient = coefficients[termCoefficients[term] as number] as bigint;
+      terms.push({ wire: termWires[term] as number, coefficient });
+    }
+    return terms;
+  }
+
+  /** A wire times the same wire less 1, up to factors, is 0. */
+  #findBit(at: number): void {
+    const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * at + part)) as [Terms, Terms, Terms];
+    if (c.length > 0 || a.length + b.length !== 3) return;
+    const [one, two] = a.length === 1 ? [a, b] : [b, a];
+    const wire = one[0]?.wire ?? 0;
+    const slope = two.find((term) => term.wire === wire)?.coefficient;
+    const constant = two.find((term) => term.wire === 0)?.coefficient;
+    if (wire !== 0 && slope !== undefined && constant !== undefined && (slope + constant) % P === 0n) {
+      this.#isBit[wire] = 1;
+    }
+  }
+
+  #count(part: number, wire: number, by: 1 | -1): void {
+    const at = Math.floor(part / 3);
+    const add = (counts: Uint32Array) => {
+      counts[at] = (counts[at] as number) + by;
+    };
+    if (part % 3 < 2) {
+      add(this.#openFactors);
+    } else {
+      add(this.#open);
+      if (!this.#isBit[wire]) add(this.#openNoBits);
+    }
+  }
+
+  #learn(wire: number): void {
+    if (this.#known[wire]) return;
+    this.#known[wire] = 1;
+    const { starts, parts } = this.#uses;
+    for (let use = starts[wire] as number; use < (starts[wire + 1] as number); use++) {
+      const part = parts[use] as number;
+      this.#count(part, wire, -1);
+      this.#queue.push(Math.floor(part / 3));
+    }
+  }
+
+  #solve(at: number): void {
+    const open = this.#open[at] as number;
+    if (this.#openFactors[at] !== 0 || open === 0) return;
+    if (open > 1 && this.#openNoBits[at] !== 0) return;
+    const terms = this.#terms(3 * at + 2).filter(({ wire }) => !this.#known[wire]);
+    if (open > 1 && !isSubsetSumUnique(terms.map(({ coefficient }) => coefficient))) return;
+    for (const { wire } of terms) this.#learn(wire);
+  }
+}
+
+type Terms = { wire: number; coefficient: bigint }[];
+
+/** Returns whether each absolute value exceeds the sum of all smaller ones, without wrapping around the field. */
+function isSubsetSumUnique(coefficients: readonly bigint[]): boolean {
+  const sizes = coefficients.map((each) => (each > P / 2n ? P - each : each));
+  sizes.sort((a, b) => (a < b ? -1 : 1));
+  let sum = 0n;
+  return sizes.every((size) => {
+    const isMore = size > sum;
+    sum += size;
+    return isMore && sum < P / 2n;
+  });
+}

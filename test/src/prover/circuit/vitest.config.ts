@@ -1,0 +1,13 @@
+/** `npm run test:prover`: the small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    root: new URL('../../../../', import.meta.url).pathname,
+    include: ['test/src/prover/circuit/*.prover.ts'],
+    // Each needs up to 2 GB of memory. A minute on an idle machine can be ten on a busy one.
+    maxWorkers: 2,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+  },
+});

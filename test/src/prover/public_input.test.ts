@@ -1,0 +1,34 @@
+import { genAddressSeed } from '@mysten/sui/zklogin';
+import { expect, test } from 'vitest';
+import { PROFILES } from '../../../src/prover/profile.ts';
+import { publicInputOf } from '../../../src/prover/public_input.ts';
+import { EPHEMERAL_KEY, vector } from './support.ts';
+
+const [google, devnet] = vector('zklogin-proofs');
+const modulusOf = (base64url: string) => BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
+
+test('computes the public input of a published proof of a real login, as validators do', () => {
+  const { salt, keyClaimName, keyClaimValue, aud, partialInputs } = google;
+  const parts = {
+    extendedEphemeralPublicKey: EPHEMERAL_KEY,
+    addressSeed: genAddressSeed(BigInt(salt), keyClaimName, keyClaimValue, aud),
+    maxEpoch: BigInt(google.maxEpoch),
+    issBase64Details: partialInputs.issBase64Details,
+    headerBase64: partialInputs.headerBase64,
+    modulus: modulusOf(google.modulusBase64url),
+  };
+  expect(publicInputOf(parts, PROFILES.full)).toBe(BigInt(google.publicInput));
+});
+
+test('computes the public input of the published proof whose address seed is known', () => {
+  const { partialInputs } = devnet;
+  const parts = {
+    extendedEphemeralPublicKey: BigInt(devnet.extendedEphemeralPublicKey),
+    addressSeed: BigInt(devnet.addressSeed),
+    maxEpoch: BigInt(devnet.maxEpoch),
+    issBase64Details: partialInputs.issBase64Details,
+    headerBase64: partialInputs.headerBase64,
+    modulus: modulusOf(devnet.modulusBase64url),
+  };
+  expect(publicInputOf(parts, PROFILES.full)).toBe(BigInt(devnet.publicInput));
+});

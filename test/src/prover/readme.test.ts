@@ -1,0 +1,43 @@
+/** The READMEs of the prover agree with the code. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { PROVER_ERRORS } from '../../../src/prover/errors.ts';
+import { PROFILES } from '../../../src/prover/profile.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const read = (path: string) => readFileSync(root + path, 'utf8');
+const all = (text: string, pattern: RegExp) =>
+  [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
+
+test('every error code is in the table, with its status', () => {
+  const rows = [...read('src/prover/README.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
+  const shown = rows.map(([, code, status]) => [code, Number(status)]);
+  expect(shown).toEqual(Object.entries(PROVER_ERRORS).map(([code, { status }]) => [code, status]));
+});
+
+test('every rule has its forgeries', () => {
+  const rules = all(read('src/prover/circuit/README.md'), /^\| (\d+) \|/gm);
+  expect(rules).toHaveLength(10);
+  expect(all(read('test/src/prover/circuit/forgeries.prover.ts'), /'rule (\d+),/g)).toEqual(rules);
+});
+
+test('every hint of the circuit is named', () => {
+  const hints = globSync('src/prover/circuit/*.circom', { cwd: root }).flatMap((file) =>
+    all(read(file), /^\s+(?:signal )?(\w+)(?:\[.*\])? <-- /gm),
+  );
+  const named = all(read('src/prover/circuit/README.md'), /^\| `\w+\.(\w+)` \|/gm);
+  expect(named).toEqual(hints.sort());
+});
+
+test('every link leads to a file', () => {
+  for (const folder of ['src/prover/', 'src/prover/circuit/']) {
+    const links = all(read(`${folder}README.md`), /\]\(([^)#]+)\)/g);
+    for (const link of links) expect(existsSync(root + folder + link), link).toBe(true);
+  }
+});
+
+test('the sizes of the production circuit', () => {
+  const { blocks, header, issuerBase64 } = PROFILES.full;
+  expect({ blocks, header, issuerBase64 }).toEqual({ blocks: 25, header: 248, issuerBase64: 224 });
+});

@@ -1,0 +1,186 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { FIXTURE_APPS, sleep, startServer } from '../../support.ts';
+
+/** The minimum of the setting. */
+const MAX = 16;
+
+const dice = (env: Record<string, string> = {}) =>
+  startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', MAX_CONNECTIONS: String(MAX), ...env } });
+
+interface Client {
+  readonly socket: Socket;
+  received: string;
+}
+
+/** An open connection that has sent these bytes. */
+async function open(url: string, bytes = ''): Promise<Client> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const client = { socket, received: '' };
+  socket.on('error', () => {});
+  socket.on('data', (chunk) => {
+    client.received += chunk;
+  });
+  await once(socket, 'connect');
+  if (bytes !== '') socket.write(bytes);
+  // In the order of these calls at the server too.
+  await sleep(5);
+  return client;
+}
+
+const openAll = async (url: string, count: number, bytes?: string) => {
+  const clients: Client[] = [];
+  for (let each = 0; each < count; each += 1) clients.push(await open(url, bytes));
+  return clients;
+};
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const HALF_HEAD = 'GET /rules HTTP/1.1\r\nHost:';
+const HALF_BODY =
+  'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n{"payload"';
+const REST_OF_BODY = ':{"sides":6}}';
+
+const ended = (clients: readonly Client[]) => clients.map(({ socket }) => socket.readyState !== 'open');
+
+async function closes({ socket }: Client): Promise<void> {
+  if (socket.readyState === 'open') await once(socket, 'close');
+}
+
+describe('at the connection limit, a new connection replaces', () => {
+  test('the one that has been idle longest', async () => {
+    const { url } = await dice();
+    const served = await openAll(url, MAX, get('/rules'));
+    await expect.poll(() => served.every(({ received }) => received.endsWith('}}'))).toBe(true);
+    // The first of them is now the one that was idle last.
+    served[0]?.socket.write(get('/rules'));
+    await sleep(50);
+    const late = await openAll(url, 2, get('/rules'));
+    await closes(served[2] as Client);
+    expect(ended(served)).toEqual(served.map((_, at) => at === 1 || at === 2));
+    await expect.poll(() => late.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
+  });
+
+  test('an idle one before one with an incomplete request, headers or body', async () => {
+    const { url } = await dice();
+    const slow = [await open(url, HALF_HEAD), await open(url, HALF_BODY)];
+    const idle = await openAll(url, MAX - 2, get('/rules'));
+    await openAll(url, MAX - 2, get('/slow'));
+    await closes(idle.at(-1) as Client);
+    expect(ended(idle)).toEqual(idle.map(() => true));
+    expect(ended(slow)).toEqual([false, false]);
+    slow[1]?.socket.write(REST_OF_BODY);
+    slow[0]?.socket.write(' x\r\n\r\n');
+    await expect
+      .poll(() => slow.map(({ received }) => received.slice(0, 12)))
+      .toEqual(slow.map(() => 'HTTP/1.1 200'));
+  });
+
+  test('one that has sent nothing, oldest first, so that the newest can send its request', async () => {
+    const { url } = await dice();
+    const silent = await openAll(url, MAX + 3);
+    await closes(silent[2] as Client);
+    expect(ended(silent)).toEqual(silent.map((_, at) => at < 3));
+    silent.at(-1)?.socket.write(get('/rules'));
+    await expect.poll(() => silent.at(-1)?.received).toMatch(/^HTTP\/1.1 200/);
+  });
+
+  test('one with an incomplete request, oldest first, and never one that is being answered', async () => {
+    const { url } = await dice({ MAX_CONCURRENT_REQUESTS: String(MAX) });
+    const answered = await openAll(url, MAX - 3, get('/slow'));
+    const slow = [await open(url, HALF_BODY), await open(url, HALF_HEAD)];
+    // The latest request of this one is not whole, but one before it is being answered.
+    const pipelined = await open(url, get('/slow') + HALF_BODY);
+    const late = [await open(url, get('/slow')), await open(url, get('/slow'))];
+    await closes(slow[1] as Client);
+    expect(ended(slow)).toEqual([true, true]);
+    const refused = await open(url, get('/rules'));
+    await closes(refused);
+    const all = [...answered, pipelined, ...late];
+    await expect.poll(() => all.every(({ received }) => received.endsWith('{"slow":true}'))).toBe(true);
+  });
+});
+
+describe('of thousands of requests in one read', () => {
+  /** The requests that Node makes objects of: thousands of a few connections would fill a small heap. */
+  function countRequests(): () => number {
+    let count = 0;
+    const onRequest = () => {
+      count += 1;
+    };
+    subscribe('http.server.request.start', onRequest);
+    onTestFinished(() => void unsubscribe('http.server.request.start', onRequest));
+    return () => count;
+  }
+
+  test('only the first eight of a connection use memory, and it is closed', async () => {
+    const { url } = await dice();
+    const count = countRequests();
+    await closes(await open(url, get('/slow') + get('/rules').repeat(1900)));
+    expect(count()).toBe(8);
+  });
+
+  test('only one of a connection does while more wait than connections are allowed', async () => {
+    const { url } = await dice();
+    const busy = await openAll(url, 2, get('/slow').repeat(8));
+    const count = countRequests();
+    const more = await open(url, get('/slow').repeat(2));
+    await closes(more);
+    expect(count()).toBe(1);
+    const honest = await open(url, get('/rules'));
+    await expect.poll(() => honest.received).toMatch(/^HTTP\/1.1 200/);
+    expect(ended(busy)).toEqual([false, false]);
+  });
+});
+
+describe('a connection is closed', () => {
+  test('after its 1,000th answer', async () => {
+    const { url } = await dice({ LOG_LEVEL: 'info' });
+    const client = await open(url);
+    let closing = '';
+    for (let times = 1; times <= 1000; times += 1) {
+      const answer = once(client.socket, 'data');
+      client.socket.write(get('/livez'));
+      closing = String((await answer)[0]);
+      if (times < 1000) expect(closing).not.toMatch(/connection: close/i);
+    }
+    expect(closing).toMatch(/connection: close/i);
+    await closes(client);
+  });
+
+  test('after its next answer when it is 10 minutes old', async () => {
+    const { url } = await dice();
+    const client = await open(url, get('/livez'));
+    await expect.poll(() => client.received).toMatch(/keep-alive/);
+    const later = performance.now() + 600_001;
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => later);
+    onTestFinished(() => now.mockRestore());
+    client.socket.write(get('/livez'));
+    await closes(client);
+    expect(client.received).toMatch(/connection: close.*"live":true\}$/is);
+  });
+});
+
+test('4,000 connections with half a body do not block an honest caller', async () => {
+  const { url, post } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', LOG_LEVEL: 'info' } });
+  const port = Number(new URL(url).port);
+  const sockets: Socket[] = [];
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const statuses: number[] = [];
+  for (let each = 1; each <= 4000; each += 1) {
+    const socket = connect(port, '127.0.0.1', () => socket.write(HALF_BODY));
+    socket.on('error', () => {});
+    sockets.push(socket);
+    if (each % 40 !== 0) continue;
+    const asked = performance.now();
+    const answer = await post('/process_data', { payload: { sides: 6 } });
+    statuses.push(answer.status);
+    expect(performance.now() - asked).toBeLessThan(5000);
+    await answer.text();
+  }
+  expect(statuses).toEqual(statuses.map(() => 200));
+}, 60_000);

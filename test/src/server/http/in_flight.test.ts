@@ -1,0 +1,240 @@
+import { connect } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { endpoint } from '../../../../src/app.ts';
+import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../support.ts';
+
+const dice = (env: Record<string, string> = {}) =>
+  startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env } });
+
+/** Sends raw bytes and returns everything received until the server closes or `ms` have passed. */
+function raw(url: string, bytes: string, ms = 8000): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += chunk;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(received));
+    setTimeout(() => socket.destroy(), ms);
+  });
+}
+
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+describe('concurrency', () => {
+  test('beyond the limit is 503 with Retry-After; liveness does not count; slots are released', async () => {
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
+    const busy = [get('/slow'), get('/slow')];
+    await sleep(200);
+    const refused = await get('/rules');
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ code: 'OVERLOADED' });
+    expect((await get('/livez')).status).toBe(200);
+    expect((await get('/readyz')).status).toBe(200);
+    expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await get('/rules')).status).toBe(200);
+  });
+
+  test('counts the work for a disconnected caller until it is done', async () => {
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
+    await expect(get('/slow', { signal: AbortSignal.timeout(100) })).rejects.toThrow();
+    expect((await get('/rules')).status).toBe(503);
+    await expect.poll(async () => (await get('/rules')).status).toBe(200);
+  });
+
+  test('counts work that never ends until its deadline', async () => {
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1', REQUEST_TIMEOUT_MS: '1000' });
+    await expect(get('/hang', { signal: AbortSignal.timeout(100) })).rejects.toThrow();
+    expect((await get('/rules')).status).toBe(503);
+    await expect.poll(async () => (await get('/rules')).status, { timeout: 3000 }).toBe(200);
+  });
+
+  test('does not count answers that wait for an earlier one of their connection', async () => {
+    const { get, url } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
+    const answers = raw(url, ask('/slow') + ask('/rules').repeat(7), 1500);
+    await sleep(200);
+    expect((await get('/rules')).status).toBe(200);
+    expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(8);
+  });
+
+  test('closes a connection that sends a ninth request before its answers', async () => {
+    const { get, url, printed } = await dice();
+    const before = printed().length;
+    expect(await raw(url, ask('/slow') + ask('/rules').repeat(8), 3000)).toBe('');
+    // Thousands in one read leave no more behind than the first eight.
+    expect(await raw(url, ask('/rules').repeat(2000), 3000)).not.toMatch(/(200.*){9}/s);
+    expect((await get('/rules')).status).toBe(200);
+    expect(printed().slice(before).split('"msg":"request"').length - 1).toBeLessThan(20);
+  });
+
+  test('allows any number of sequential requests of a connection', async () => {
+    const { url } = await dice();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    for (let times = 0; times < 30; times += 1) {
+      const answer = new Promise((resolve) => socket.once('data', resolve));
+      socket.write(ask('/rules'));
+      expect(String(await answer)).toMatch(/^HTTP\/1.1 200/);
+    }
+  });
+
+  test('releases slots after handlers that fail', async () => {
+    const { get, post } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
+    for (let times = 0; times < 3; times += 1) {
+      expect((await post('/process_data', '{')).status).toBe(400);
+      expect((await get('/crash')).status).toBe(500);
+    }
+    expect((await get('/rules')).status).toBe(200);
+  });
+});
+
+describe('time', () => {
+  test('a request that is not answered is 504, and its slot is released', async () => {
+    const { get } = await dice({ REQUEST_TIMEOUT_MS: '1000', MAX_CONCURRENT_REQUESTS: '1' });
+    const answer = await get('/hang');
+    expect(answer.status).toBe(504);
+    expect(await answer.json()).toMatchObject({ code: 'ANSWER_TIMEOUT' });
+    expect((await get('/rules')).status).toBe(200);
+  });
+
+  test('a handler that fails after its deadline is logged, and does not close the connection of a later request', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const late = endpoint({
+      method: 'GET',
+      path: '/late',
+      async handle() {
+        await sleep(1600);
+        throw Object.assign(new Error('hunter2'), { config: { url: 'hunter2' } });
+      },
+    });
+    const { url, printed: log } = await startServer({
+      env: { REQUEST_TIMEOUT_MS: '1000' },
+      manifest: { endpoints: [], secrets: [] },
+      module: { signs: [], create: () => ({ endpoints: [late] }) },
+    });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += chunk;
+    });
+    socket.write(ask('/late'));
+    await expect.poll(() => received, { timeout: 3000 }).toMatch(/504 .*"code":"ANSWER_TIMEOUT"/s);
+    await expect.poll(log, { timeout: 3000 }).toMatch(/request failed.*request failed/s);
+    received = '';
+    socket.write(ask('/livez'));
+    await expect.poll(() => received, { timeout: 3000 }).toMatch(/^HTTP\/1.1 200 .*"live":true/s);
+    expect(printed).not.toHaveBeenCalled();
+    expect(log()).not.toMatch(/hunter2/);
+  });
+
+  test('a body that does not arrive is 408, and the connection is closed', async () => {
+    const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const head = 'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    const received = await raw(url, `${head}Content-Length: 100\r\n\r\n{"payload"`);
+    expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
+  });
+
+  test('headers that do not end are 408', async () => {
+    const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const received = await raw(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
+  });
+});
+
+describe('malformed HTTP is answered with JSON too', () => {
+  test('but not in place of the answer to an earlier request', async () => {
+    const { url } = await dice();
+    const started = performance.now();
+    const received = await raw(url, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nhello\r\n\r\n');
+    expect(received).toMatch(/^HTTP\/1\.1 200 .*\{"slow":true\}$/s);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  test.each([
+    ['hello\r\n\r\n', 400, 'MALFORMED_HTTP'],
+    ['GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n', 400, 'MALFORMED_HTTP'],
+    [
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+      'MALFORMED_HTTP',
+    ],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+    [
+      `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${'a:b\r\n'.repeat(99)}\r\n`,
+      431,
+      'HEADERS_TOO_LARGE',
+    ],
+    ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
+    ['GET / HTTP/1.1\r\nHost: x\r\nhOST: x\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
+  ])('%j', async (bytes, status, code) => {
+    const { url } = await dice();
+    const received = await raw(url, bytes);
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    const [head = '', body = ''] = received.split('\r\n\r\n');
+    expect(JSON.parse(body)).toEqual({ error: expect.any(String), code });
+    expect(head).toMatch(new RegExp(`Content-Length: ${body.length}\\b`, 'i'));
+  });
+
+  test('a body shorter than its Content-Length is not a request', async () => {
+    const { url, printed } = await dice();
+    const head =
+      'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
+    await raw(url, `${head}{}`, 100);
+    await sleep(50);
+    expect(printed()).not.toMatch(/"level":"(warn|error)"/);
+  });
+});
+
+describe('after an error', () => {
+  test('a connection serves the next request', async () => {
+    const { url } = await dice();
+    const bad = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nPUT / HTTP/1.1\r\nHost: x\r\n\r\n';
+    const received = await raw(url, `${bad}GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
+  });
+
+  test('an unread body is not parsed as the next request', async () => {
+    const { url } = await dice();
+    const smuggled = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+    const length = smuggled.length + 100;
+    const received = await raw(
+      url,
+      `POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${smuggled}`,
+    );
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404']);
+    expect(received).toMatch(/connection: close/i);
+  });
+});
+
+describe('shutting down', () => {
+  test('finishes the requests in flight and refuses new ones', async () => {
+    const { get, close, url } = await dice();
+    const inFlight = get('/slow');
+    await sleep(200);
+    const closed = close();
+    await expect(fetch(`${url}/rules`, { headers: { connection: 'close' } })).rejects.toThrow();
+    expect(await (await inFlight).json()).toEqual({ slow: true });
+    const start = performance.now();
+    await closed;
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+
+  test('aborts requests that do not finish within the grace period', async () => {
+    const { get, close } = await dice({ SHUTDOWN_GRACE_MS: '200' });
+    const inFlight = get('/hang').catch(() => 'ended');
+    await sleep(100);
+    await close();
+    expect(await inFlight).toBe('ended');
+  });
+
+  test('does not wait for idle connections', async () => {
+    const { server, ask } = await startWeather();
+    await ask('Paris');
+    const start = performance.now();
+    await server.close();
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+});

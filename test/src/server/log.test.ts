@@ -1,0 +1,371 @@
+import { AxiosError } from 'axios';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { AppContext } from '../../../src/app.ts';
+import { ApplicationMistake } from '../../../src/errors.ts';
+import { boot } from '../../../src/server/boot.ts';
+import { readConfig } from '../../../src/server/config.ts';
+import { ServerError } from '../../../src/server/errors.ts';
+import { createLog, describeError, hideFromLog, type Logger } from '../../../src/server/log.ts';
+
+function print(object: object): string {
+  let printed = '';
+  createLog('info', { write: (line) => (printed += line) }).info(object, 'message');
+  return printed;
+}
+
+/** The log of a server whose application needs HUNTING_PERMIT and logs these properties. */
+async function linesOfServer(properties: object): Promise<unknown[]> {
+  let printed = '';
+  const env = { APP: 'hunter', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', HUNTING_PERMIT: 'hunter2' };
+  const log = createLog('info', { write: (line) => (printed += line) });
+  const manifest = { endpoints: [], secrets: ['HUNTING_PERMIT'] };
+  const module = {
+    signs: [],
+    create: (context: AppContext) => ({
+      checkSecrets: () => context.log.info(properties, 'the secrets are there'),
+    }),
+  };
+  const server = await boot({ config: readConfig(env), env, log, manifest, module });
+  await server.close();
+  return printed
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+describe('the log', () => {
+  test('is one line of JSON with a readable level and time', () => {
+    expect(JSON.parse(print({ a: 1 }))).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      a: 1,
+      msg: 'message',
+    });
+  });
+
+  test('redacts properties that are named like secrets, in any case, at any depth', () => {
+    const printed = print({
+      token: 'hunter2',
+      Salt: ['hunter2'],
+      request: {
+        jwt: 'hunter2',
+        Authorization: 'hunter2',
+        API_KEY: 'hunter2',
+        headers: { 'X-Api-Key': 'hunter2' },
+      },
+      config: { clients: [[{ seed: 'hunter2' }], { proof: { a: 'hunter2' }, 'client-secret': 'hunter2' }] },
+      deep: { a: { b: { c: { d: { e: { f: { g: { token: 'hunter2' } } } } } } } },
+    });
+    expect(printed).not.toMatch(/hunter2/);
+    expect(JSON.parse(printed)).toMatchObject({
+      token: '[Redacted]',
+      Salt: '[Redacted]',
+      request: { jwt: '[Redacted]', Authorization: '[Redacted]', headers: { 'X-Api-Key': '[Redacted]' } },
+      config: { clients: [[{ seed: '[Redacted]' }], { proof: '[Redacted]' }] },
+      deep: { a: { b: { c: { d: { e: '[Too deep]' } } } } },
+    });
+  });
+
+  test('redacts the secrets of the manifest, but not similar names', () => {
+    let printed = '';
+    const log = createLog('info', { write: (line) => (printed += line) });
+    const child = log.child({ a: 1 });
+    hideFromLog(log, ['SALT_SEED', 'DB_URL']);
+    const properties = { SALT_SEED: 'hunter2', list: [{ saltSeed: 'hunter2', 'db-url': 'hunter2' }] };
+    log.info(properties, 'from it');
+    child.info(properties, 'from a child');
+    log.info(
+      { seed_fingerprints: ['ab'], secrets_missing: ['SALT_SEED'], public_key: 'cd', urls: 1 },
+      'more',
+    );
+    expect(printed).not.toMatch(/hunter2/);
+    expect(printed).toMatch(
+      /"seed_fingerprints":\["ab"\],"secrets_missing":\["SALT_SEED"\],"public_key":"cd","urls":1/,
+    );
+  });
+
+  test('redacts the secrets of the manifest from the start of a server', async () => {
+    const [line] = await linesOfServer({ Hunting: [{ huntingPermit: 'hunter2' }] });
+    expect(line).toMatchObject({ Hunting: [{ huntingPermit: '[Redacted]' }] });
+  });
+
+  test('redacts the bindings of child logs at any level', () => {
+    let printed = '';
+    const log = createLog('info', { write: (line) => (printed += line) });
+    const child = log.child({ request_id: 'r', user: { Token: 'hunter2' }, err: new Error('hunter2') });
+    child.child({ headers: { COOKIE: 'hunter2' } }, { level: 'info' }).info('text');
+    child.setBindings({ list: [{ password: 'hunter2' }] });
+    child.info('text');
+    expect(printed).not.toMatch(/hunter2/);
+    expect(printed).toMatch(/"request_id":"r","user":{"Token":"\[Redacted\]"},"err":{"type":"Error"/);
+  });
+
+  test('redacts values interpolated into the message', () => {
+    let printed = '';
+    const log = createLog('info', { write: (line) => (printed += line) });
+    log.info('of %j and %o', { a: { token: 'hunter2' } }, [{ JWT: 'hunter2' }]);
+    log.info({ a: 1 }, 'failed: %s %j', new Error('hunter2'), new Error('hunter2'));
+    log.info('an object for a string %s', { toString: () => 'hunter2' });
+    expect(printed).not.toMatch(/hunter2/);
+    expect(printed).toMatch(/of {\\"a\\":{\\"token\\":\\"\[Redacted\]\\"}}/);
+  });
+
+  test('prints the number of bytes, dates as time, and large integers exactly', () => {
+    expect(
+      JSON.parse(print({ a: Buffer.from('hunter2'), b: [new Uint8Array(32)], c: new Date(0) })),
+    ).toMatchObject({
+      a: '[7 bytes]',
+      b: ['[32 bytes]'],
+      c: '1970-01-01T00:00:00.000Z',
+    });
+    expect(print({ a: 2n ** 64n, b: { c: 2n ** 64n } })).toContain(
+      '"a":18446744073709551616,"b":{"c":18446744073709551616}',
+    );
+  });
+
+  const cycle: { name: string; self?: object; token: string } = { name: 'cycle', token: 'hunter2' };
+  cycle.self = cycle;
+  const evil = {
+    get: () => {
+      throw new Error('hunter2');
+    },
+    ownKeys: () => {
+      throw new Error('hunter2');
+    },
+  };
+  const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+  revoke();
+  test.each<[string, unknown[]]>([
+    [
+      'a getter',
+      [
+        {
+          before: 1,
+          get x() {
+            throw new Error('hunter2');
+          },
+        },
+        'text',
+      ],
+    ],
+    [
+      'a getter of err',
+      [
+        {
+          before: 1,
+          get err() {
+            throw new Error('hunter2');
+          },
+        },
+        'text',
+      ],
+    ],
+    ['a proxy', [new Proxy({}, evil), 'text']],
+    ['a proxy of an error', [new Proxy(new Error('hunter2'), evil), 'text']],
+    ['a property that is a proxy', [{ before: 1, x: new Proxy({}, evil), err: new Proxy({}, evil) }, 'text']],
+    ['a proxy of the past', [revoked, 'text']],
+    ['a property that is a proxy of the past', [{ before: 1, x: [revoked], err: revoked }, 'text']],
+    [
+      'a property whose toJSON throws',
+      [
+        {
+          before: 1,
+          x: {
+            toJSON() {
+              throw new Error('hunter2');
+            },
+          },
+        },
+        'text',
+      ],
+    ],
+    [
+      'a toJSON that gives itself',
+      [
+        {
+          x: {
+            toJSON() {
+              return this;
+            },
+          },
+        },
+        'text',
+      ],
+    ],
+    ['a cycle', [cycle, 'text']],
+    ['a cycle of lists', [{ x: [cycle, [cycle]] }, 'text']],
+    ['the values that a message interpolates', ['text %j %o', new Proxy({}, evil), revoked]],
+    ['a symbol for a number', ['text %d', Symbol('hunter2')]],
+    ['a symbol as the message', [Symbol('hunter2')]],
+    ['a proxy as the message', [{ before: 1 }, new Proxy({}, evil)]],
+    ['no prototype', [Object.assign(Object.create(null), { before: 1 }), 'text']],
+    ['a property named __proto__', [JSON.parse('{"__proto__":{"token":"hunter2"},"before":1}'), 'text']],
+    [
+      'a request as far as pino can tell',
+      [{ method: 'GET', headers: { Authorization: 'hunter2' }, socket: {} }, 'text'],
+    ],
+    ['nothing', []],
+  ])('never throws, and prints a line, for any input: %s', (what, args) => {
+    let printed = '';
+    const log = createLog('info', { write: (line) => (printed += line) });
+    (log.info as (...args: unknown[]) => void)(...args);
+    expect(JSON.parse(printed)).toMatchObject({ level: 'info' });
+    expect(printed).not.toMatch(/hunter2/);
+    if (args[1] === 'text') expect(JSON.parse(printed)).toMatchObject({ msg: 'text' });
+    if (/^a (getter|property)/.test(what)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
+  });
+
+  test('truncates large values and says so', () => {
+    const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`n${at}`, at]));
+    let bush: unknown = 'leaf';
+    for (let depth = 0; depth < 6; depth++) bush = Array.from({ length: 50 }, () => bush);
+    for (const value of [
+      wide,
+      { wide },
+      { bush },
+      { list: Array.from({ length: 1_000_000 }) },
+      { text: [bush, wide] },
+    ]) {
+      const printed = print(value);
+      expect(printed.length).toBeLessThan(50_000);
+      expect(printed).toContain('[Too many values]');
+      expect(JSON.parse(printed)).toMatchObject({ msg: 'message' });
+    }
+  });
+
+  test('prints no value of a secret, wherever it is', () => {
+    const name = fc.constantFrom(
+      'token',
+      'Authorization',
+      'api_key',
+      'SALT_SEED',
+      'salt-seed',
+      'apiKey',
+      'JWT',
+    );
+    const harmless = fc.constantFrom('a', 'err', 'msg', 'list', 'toJSON', 'message', 'level', 'cause');
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 8 },
+        fc.constantFrom(1, 'text', null, true),
+        fc.array(tie('tree'), { maxLength: 3 }),
+        fc.dictionary(harmless, tie('tree'), { maxKeys: 3 }),
+        fc.tuple(name, tie('tree')).map(([key, rest]) => ({ [key]: ['hunter2', rest], rest })),
+        tie('tree').map((properties) =>
+          Object.assign(new Error('hunter2'), { properties, token: 'hunter2' }),
+        ),
+      ),
+    }));
+    fc.assert(
+      fc.property(fc.dictionary(harmless, tree), tree, (properties, binding) => {
+        let printed = '';
+        const log = createLog('info', { write: (line) => (printed += line) });
+        hideFromLog(log, ['SALT_SEED']);
+        log.child({ binding }).info(properties, 'text %j', binding);
+        expect(printed).not.toMatch(/hunter2/);
+        expect(printed.split('\n')).toHaveLength(2);
+        JSON.parse(printed);
+      }),
+    );
+  });
+
+  test('prints our own errors with their message', () => {
+    expect(describeError(new ServerError('INVALID_INPUT', 'payload is missing'))).toEqual({
+      type: 'ServerError',
+      code: 'INVALID_INPUT',
+      message: 'payload is missing',
+    });
+  });
+
+  test('prints an ApplicationMistake with its message and location', () => {
+    const printed = describeError(new ApplicationMistake('Roll is not among the types'));
+    expect(printed).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
+    expect(printed['message']).toMatch(/^Roll is not/);
+    expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
+  });
+
+  test('prints the location of a foreign error, but not its message or properties', () => {
+    const error = new AxiosError('GET https://h/?key=hunter2\n    hunter2', 'ECONNREFUSED', {
+      url: 'https://h/?key=hunter2',
+    } as never);
+    error.cause = new Error('hunter2');
+    const printed = print({ err: error });
+    expect(printed).not.toMatch(/hunter2/);
+    expect(printed).toMatch(/AxiosError.*ECONNREFUSED.*log\.test\.ts/);
+  });
+
+  test.each([
+    ['an error without a message', (log: Logger) => log.error(new Error('hunter2'))],
+    ['an error as a property without a message', (log: Logger) => log.error({ err: new Error('hunter2') })],
+    ['an error and a message', (log: Logger) => log.error(new Error('hunter2'), 'failed')],
+  ])('does not print the message of a foreign error: %s', (_what, write) => {
+    let printed = '';
+    write(createLog('info', { write: (line) => (printed += line) }));
+    expect(printed).not.toMatch(/hunter2/);
+    expect(JSON.parse(printed)).toMatchObject({
+      msg: expect.stringMatching(/^(error|failed)$/),
+      err: { type: 'Error', stack: expect.arrayContaining([expect.stringMatching(/log\.test\.ts/)]) },
+    });
+  });
+
+  test('prints class and code of causes, without their messages and places', () => {
+    const system = Object.assign(new Error('getaddrinfo ENOTFOUND hunter2'), { code: 'ENOTFOUND' });
+    const cause = new Error('hunter2', { cause: system });
+    expect(describeError(new ServerError('OVERLOADED', 'busy', { cause }))).toEqual({
+      type: 'ServerError',
+      code: 'OVERLOADED',
+      message: 'busy',
+      cause: { type: 'Error', code: undefined, cause: { type: 'Error', code: 'ENOTFOUND' } },
+    });
+  });
+
+  test('ends at a cycle of causes', () => {
+    const error = new Error('hunter2');
+    error.cause = error;
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+  });
+
+  test.each(['hunter2', 'Hunter', 'A B', `A${'B'.repeat(64)}`, 5])('does not print the code %o', (code) => {
+    expect(describeError(Object.assign(new Error(), { code }))['code']).toBeUndefined();
+  });
+
+  test('prints the messages of foreign errors and causes in development', () => {
+    let printed = '';
+    const log = createLog('info', { write: (line) => (printed += line) }, { withMessages: true });
+    log.warn({ err: new ServerError('OVERLOADED', 'busy', { cause: new Error('the reason') }) }, 'failed');
+    expect(JSON.parse(printed)).toMatchObject({
+      err: {
+        message: 'busy',
+        cause: { message: 'the reason', stack: expect.arrayContaining([expect.stringMatching(/log\.test/)]) },
+      },
+    });
+  });
+
+  test('does not mistake a line of a message for a location', () => {
+    const error = new Error('x\n    at https://h/?key=hunter2');
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+    expect(JSON.stringify(describeError(error))).toMatch(/log\.test\.ts/);
+    error.message = 'changed';
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+  });
+
+  test.each([
+    Object.assign(new Error('hunter2'), { constructor: undefined }),
+    Object.assign(new Error('hunter2'), { stack: 5 }),
+    Object.assign(new Error('hunter2'), { message: { hunter2: true } }),
+    Object.setPrototypeOf(
+      new Error('hunter2'),
+      Object.create(Error.prototype, { constructor: { value: 'hunter2' } }),
+    ),
+  ])('survives a malformed foreign error', (error) => {
+    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
+  });
+
+  test.each([['a string with hunter2'], [null], [undefined], [{ hunter2: true }]])(
+    'survives %o thrown',
+    (thrown) => {
+      expect(JSON.stringify(describeError(thrown))).not.toMatch(/hunter2/);
+    },
+  );
+});

@@ -1,0 +1,568 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { constants, mkdtempSync, openSync } from 'node:fs';
+import { request, Server } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ReadableStream } from 'node:stream/web';
+import { bcs } from '@mysten/bcs';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { decode, encode } from 'cborg';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { endpoint } from '../../../src/app.ts';
+import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import type { NsmTransport } from '../../../src/nsm/transport.ts';
+import { u64 } from '../../../src/wire/bcs.ts';
+import { signedType } from '../../../src/wire/intent.ts';
+import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+describe('POST /process_data', () => {
+  const NO_PLACE = "payload.location must name a place: auto:ip would be the server's location";
+
+  test('answers in the format of the reference implementation, signed by the key of /health_check', async () => {
+    const { server, ask } = await startWeather();
+    const answer = await ask('San Francisco');
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    const { response, signature } = (await answer.json()) as {
+      response: { intent: number; timestamp_ms: number; data: { location: string; temperature: number } };
+      signature: string;
+    };
+    expect(response).toEqual({
+      intent: 0,
+      timestamp_ms: expect.any(Number),
+      data: { location: 'San Francisco', temperature: expect.any(Number) },
+    });
+    const { pk } = (await (await server.get('/health_check')).json()) as { pk: string };
+    expect(pk).toBe(hex(server.publicKey));
+    const { intent, timestamp_ms, data } = response;
+    const bytes = WeatherResponse.message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
+    expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, Buffer.from(pk, 'hex'))).toBe(true);
+    bytes[0] = 1;
+    expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, Buffer.from(pk, 'hex'))).toBe(false);
+  });
+
+  test.each([
+    [{}, 'payload is missing'],
+    [[], 'payload is missing'],
+    [{ payload: null }, 'payload must be an object'],
+    [{ payload: {} }, 'payload.location is missing'],
+    [{ payload: { location: 5 } }, 'payload.location must be a string'],
+    [{ payload: { location: '' } }, 'payload.location must name a place'],
+    [{ payload: { location: ' \n' } }, 'payload.location must name a place'],
+    [{ payload: { location: 'x'.repeat(257) } }, 'payload.location must be at most 256 bytes of UTF-8'],
+    [{ payload: { location: '🌦'.repeat(65) } }, 'payload.location must be at most 256 bytes of UTF-8'],
+    [{ payload: { location: 'auto:ip' } }, NO_PLACE],
+    [{ payload: { location: 'AUTO:IP' } }, NO_PLACE],
+    [{ payload: { location: ' Auto : Ip\t' } }, NO_PLACE],
+    [
+      { payload: { location: 'Paris', unit: 'F' } },
+      'payload.unit is not a property that this endpoint accepts',
+    ],
+    [
+      { payload: { location: 'Paris' }, payloads: 1 },
+      'payloads is not a property that this endpoint accepts',
+    ],
+    [
+      '{"payload":{"location":"a\\ud800"}}',
+      'payload.location must be well-formed Unicode (no lone surrogate)',
+    ],
+    [
+      '{"payload":{"location":"Paris"},"__proto__":{}}',
+      '__proto__ is not a property that this endpoint accepts',
+    ],
+  ])('rejects %o with 400 and says what to change', async (body, error) => {
+    const { server, weather } = await startWeather();
+    const answer = await server.post('/process_data', body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toEqual({ error, code: 'INVALID_INPUT' });
+    expect(weather.asked).toEqual([]);
+  });
+
+  test('accepts a location of exactly 256 bytes and returns it unchanged', async () => {
+    const { ask } = await startWeather();
+    const location = `e\u0301\0"\\&#%+\u2028${'🌦'.repeat(60)}é`;
+    const answer = (await (await ask(location)).json()) as { response: { data: { location: string } } };
+    expect(answer.response.data.location).toBe(location);
+    expect((await ask('🌦'.repeat(64))).status).toBe(200);
+  });
+});
+
+describe('without its secrets', () => {
+  /** A pipe that nothing is ever written to. */
+  const unready = () => {
+    const fifo = join(mkdtempSync(join(tmpdir(), 'sui-enclave-')), 'secrets');
+    execFileSync('mkfifo', [fifo]);
+    const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+    return startServer({ env: { API_KEY: '', SECRETS_FD: String(fd) }, nsm: new SoftwareNsm() });
+  };
+
+  test('key, attestation and health work; other endpoints answer 503 and name the secrets', async () => {
+    const { get, post, publicKey } = await unready();
+    expect((await get('/')).status).toBe(200);
+    expect((await get('/livez')).status).toBe(200);
+    expect((await get('/get_attestation')).status).toBe(200);
+    expect(await (await get('/health_check')).json()).toMatchObject({ pk: hex(publicKey) });
+    const wanted = {
+      error: expect.stringContaining('API_KEY'),
+      code: 'SECRETS_MISSING',
+      missing: ['API_KEY'],
+    };
+    for (const answer of [
+      await get('/readyz'),
+      await post('/process_data', { payload: { location: 'Paris' } }),
+    ]) {
+      expect(answer.status).toBe(503);
+      expect(await answer.json()).toEqual(wanted);
+    }
+  });
+
+  test('the start fails if SECRETS_FD is not an inherited pipe', async () => {
+    const file = String(openSync('/dev/null', 'r'));
+    for (const fd of ['999', file]) {
+      await expect(startServer({ env: { SECRETS_FD: fd } })).rejects.toThrow(/^SECRETS_FD must be a pipe/);
+    }
+  });
+
+  test('the start fails if they must come from the environment', async () => {
+    await expect(startServer({ env: { API_KEY: '' } })).rejects.toThrow(/^API_KEY must be set/);
+  });
+});
+
+describe('GET', () => {
+  test('/ is Pong!', async () => {
+    const { get } = await startWeather().then(({ server }) => server);
+    const answer = await get('/');
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(await answer.text()).toBe('Pong!');
+  });
+
+  test('/livez and /readyz', async () => {
+    const { get } = await startWeather().then(({ server }) => server);
+    expect(await (await get('/livez')).json()).toEqual({ live: true });
+    expect(await (await get('/readyz')).json()).toEqual({
+      ready: true,
+      warnings: ['no document of the NSM from the last 10 minutes confirms the clock'],
+    });
+  });
+
+  test('also answers HEAD, without a body', async () => {
+    const { get } = await startWeather().then(({ server }) => server);
+    const answer = await get('/livez', { method: 'HEAD' });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-length')).toBe('13');
+    expect(await answer.text()).toBe('');
+  });
+});
+
+describe('GET /get_attestation', () => {
+  const payloadOf = async (answer: Response) => {
+    const { attestation } = (await answer.json()) as { attestation: string };
+    const [, , payload] = decode(Buffer.from(attestation, 'hex'), {
+      tags: { 18: (inner: () => unknown) => inner() } as never,
+    });
+    return decode(payload, { useMaps: true, allowIndefinite: true }) as Map<string, Uint8Array | null>;
+  };
+
+  test('puts the raw public key into the document, and no nonce by default', async () => {
+    const { get, publicKey } = await startServer({ nsm: new SoftwareNsm() });
+    const payload = await payloadOf(await get('/get_attestation'));
+    expect(hex(payload.get('public_key') as Uint8Array)).toBe(hex(publicKey));
+    expect(payload.get('nonce') ?? null).toBeNull();
+    expect(payload.get('user_data') ?? null).toBeNull();
+  });
+
+  test.each(['00', 'DEADbeef', 'ab'.repeat(512)])('puts the nonce %s into the document', async (nonce) => {
+    const { get } = await startServer({ nsm: new SoftwareNsm() });
+    const payload = await payloadOf(await get(`/get_attestation?nonce=${nonce}`));
+    expect(hex(payload.get('nonce') as Uint8Array)).toBe(nonce.toLowerCase());
+  });
+
+  test.each([
+    ['nonce=', 'nonce must be hex of 1 to 512 bytes'],
+    ['nonce=abc', 'nonce must be hex of 1 to 512 bytes'],
+    ['nonce=0x00', 'nonce must be hex of 1 to 512 bytes'],
+    ['nonce=zz', 'nonce must be hex of 1 to 512 bytes'],
+    [`nonce=${'ab'.repeat(513)}`, 'nonce must be hex of 1 to 512 bytes'],
+    ['nonce=00&nonce=01', 'nonce must be given once'],
+    ['nonse=00', 'nonse is not a property that this endpoint accepts'],
+  ])('refuses ?%s', async (query, error) => {
+    const { get } = await startServer({ nsm: new SoftwareNsm() });
+    const answer = await get(`/get_attestation?${query}`);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toEqual({ error, code: 'INVALID_INPUT' });
+  });
+
+  test('answers 503 outside an enclave, saying that this is expected locally', async () => {
+    const { get } = await startServer({ env: { NSM_DEVICE: '/nonexistent/nsm' } });
+    const answer = await get('/get_attestation');
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toEqual({
+      error: expect.stringMatching(/NSM driver is missing.*expected outside a Nitro Enclave/),
+      code: 'NSM_UNAVAILABLE',
+    });
+  });
+});
+
+describe('the NSM at boot', () => {
+  const broken: NsmTransport = {
+    transact: async () => Uint8Array.of(0xff),
+    close() {},
+  };
+
+  test('stops the start if it is required and missing', async () => {
+    const start = startServer({ env: { NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' } });
+    await expect(start).rejects.toMatchObject({ code: 'NSM_UNAVAILABLE' });
+  });
+
+  test('stops the start if it answers nonsense, required or not', async () => {
+    await expect(startServer({ nsm: broken })).rejects.toMatchObject({ code: 'NSM_PROTOCOL' });
+    await expect(startServer({ nsm: broken, env: { NSM_REQUIRED: 'true' } })).rejects.toMatchObject({
+      code: 'NSM_PROTOCOL',
+    });
+  });
+
+  test('stops the start if it is required and gives entropy but no document', async () => {
+    const real = new SoftwareNsm();
+    const mute: NsmTransport = {
+      transact: (request) =>
+        request[0] === 0xa1 ? Promise.resolve(Uint8Array.of(0xff)) : real.transact(request),
+      close() {},
+    };
+    await expect(startServer({ nsm: mute, env: { NSM_REQUIRED: 'true' } })).rejects.toMatchObject({
+      code: 'NSM_PROTOCOL',
+    });
+    const { printed } = await startServer({ nsm: mute });
+    expect(printed()).toMatch(/"entropy":\["kernel","nsm"\]/);
+  });
+
+  test('contributes entropy to the key if present', async () => {
+    const { printed } = await startServer({ nsm: new SoftwareNsm(), env: { NSM_REQUIRED: 'true' } });
+    expect(printed()).toMatch(/"entropy":\["kernel","nsm"\]/);
+  });
+});
+
+test('the NSM is closed with the server, and not before', async () => {
+  const real = new SoftwareNsm();
+  let closed = 0;
+  const nsm: NsmTransport = {
+    transact: (request) => real.transact(request),
+    close() {
+      closed++;
+    },
+  };
+  const { get, close } = await startServer({ nsm });
+  expect((await get('/get_attestation')).status).toBe(200);
+  expect(closed).toBe(0);
+  await close();
+  expect(closed).toBe(1);
+});
+
+describe('GET /boot', () => {
+  test('returns the PCR from the NSM and the current state of the clock', async () => {
+    const nsm = new SoftwareNsm();
+    const { url } = await startServer({ nsm, version: '1.2.3' });
+    expect(await (await fetch(`${url}/boot`)).json()).toEqual({
+      event: 'boot',
+      version: '1.2.3',
+      app: 'weather',
+      pcr0: nsm.pcrsFile().split(' ')[0],
+      debug: false,
+      entropy: ['kernel', 'nsm'],
+      memory_mib: expect.any(Number),
+      clock: { source: 'kernel' },
+      last_end: null,
+    });
+  });
+
+  test('recognises a debug enclave by its zero PCR', async () => {
+    const real = new SoftwareNsm();
+    const debug: NsmTransport = {
+      transact: (request) =>
+        Buffer.from(request).includes('DescribePCR')
+          ? Promise.resolve(encode({ DescribePCR: { lock: true, data: new Uint8Array(48) } }))
+          : real.transact(request),
+      close() {},
+    };
+    const { url } = await startServer({ nsm: debug });
+    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({ debug: true, pcr0: '0'.repeat(96) });
+  });
+});
+
+describe('GET /health_check', () => {
+  test('reports whether each endpoint answers, with any status', async () => {
+    const { server, weather } = await startWeather();
+    const status = async () =>
+      ((await (await server.get('/health_check')).json()) as { endpoints_status: object }).endpoints_status;
+    expect(await status()).toEqual({ 'api.weatherapi.com': true });
+    await weather.close();
+    expect(await status()).toEqual({ 'api.weatherapi.com': true });
+  });
+
+  test('reports an unreachable endpoint', async () => {
+    const { get } = await startServer({ origins: { 'api.weatherapi.com': 'http://127.0.0.1:1' } });
+    expect(await (await get('/health_check')).json()).toMatchObject({
+      endpoints_status: { 'api.weatherapi.com': false },
+    });
+  });
+
+  test('is not an amplifier: 50 callers share one probe', async () => {
+    const { server, weather } = await startWeather();
+    await Promise.all(Array.from({ length: 50 }, () => server.get('/health_check')));
+    await server.get('/health_check');
+    expect(weather.connections()).toBe(1);
+  });
+});
+
+describe('errors are JSON with a stable code', () => {
+  const dice = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
+
+  test('404', async () => {
+    const { get, post } = await dice();
+    for (const answer of [
+      await get('/nothing'),
+      await get('/livez/'),
+      await get('/LIVEZ'),
+      await post('/x', {}),
+    ]) {
+      expect(answer.status).toBe(404);
+      expect(await answer.json()).toEqual({ error: 'no such endpoint', code: 'NOT_FOUND' });
+    }
+  });
+
+  test.each([
+    ['DELETE', '/process_data', 'POST'],
+    ['GET', '/process_data', 'POST'],
+    ['POST', '/health_check', 'GET, HEAD'],
+    ['PUT', '/', 'GET, HEAD'],
+    ['POST', '/rules', 'GET, HEAD'],
+  ])('405: %s %s, with the supported methods', async (method, path, allow) => {
+    const { get } = await dice();
+    const answer = await get(path, { method });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe(allow);
+    expect(await answer.json()).toEqual({
+      error: `this endpoint supports ${allow}`,
+      code: 'METHOD_NOT_ALLOWED',
+    });
+  });
+
+  test.each([
+    ['{"payload":', 'MALFORMED_JSON'],
+    ['hello', 'MALFORMED_JSON'],
+    ['"text"', 'INVALID_INPUT'],
+    ['null', 'INVALID_INPUT'],
+    ['', 'MALFORMED_JSON'],
+    ['{"payload":{"sides":6}}{}', 'MALFORMED_JSON'],
+    ['['.repeat(50_000), 'MALFORMED_JSON'],
+    [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'MALFORMED_JSON'],
+  ])('400: the body %o', async (body, code) => {
+    const { post } = await dice();
+    const answer = await post('/process_data', body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ code });
+  });
+
+  test('400: no body', async () => {
+    const { get } = await dice();
+    const headers = { 'content-type': 'application/json' };
+    const answer = await get('/process_data', { method: 'POST', headers });
+    expect(answer.status).toBe(400);
+  });
+
+  test('400: a path that is not percent-encoded UTF-8', async () => {
+    const { get } = await dice();
+    expect((await get('/%ff')).status).toBe(404);
+  });
+
+  test.each([
+    [{ 'content-type': 'text/plain' }],
+    [{ 'content-type': 'application/x-www-form-urlencoded' }],
+    [{ 'content-type': 'application/json; charset=utf-16' }],
+    [{ 'content-type': 'application/json; charset=latin1' }],
+    [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }],
+  ])('415: %o', async (headers) => {
+    const { post } = await dice();
+    const answer = await post('/process_data', '{"payload":{"sides":6}}', { headers });
+    expect(answer.status).toBe(415);
+    expect(await answer.json()).toMatchObject({ code: 'UNSUPPORTED_MEDIA_TYPE' });
+  });
+
+  test.each([
+    [{ 'content-type': 'application/json;' }],
+    [{ 'content-type': 'application/json; charset=UTF-8' }],
+    [{ 'content-type': 'application/json', 'content-encoding': 'identity' }],
+  ])('takes %o', async (headers) => {
+    const { post } = await dice();
+    expect((await post('/process_data', '{"payload":{"sides":6}}', { headers })).status).toBe(200);
+  });
+
+  test('413: one byte over the limit, but not at the limit', async () => {
+    const { post } = await startServer({
+      apps: FIXTURE_APPS,
+      env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
+    });
+    const body = (bytes: number) => '{"payload":{"sides":6}}'.padEnd(bytes);
+    expect((await post('/process_data', body(1024))).status).toBe(200);
+    const answer = await post('/process_data', body(1025));
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toEqual({
+      error: 'the body is larger than 1024 bytes',
+      code: 'BODY_TOO_LARGE',
+    });
+  });
+
+  test('413: the same for a body without Content-Length', async () => {
+    const { post } = await startServer({
+      apps: FIXTURE_APPS,
+      env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
+    });
+    const send = (bytes: number) => {
+      const text = '{"payload":{"sides":6}}'.padEnd(bytes);
+      const body = ReadableStream.from([Buffer.from(text.slice(0, 1000)), Buffer.from(text.slice(1000))]);
+      return post('/process_data', '', { body, duplex: 'half' } as unknown as RequestInit);
+    };
+    expect((await send(1024)).status).toBe(200);
+    const answer = await send(1025);
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({ code: 'BODY_TOO_LARGE' });
+  });
+
+  test('500: the message of an unexpected error reaches neither the caller nor the log', async () => {
+    const { get, printed } = await dice();
+    const answer = await get('/crash');
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toEqual({
+      error: 'an internal error; see the log',
+      code: 'INTERNAL',
+    });
+    expect(printed()).toMatch(/dice\/app\.ts/);
+    expect(printed()).not.toMatch(/hunter2/);
+  });
+});
+
+test('500: a mistake in signed data reaches the log, but not the caller', async () => {
+  const Count = signedType(7, bcs.struct('Count', { value: u64 }));
+  const { get, printed } = await startServer({
+    manifest: { endpoints: [], secrets: [] },
+    module: {
+      signs: [Count],
+      create: ({ sign }) => ({
+        endpoints: [
+          endpoint({
+            method: 'GET',
+            path: '/count',
+            handle: async () => sign(Count, 1n, { value: 1 as never }),
+          }),
+        ],
+      }),
+    },
+  });
+  const answer = await get('/count');
+  expect(answer.status).toBe(500);
+  expect(await answer.json()).toEqual({
+    error: 'an internal error; see the log',
+    code: 'INTERNAL',
+  });
+  expect(printed()).toMatch(
+    /"code":"APPLICATION","message":"Count can't hold .* u64 as a bigint.*server\.test\.ts/,
+  );
+});
+
+describe('requests', () => {
+  test('have a generated id, which the log contains; of the request it contains only the route', async () => {
+    const { server, ask } = await startWeather();
+    const answer = await ask('Secretville');
+    const id = answer.headers.get('x-request-id');
+    expect(id).toMatch(/^[0-9a-f-]{36}$/);
+    const other = await server.get('/get_attestation?nonce=abcdef0123', {
+      headers: { 'x-request-id': 'forged' },
+    });
+    expect(other.headers.get('x-request-id')).not.toBe('forged');
+    await server.get('/hunter2');
+    expect(server.printed()).toMatch(
+      new RegExp(`"request_id":"${id}".*"route":"/process_data","status":200`),
+    );
+    expect(server.printed()).not.toMatch(/Secretville|abcdef0123|hunter2/);
+  });
+
+  test('are allowed from pages of any origin, without credentials', async () => {
+    const { server } = await startWeather();
+    const preflight = await server.get('/process_data', {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://dapp.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,traceparent',
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('content-type,traceparent');
+    expect(preflight.headers.get('access-control-allow-credentials')).toBeNull();
+    const failed = await server.get('/nothing', { headers: { origin: 'https://dapp.example' } });
+    expect(failed.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  test('are allowed only from the origins of CORS_ORIGINS if set', async () => {
+    const { server } = await startWeather({ env: { CORS_ORIGINS: 'https://a.example,https://b.example' } });
+    const allowed = async (origin: string) =>
+      (await server.get('/', { headers: { origin } })).headers.get('access-control-allow-origin');
+    expect(await allowed('https://b.example')).toBe('https://b.example');
+    expect(await allowed('https://c.example')).toBeNull();
+    expect((await server.get('/')).headers.get('vary')).toBe('Origin');
+    const preflight = async (origin: string) =>
+      (
+        await server.get('/process_data', {
+          method: 'OPTIONS',
+          headers: { origin, 'access-control-request-method': 'POST' },
+        })
+      ).headers;
+    expect((await preflight('https://a.example')).get('access-control-allow-methods')).toBe(
+      'GET, HEAD, POST',
+    );
+    for (const name of ['access-control-allow-origin', 'access-control-allow-methods']) {
+      expect((await preflight('https://c.example')).get(name)).toBeNull();
+    }
+  });
+
+  test('by OPTIONS are not allowed unless they are preflights', async () => {
+    const { server } = await startWeather();
+    expect((await server.get('/process_data', { method: 'OPTIONS' })).status).toBe(405);
+  });
+
+  test('are not allowed from any page with CORS_ORIGINS=none', async () => {
+    const { server } = await startWeather({ env: { CORS_ORIGINS: 'none' } });
+    const { headers } = await server.get('/', { headers: { origin: 'https://a.example' } });
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  });
+});
+
+test('an unknown expectation is ignored', async () => {
+  const { url } = await startServer();
+  const asking = request(`${url}/livez`, { headers: { expect: 'more' } }).end();
+  const [answer] = await once(asking, 'response');
+  expect(answer.resume().statusCode).toBe(200);
+});
+
+test('a silent connection is closed after twice the request time-out and the keep-alive time-out', async () => {
+  // A hundred times as fast: before anybody is told that the request did not come.
+  const spy = vi.spyOn(Server.prototype, 'setTimeout').mockImplementation(function (
+    this: Server,
+    ms?: unknown,
+  ) {
+    this.timeout = Number(ms) / 100;
+    return this;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const { url } = await startServer({ env: { REQUEST_TIMEOUT_MS: '1000' } });
+  expect(spy).toHaveBeenCalledExactlyOnceWith(32_000);
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const told = vi.fn();
+  await once(socket.on('data', told), 'close');
+  expect(told).not.toHaveBeenCalled();
+});

@@ -1,0 +1,357 @@
+/** The only way to send requests from an application: bounded, without proxies, only to hosts of app.yaml. */
+import { execFile } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { connect, type SecureContextOptions } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { brotliCompressSync } from 'node:zlib';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createCertificate, toPem } from '../../../scripts/dev/attestation_ca.ts';
+import { ApplicationMistake } from '../../../src/errors.ts';
+import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/server/upstream.ts';
+import { makeTls, type TlsFiles } from '../../e2e/boot/tls.ts';
+
+const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A host that answers like this, and its upstream. */
+async function host(answer: RequestListener) {
+  let connections = 0;
+  const server = createServer(answer).on('connection', () => connections++);
+  const origin = `http://127.0.0.1:${await listen(server)}`;
+  return { origin, ask: createUpstream(origin), connections: () => connections };
+}
+
+/** A host that answers with the request. */
+async function echo() {
+  return await host(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    response.end(
+      JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }),
+    );
+  });
+}
+
+describe('a request', () => {
+  test('contains what the application specifies, and nothing that a library adds', async () => {
+    const { ask, origin } = await echo();
+    const { status, body } = await ask("/v1/x%20y?q=O'Brien&z", { ...BOUNDS, headers: { 'X-Key': 'k' } });
+    expect(status).toBe(200);
+    expect(parseJson(body)).toEqual({
+      method: 'GET',
+      url: '/v1/x%20y?q=O%27Brien&z',
+      headers: {
+        accept: '*/*',
+        'accept-encoding': 'identity',
+        connection: 'keep-alive',
+        host: new URL(origin).host,
+        'user-agent': 'sui-enclave',
+        'x-key': 'k',
+      },
+      body: '',
+    });
+  });
+
+  test.each(['{"a":1}', new TextEncoder().encode('{"a":1}')])(
+    'has the body that it is given: %o',
+    async (body) => {
+      const { ask } = await echo();
+      const headers = { 'Content-Type': 'application/json', accept: 'application/json' };
+      const answer = await ask('/', { ...BOUNDS, method: 'POST', headers, body });
+      expect(parseJson(answer.body)).toMatchObject({
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'content-length': '7', accept: 'application/json' },
+        body: '{"a":1}',
+      });
+    },
+  );
+
+  test('reuses the connection of the previous one', async () => {
+    const { ask, connections } = await echo();
+    for (let i = 0; i < 4; i++) await ask('/', BOUNDS);
+    expect(connections()).toBe(1);
+  });
+
+  test('does not follow redirects or send cookies', async () => {
+    const seen: unknown[] = [];
+    const { ask } = await host((request, response) => {
+      seen.push([request.url, request.headers.cookie]);
+      response.writeHead(302, { location: '/other', 'set-cookie': 'a=b' }).end();
+    });
+    expect((await ask('/first', BOUNDS)).status).toBe(302);
+    await ask('/second', BOUNDS);
+    expect(seen).toEqual([
+      ['/first', undefined],
+      ['/second', undefined],
+    ]);
+  });
+
+  test('does not decompress an answer', async () => {
+    const bomb = brotliCompressSync(Buffer.alloc(10 * 1024 ** 2));
+    const { ask } = await host((_request, response) => {
+      response.setHeader('content-encoding', 'br').end(bomb);
+    });
+    expect((await ask('/', BOUNDS)).body).toEqual(bomb);
+  });
+
+  test.each([
+    ['x', {}],
+    ['@evil.example/', {}],
+    ['\\evil', {}],
+    ['/a/../b', {}],
+    ['/a/%2e%2e/b', {}],
+    ['/a#b', {}],
+    ['/a b', {}],
+    ['/?a\nb', {}],
+    ['/ä', {}],
+    ['/', { headers: { 'x y': 'z' } }],
+    ['/', { headers: { key: 'hunter2\r\nx: y' } }],
+    ['/', { body: '{}', method: 'POST' as const }],
+    ['/', { timeoutMs: 0 }],
+    ['/', { timeoutMs: Number.NaN }],
+    ['/', { maxSize: Number.NaN }],
+    ['/', { maxSize: -1 }],
+  ])('to %j with %o throws an ApplicationMistake', async (path, more) => {
+    const { ask, connections } = await echo();
+    const asked = ask(path, { ...BOUNDS, ...more });
+    await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(asked).rejects.not.toThrow(/hunter2/);
+    expect(connections()).toBe(0);
+  });
+});
+
+describe('an exchange fails', () => {
+  const failures: [string, RequestListener, ExchangeFailed['reason']][] = [
+    ['without an answer', (_request, response) => response.destroy(), 'unreachable'],
+    ['without an answer in time', () => {}, 'timeout'],
+    [
+      'with an answer that drips',
+      (_request, response) => {
+        response.writeHead(200);
+        const timer = setInterval(() => response.write('.'), 50);
+        response.once('close', () => clearInterval(timer));
+      },
+      'slow body',
+    ],
+    [
+      'with an answer that ends early',
+      (_request, response) => {
+        response.writeHead(200, { 'content-length': 100 }).write('{');
+        setTimeout(() => response.destroy(), 20);
+      },
+      'broken',
+    ],
+    ['with an answer that is too large', (_request, response) => response.end('x'.repeat(1001)), 'too large'],
+    [
+      'with an answer that never ends',
+      (_request, response) => {
+        response.on('error', () => {});
+        const more = () => response.writable && response.write('x'.repeat(100_000), more);
+        more();
+      },
+      'too large',
+    ],
+  ];
+
+  test.each(failures)('%s, without revealing the request', async (_what, answer, reason) => {
+    const { ask } = await host(answer);
+    const asked = ask('/?key=hunter2', { timeoutMs: 300, maxSize: 1000, headers: { key: 'hunter2' } });
+    const error: unknown = await asked.catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(ExchangeFailed);
+    expect(error).toMatchObject({ reason });
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2|127\.0\.0\.1/);
+  });
+
+  test.each([
+    ['where nothing listens', async () => 'http://127.0.0.1:1', 'ECONNREFUSED'],
+    ['where the name does not exist', async () => 'https://name.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
+    [
+      'where the peer does not speak HTTP',
+      async () =>
+        `http://127.0.0.1:${await listen(createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')))}`,
+      /^HPE_/,
+    ],
+    [
+      'where the peer does not speak TLS',
+      async () => (await host((_request, response) => response.end())).origin.replace('http', 'https'),
+      /^(ERR_SSL_|EPROTO|ECONNRESET)/,
+    ],
+  ])('%s, with its error code', async (_what, origin, code) => {
+    const asked = createUpstream(await origin())('/?key=hunter2', BOUNDS);
+    const error = (await asked.catch((thrown: unknown) => thrown)) as ExchangeFailed;
+    expect(error).toMatchObject({ reason: 'unreachable', code: expect.stringMatching(code) });
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2/);
+  });
+
+  test('at the time-out when TLS never begins', async () => {
+    const port = await listen(createTcpServer((socket) => socket.on('error', () => {})));
+    const asked = createUpstream(`https://127.0.0.1:${port}`)('/', { timeoutMs: 200, maxSize: 1 });
+    await expect(asked).rejects.toMatchObject({ reason: 'timeout' });
+  });
+
+  test('at the time-out when all connections of the pool are busy', async () => {
+    const { ask, connections } = await host(() => {});
+    const asked = Array.from({ length: 100 }, () => ask('/', { timeoutMs: 1000, maxSize: 1 }));
+    const all = Promise.allSettled(asked);
+    await expect.poll(connections).toBe(64);
+    for (const each of await all) expect(each).toMatchObject({ reason: { reason: 'timeout' } });
+  });
+});
+
+test('parseJson accepts only JSON in UTF-8', () => {
+  expect(parseJson(Buffer.from('{"ä":1}'))).toEqual({ ä: 1 });
+  expect(parseJson(Buffer.from('{"ä":1}', 'latin1'))).toBeUndefined();
+  expect(parseJson(Buffer.from('<html>'))).toBeUndefined();
+});
+
+describe('over TLS', () => {
+  let ours: TlsFiles;
+  let rsa: TlsFiles;
+  let foreign: TlsFiles;
+  beforeAll(() => {
+    ours = makeTls(['localhost']);
+    rsa = makeTls(['localhost'], generateKeyPairSync('rsa', { modulusLength: 2048 }));
+    foreign = makeTls(['localhost']);
+  });
+
+  async function secureHost({ cert, key }: TlsFiles, options: SecureContextOptions = {}): Promise<number> {
+    return await listen(
+      createTlsServer({ cert, key, ...options }, (_request, response) => response.end('yes')),
+    );
+  }
+
+  const WITHOUT_ECDHE = ['AES128-GCM-SHA256', 'AES256-SHA', 'DHE-RSA-AES128-GCM-SHA256'];
+
+  test.each(WITHOUT_ECDHE)('rejects a host that supports only %s', async (ciphers) => {
+    const port = await secureHost(rsa, {
+      ciphers,
+      maxVersion: 'TLSv1.2',
+      dhparam: 'auto',
+    } as SecureContextOptions);
+    const asked = createUpstream(`https://localhost:${port}`, rsa.ca)('/', BOUNDS);
+    await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
+    // A client that accepts this certificate could talk to the host.
+    const socket = connect({
+      host: '127.0.0.1',
+      port,
+      servername: 'localhost',
+      ca: rsa.ca,
+      ciphers,
+      maxVersion: 'TLSv1.2',
+    });
+    await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
+    expect(socket.getCipher().standardName).toMatch(/^TLS_(RSA|DHE)_/);
+    socket.destroy();
+  });
+
+  test('rejects a host that supports only TLS 1.1', async () => {
+    const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    const asked = createUpstream(`https://localhost:${await secureHost(rsa, old)}`, rsa.ca)('/', BOUNDS);
+    await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
+  });
+
+  test.each([
+    ['TLS 1.3', {}],
+    ['TLS 1.2 with ECDHE and AES-128', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }],
+    ['TLS 1.2 with ECDHE and ChaCha20', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-CHACHA20-POLY1305' }],
+  ] as const)('a host with %s is asked', async (_what, options) => {
+    const port = await secureHost(rsa, options);
+    expect((await createUpstream(`https://localhost:${port}`, rsa.ca)('/', BOUNDS)).body.toString()).toBe(
+      'yes',
+    );
+  });
+
+  test('accepts a certificate of the pinned authority', async () => {
+    const origins = { 'pinned.example': `https://localhost:${await secureHost(ours)}` };
+    const dates = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 60_000) };
+    const ca = { name: 'another authority', ca: true, keyUsage: ['keyCertSign'], ...dates } as const;
+    const another = toPem(createCertificate(ca).certificate);
+    const way = (ca: string) =>
+      createUpstreams({ endpoints: ['pinned.example'], authorities: { 'pinned.example': ca } }, origins);
+    expect((await way(ours.ca)('pinned.example')('/', BOUNDS)).status).toBe(200);
+    expect((await way(`${another}\n${ours.ca}`)('pinned.example')('/', BOUNDS)).status).toBe(200);
+    await expect(way(another)('pinned.example')('/', BOUNDS)).rejects.toMatchObject({
+      reason: 'unreachable',
+    });
+    await expect(way(foreign.ca)('pinned.example')('/', BOUNDS)).rejects.toMatchObject({
+      reason: 'unreachable',
+    });
+  });
+
+  test('rejects a certificate for another name or of an unknown authority', async () => {
+    const port = await secureHost(ours);
+    for (const [origin, ca, code] of [
+      [`https://127.0.0.1:${port}`, ours.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+      [`https://localhost:${port}`, undefined, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    ] as const) {
+      const asked = createUpstream(origin, ca)('/', BOUNDS);
+      await expect(asked).rejects.toMatchObject({ reason: 'unreachable', code });
+    }
+  });
+
+  /** Asks both hosts from a process of its own, and then as Node itself would. */
+  const CHILD = `
+    import { get } from 'node:http';
+    import { text } from 'node:stream/consumers';
+    import { createUpstream } from ${JSON.stringify(new URL('../../../src/server/upstream.ts', import.meta.url).href)};
+    const { PLAIN, SECURE, CA } = process.env;
+    const bounds = { timeoutMs: 5000, maxSize: 1000 };
+    const said = [createUpstream(PLAIN), createUpstream(SECURE, CA)].map((ask) => ask('/', bounds));
+    const bodies = (await Promise.all(said)).map(({ body }) => body.toString());
+    const own = await new Promise((resolve) => get(PLAIN, (answer) => resolve(text(answer))));
+    console.log(JSON.stringify([...bodies, own]));`;
+
+  test.each([
+    ['NODE_USE_ENV_PROXY', { NODE_USE_ENV_PROXY: '1' }, []],
+    ['--use-env-proxy', {}, ['--use-env-proxy']],
+  ])('and without it, %s sends no request to a proxy', async (_what, extra, flags) => {
+    let proxied = 0;
+    const proxy = createServer((_request, response) => {
+      proxied++;
+      response.end('the proxy');
+    }).on('connect', (_request, socket) => {
+      proxied++;
+      socket.end('HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n');
+    });
+    const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`;
+    const { origin } = await host((_request, response) => response.end('yes'));
+    const env = {
+      ...{ HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, http_proxy: proxyUrl, https_proxy: proxyUrl },
+      ...{ PLAIN: origin, SECURE: `https://localhost:${await secureHost(ours)}`, CA: ours.ca, ...extra },
+    };
+    const printed = await new Promise<string>((resolve, reject) => {
+      const args = [...flags, '--input-type=module', '-e', CHILD];
+      execFile(process.execPath, args, { env }, (error, stdout) => (error ? reject(error) : resolve(stdout)));
+    });
+    expect(JSON.parse(printed)).toEqual(['yes', 'yes', 'the proxy']);
+    expect(proxied).toBe(1);
+  });
+});
+
+test('applications and probes send requests only through upstreams', () => {
+  const root = fileURLToPath(new URL('../../..', import.meta.url));
+  const files = ['src/server/health.ts', ...globSync('src/apps/**/*.ts', { cwd: root })];
+  expect(files.length).toBeGreaterThan(10);
+  const others =
+    /from '(axios|undici|(node:)?(http|https|http2|net|tls|dgram)|[./]+\/fetch\.ts)'|(?<![#.\w])fetch\(|createUpstream\(/;
+  const offenders = files.filter((file) => {
+    const code = readFileSync(root + file, 'utf8');
+    return others.test(code.replace("import { isIPv4, isIPv6 } from 'node:net';", ''));
+  });
+  expect(offenders).toEqual([]);
+});

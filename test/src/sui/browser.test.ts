@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { rolldown } from 'rolldown';
+import { expect, test } from 'vitest';
+
+/** Every module of the project and every package that a module imports, according to the sources. */
+function reached(entry: URL, modules = new Set<string>(), packages = new Set<string>()) {
+  if (modules.has(entry.href)) return { modules, packages };
+  modules.add(entry.href);
+  const source = readFileSync(entry, 'utf8');
+  for (const [, specifier = ''] of source.matchAll(/^(?:import|export)\b[^;]*?\bfrom '([^']+)';/gms)) {
+    if (specifier.startsWith('.')) reached(new URL(specifier, entry), modules, packages);
+    else packages.add(specifier);
+  }
+  expect(source).not.toMatch(/\b(process|Buffer|require)\b[.(]/);
+  expect(source).not.toMatch(/\bimport\(/);
+  return { modules, packages };
+}
+
+test('sui-enclave/sui imports nothing that a browser lacks', () => {
+  const { modules, packages } = reached(new URL('../../../src/sui/index.ts', import.meta.url));
+  expect([...modules].some((href) => href.endsWith('/src/attestation/image.ts'))).toBe(true);
+  expect([...packages].sort()).toEqual([
+    '@mysten/bcs',
+    '@mysten/sui/bcs',
+    '@mysten/sui/client',
+    '@mysten/sui/transactions',
+    '@mysten/sui/utils',
+  ]);
+});
+
+test('it bundles for a browser: its dependencies need nothing of Node either', async () => {
+  const warnings: string[] = [];
+  const bundle = await rolldown({
+    input: new URL('../../../src/sui/index.ts', import.meta.url).pathname,
+    platform: 'browser',
+    onLog: (_, { message }) => warnings.push(message),
+  });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await bundle.close();
+  expect(output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))).toEqual([]);
+  expect(warnings).toEqual([]);
+});

@@ -1,0 +1,153 @@
+import { bcs } from '@mysten/sui/bcs';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { blake2b } from '@noble/hashes/blake2.js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { COIN } from '../../../scripts/dev/sui/ledger.ts';
+import * as sui from '../../../src/sui/index.ts';
+import { ChainFixture, PACKAGE } from '../../scripts/sui/chain_fixture.ts';
+import { startServer } from '../support.ts';
+
+const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
+const NOWHERE = `0x${'d'.repeat(64)}`;
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let capId: string;
+let configId: string;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  capId = fixture.publish();
+  configId = await fixture.config(capId);
+});
+afterEach(() => fixture.close());
+
+/** Starts an enclave, which generates its own key, and registers it. */
+async function register(): Promise<{ id: string; publicKey: Uint8Array }> {
+  const server = await startServer({ nsm: fixture.nsm });
+  const id = await fixture.register(configId, capId, server.url);
+  const { pk } = (await (await server.get('/health_check')).json()) as { pk: string };
+  return { id, publicKey: new Uint8Array(Buffer.from(pk, 'hex')) };
+}
+
+describe('readConfig', () => {
+  test('reads every field', async () => {
+    expect(await sui.readConfig(client, configId)).toEqual({
+      id: configId,
+      enclavePackage: PACKAGE,
+      application: APPLICATION,
+      name: 'weather',
+      image: sui.parsePcrs(fixture.nsm.pcrsFile()),
+      capabilityId: capId,
+      version: 0n,
+    });
+  });
+
+  test('refuses an object that is not a config', async () => {
+    const [coin] = fixture.node.ledger.coins(fixture.address);
+    const expected = {
+      code: 'SUI_OBJECT_TYPE',
+      message: expect.stringContaining('an enclave::EnclaveConfig'),
+    };
+    await expect(sui.readConfig(client, coin?.object.id ?? '')).rejects.toMatchObject(expected);
+    await expect(sui.readConfig(client, capId)).rejects.toMatchObject(expected);
+    await expect(sui.readConfig(client, PACKAGE)).rejects.toMatchObject(expected);
+  });
+
+  test('refuses an invalid id, and that of no object', async () => {
+    await expect(sui.readConfig(client, '0x6')).rejects.toMatchObject({ code: 'SUI_VALUE' });
+    await expect(sui.readConfig(client, NOWHERE)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId: NOWHERE,
+    });
+  });
+
+  test.each<[string, (content: Uint8Array) => Uint8Array]>([
+    ['longer', (content) => Buffer.concat([content, Buffer.alloc(1)])],
+    ['shorter', (content) => content.subarray(0, -1)],
+  ])('refuses content that is %s than the struct', async (_, change) => {
+    fixture.node.lie = (object) => ({ ...object, content: change(object.content) });
+    await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+
+  test('refuses another object than the one asked for', async () => {
+    fixture.node.lie = (object) => ({ ...object, id: NOWHERE });
+    await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+});
+
+describe('enclaves', () => {
+  test('have the id that config, version and key determine, computed here and by the node', async () => {
+    const { id, publicKey } = await register();
+    const config = await sui.readConfig(client, configId);
+    // sui::derived_object hashes the parent's address, then the length as a u64.
+    const key = Buffer.concat([Buffer.alloc(8), Buffer.of(32), publicKey]);
+    const length = Buffer.alloc(8);
+    length.writeUInt8(key.length);
+    const type = `0x2::derived_object::DerivedObjectKey<${PACKAGE}::enclave::EnclaveKey>`;
+    const bytes = [
+      Buffer.of(0xf0),
+      bcs.Address.serialize(configId).toBytes(),
+      length,
+      key,
+      bcs.TypeTag.serialize(type).toBytes(),
+    ];
+    const address = `0x${Buffer.from(blake2b(Buffer.concat(bytes), { dkLen: 32 })).toString('hex')}`;
+    expect(sui.enclaveAddress(config, 0n, publicKey)).toBe(address);
+    expect(id).toBe(address);
+    expect(sui.enclaveAddress(config, 1n, publicKey)).not.toBe(address);
+    expect(() => sui.enclaveAddress(config, 0n, publicKey.subarray(1))).toThrow('32 bytes');
+    expect(() => sui.enclaveAddress(config, 2n ** 64n, publicKey)).toThrow(
+      expect.objectContaining({ code: 'SUI_VALUE' }),
+    );
+  });
+
+  test('are listed from all pages, destroyed ones included; each state is found', async () => {
+    const kept = [await register(), await register()];
+    const gone = await register();
+    await fixture.destroy(gone.id, configId, capId);
+    const config = await sui.readConfig(client, configId);
+
+    const { enclaves, destroyed } = await sui.listEnclaves(client, config);
+    expect(enclaves.map(({ id }) => id).sort()).toEqual(kept.map(({ id }) => id).sort());
+    expect(destroyed).toEqual([gone.id]);
+    expect(fixture.node.calls.filter((name) => name === 'ListDynamicFields')).toHaveLength(2);
+
+    const found = (key: Uint8Array) => sui.findRegistration(client, config, key);
+    expect(await found(kept[0]?.publicKey ?? new Uint8Array())).toEqual({
+      enclaveId: kept[0]?.id,
+      state: 'registered',
+    });
+    expect(await found(gone.publicKey)).toEqual({ enclaveId: gone.id, state: 'destroyed' });
+    expect(await found(new Uint8Array(32))).toMatchObject({ state: 'free' });
+  });
+
+  test('are read, and stale once the config has a higher version', async () => {
+    const { id, publicKey } = await register();
+    const enclave = await sui.readEnclave(client, id);
+    expect(enclave).toEqual({
+      id,
+      enclavePackage: PACKAGE,
+      application: APPLICATION,
+      publicKey,
+      configId,
+      configVersion: 0n,
+    });
+    expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(false);
+    await fixture.rotate(configId, capId);
+    expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(true);
+    await expect(sui.readEnclave(client, configId)).rejects.toMatchObject({ code: 'SUI_OBJECT_TYPE' });
+  });
+});
+
+test('listCapabilities returns only those of the owner for the application', async () => {
+  const second = fixture.publish();
+  fixture.publish(NOWHERE);
+  const contract = { enclavePackage: PACKAGE, application: APPLICATION };
+  expect((await sui.listCapabilities(client, fixture.address, contract)).sort()).toEqual(
+    [capId, second].sort(),
+  );
+  const other = { ...contract, application: `${PACKAGE}::dice::DICE` };
+  expect(await sui.listCapabilities(client, fixture.address, other)).toEqual([]);
+  expect(fixture.node.ledger.owned(fixture.address).some(({ type }) => type === COIN)).toBe(true);
+});

@@ -1,0 +1,435 @@
+/** From a proof to signatures. Key, proof, salt and address come from a real Google login (Sui's vectors). */
+import { inspect } from 'node:util';
+import { parseSerializedSignature } from '@mysten/sui/cryptography';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex, toBase64 } from '@mysten/sui/utils';
+import { verifyTransactionSignature } from '@mysten/sui/verify';
+import {
+  getExtendedEphemeralPublicKey,
+  parseZkLoginSignature,
+  toZkLoginPublicIdentifier,
+} from '@mysten/sui/zklogin';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { LoopbackNode } from '../../../scripts/dev/sui/node.ts';
+import { verifyZkLogin } from '../../../scripts/dev/sui/zklogin.ts';
+import {
+  cancelLogin,
+  deriveAddress,
+  epochOf,
+  memorySession,
+  resumeLogin,
+  resumeSession,
+  type ZkLoginSession,
+} from '../../../src/zklogin/index.ts';
+import { base64url, begin, issuerDetails, kept, validatorsIssuer, vector } from './support.ts';
+
+const [production, devnet] = vector('proofs');
+const { common } = vector('jwts');
+const { partialInputs: proof, salt, address, iss, aud, keyClaimValue: sub, maxEpoch } = production;
+const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
+const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
+const legacyAddress = false;
+
+/** A login with the vector's key, complete except for salt and proof. The payload begins like Google's. */
+function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }) {
+  const storage = memorySession();
+  const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
+  const login = {
+    stage: 'complete',
+    provider: { name: 'Google', issuer: iss, token: null },
+    clientId: aud,
+    nonce: common.nonce,
+    randomness: common.jwtRandomness,
+    maxEpoch,
+    secretKey: key.getSecretKey(),
+    jwt,
+  };
+  storage.set('sui-enclave/zklogin/login', JSON.stringify(login));
+  return { storage, jwt, login: resumeLogin({ storage }) };
+}
+
+function open(currentEpoch = () => 8) {
+  const { storage, login } = vectorLogin();
+  return { storage, session: login.open({ salt, proof, legacyAddress, currentEpoch }) };
+}
+
+/** Bytes of a transaction that does nothing. */
+async function transaction(sender = address): Promise<Uint8Array> {
+  const tx = new Transaction();
+  tx.setSender(sender);
+  tx.setGasPrice(1000);
+  tx.setGasBudget(5_000_000);
+  tx.setGasPayment([
+    { objectId: `0x${'1'.repeat(64)}`, version: '1', digest: '11111111111111111111111111111111' },
+  ]);
+  return await tx.build();
+}
+
+describe('a login', () => {
+  test('has an address that depends on the salt', () => {
+    expect(vectorLogin().login.address(salt, { legacyAddress })).toBe(address);
+    expect(vectorLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
+  });
+
+  test('builds a request with everything that the prover needs', () => {
+    const { login, jwt } = vectorLogin();
+    expect(login.proofRequest(saltBytes)).toEqual(login.proofRequest(BigInt(salt)));
+    expect(login.proofRequest(BigInt(salt))).toEqual({
+      jwt,
+      extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(key.getPublicKey()),
+      maxEpoch: '10',
+      jwtRandomness: common.jwtRandomness,
+      salt,
+      keyClaimName: 'sub',
+    });
+  });
+
+  test('opens the same session with the salt in bytes', () => {
+    const { login } = vectorLogin();
+    const session = login.open({ salt: saltBytes, proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).toBe(address);
+  });
+
+  test('opens a session with its proof, and removes token and randomness', () => {
+    const { storage, session } = open();
+    expect(session.address).toBe(address);
+    expect(session.maxEpoch).toBe(10);
+    expect(kept(storage, 'login')).toBeNull();
+    expect(JSON.stringify(kept(storage, 'session'))).not.toContain(common.jwtRandomness);
+    expect(() => resumeLogin({ storage })).toThrow(expect.objectContaining({ code: 'ZKLOGIN_NO_LOGIN' }));
+  });
+
+  const mismatch = expect.objectContaining({ code: 'ZKLOGIN_PROOF' });
+
+  test('refuses the proof of another token', () => {
+    const { login, storage } = vectorLogin();
+    const options = { salt, legacyAddress, currentEpoch: () => 8 };
+    expect(() => login.open({ ...options, proof: devnet.partialInputs })).toThrow(mismatch);
+    const shifted = { ...proof, issBase64Details: { ...proof.issBase64Details, indexMod4: 2 } };
+    expect(() => login.open({ ...options, proof: shifted })).toThrow(mismatch);
+    const elsewhere = {
+      ...proof,
+      issBase64Details: { value: 'yJpc3MiOiJodHRwczovL2V2aWwiLC', indexMod4: 1 },
+    };
+    expect(() => login.open({ ...options, proof: elsewhere })).toThrow(mismatch);
+    expect(kept(storage, 'session')).toBeNull();
+  });
+
+  test('refuses a proof with another claim of the token as its issuer', () => {
+    const { login, storage } = vectorLogin({ iss, aud, sub });
+    const payload = JSON.stringify({ iss, aud, sub });
+    // Starts at a group of three bytes, so that the substring is the claim with its surroundings.
+    const from = payload.indexOf('"aud"') - (payload.indexOf('"aud"') % 3);
+    const value = base64url(payload.slice(from, from + 30));
+    const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
+    expect(login.token).toContain(value);
+    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+    expect(kept(storage, 'session')).toBeNull();
+  });
+
+  test('can not detect a proof for another salt, key or nonce: the network does', () => {
+    const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
+    const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).not.toBe(address);
+  });
+
+  describe('whose token has escapes in its issuer', () => {
+    const written = String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`;
+    const issuer = 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi';
+    /** In AWS Cognito's order. */
+    const payload = `{"at_hash":"x","sub":"${sub}",${written},"cognito:username":"u","aud":"${aud}","token_use":"id"}`;
+    const openWith = (payload: string, claim: string) => {
+      const { jwt, login, storage } = vectorLogin(payload);
+      const shown = { ...proof, issBase64Details: issuerDetails(jwt, claim) };
+      const session = login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 });
+      return { session, shown, storage };
+    };
+
+    test('opens with the decoded issuer, in the address and in the signature', async () => {
+      const { session, shown } = openWith(payload, `${written},`);
+      const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
+      expect(session.address).toBe(deriveAddress(inputs));
+      const signature = await session.signTransaction(await transaction(session.address));
+      const parsed = parseSerializedSignature(signature);
+      expect(parsed).toMatchObject({ signatureScheme: 'ZkLogin', zkLogin: { iss: issuer } });
+      expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
+    });
+
+    test('does not open with another issuer, nor with a part of it', () => {
+      const other = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
+      expect(() => openWith(other, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
+      expect(() => openWith(payload, written)).toThrow(mismatch);
+      expect(() => openWith(payload, `"aud":"${aud}",`)).toThrow(mismatch);
+    });
+  });
+
+  test('refuses a proof with another issuer than the token', () => {
+    // The payload contains the issuer of the proof, but as the value of another claim.
+    const [, payload = ''] = vectorLogin().jwt.split('.');
+    const { login } = vectorLogin({
+      other: JSON.parse(atob(payload)),
+      aud,
+      sub,
+      iss: 'https://other.example',
+    });
+    const { issBase64Details } = proof;
+    const found = login.token.split('.')[1]?.indexOf(issBase64Details.value) ?? -1;
+    expect(found).toBeGreaterThan(0);
+    const shown = { ...proof, issBase64Details: { ...issBase64Details, indexMod4: found % 4 } };
+    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+  });
+
+  test.each([
+    [{ salt: '-1' }, 'ZKLOGIN_OPTION'],
+    [{ salt: new Uint8Array(15) }, 'ZKLOGIN_OPTION'],
+    [{ salt: (2n ** 128n).toString() }, 'ZKLOGIN_OPTION'],
+    [{ legacyAddress: undefined }, 'ZKLOGIN_OPTION'],
+    [{ currentEpoch: 8 }, 'ZKLOGIN_OPTION'],
+    [{ currentEpoch: undefined }, 'ZKLOGIN_OPTION'],
+    [{ proof: {} }, 'ZKLOGIN_MALFORMED_ANSWER'],
+  ])('refuses %o', (options, code) => {
+    const { login } = vectorLogin();
+    const all = { salt, proof, legacyAddress, currentEpoch: () => 8, ...options };
+    expect(() => login.open(all as never)).toThrow(expect.objectContaining({ code }));
+  });
+});
+
+describe('a session', () => {
+  test('signs any number of transactions with one proof', async () => {
+    const { session } = open();
+    for (let i = 0; i < 3; i++) {
+      const bytes = await transaction();
+      const signature = Buffer.from(await session.signTransaction(bytes), 'base64');
+      expect(signature[0]).toBe(5);
+      const parsed = parseZkLoginSignature(signature.subarray(1));
+      const { addressSeed, ...partial } = parsed.inputs;
+      expect(partial).toEqual(proof);
+      expect(toZkLoginPublicIdentifier(BigInt(addressSeed), iss, { legacyAddress }).toSuiAddress()).toBe(
+        address,
+      );
+      expect(parsed.maxEpoch).toBe('10');
+      await verifyTransactionSignature(bytes, toBase64(Uint8Array.from(parsed.userSignature)), {
+        address: key.toSuiAddress(),
+      });
+    }
+  });
+
+  test('signs in the epoch maxEpoch, and not after it: then it says what is needed', async () => {
+    let epoch = 10;
+    const { session } = open(() => epoch);
+    const bytes = await transaction();
+    expect(await session.state()).toBe('usable');
+    await session.signTransaction(bytes);
+    epoch = 11;
+    expect(await session.state()).toBe('expired');
+    const expired = {
+      code: 'ZKLOGIN_EXPIRED',
+      message: expect.stringMatching(/new ephemeral key pair and a new proof/),
+    };
+    await expect(session.signTransaction(bytes)).rejects.toMatchObject(expired);
+    await expect(session.execute(new Transaction(), {} as never)).rejects.toMatchObject(expired);
+  });
+
+  test.each([[Number.NaN], ['x'], [undefined], [-1]])(
+    'does not sign when the current epoch is %o',
+    async (epoch) => {
+      const { session } = open(() => epoch as never);
+      await expect(session.signTransaction(await transaction())).rejects.toThrow(/currentEpoch/);
+    },
+  );
+
+  test('does not sign for another sender, nor bytes that are not a transaction', async () => {
+    const { session } = open();
+    const other = await transaction(`0x${'2'.repeat(64)}`);
+    await expect(session.signTransaction(other)).rejects.toThrow(
+      expect.objectContaining({ code: 'ZKLOGIN_SENDER' }),
+    );
+    await expect(session.signTransaction(Uint8Array.of(1, 2, 3))).rejects.toThrow(
+      /not the BCS of a transaction/,
+    );
+  });
+
+  test('survives a reload, and ends with its storage: then it says what is needed', async () => {
+    const { storage, session } = open();
+    const again = resumeSession({ storage, currentEpoch: () => 8 });
+    expect(await again.signTransaction(await transaction())).toBe(
+      await session.signTransaction(await transaction()),
+    );
+    again.end();
+    const gone = {
+      code: 'ZKLOGIN_NO_SESSION',
+      message: expect.stringMatching(/new key pair and a new proof/),
+    };
+    await expect(session.signTransaction(await transaction())).rejects.toMatchObject(gone);
+    await expect(session.state()).rejects.toMatchObject(gone);
+    expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(expect.objectContaining(gone));
+  });
+
+  test('removes everything when it ends, a login to renew it included', () => {
+    const { storage, session } = open();
+    begin({ storage });
+    expect(kept(storage, 'login')).not.toBeNull();
+    session.end();
+    expect([kept(storage, 'login'), kept(storage, 'session')]).toEqual([null, null]);
+  });
+
+  test('continues when the login to renew it is cancelled', async () => {
+    const { storage, session } = open();
+    begin({ storage });
+    cancelLogin({ storage });
+    expect(kept(storage, 'login')).toBeNull();
+    await session.signTransaction(await transaction());
+  });
+
+  test('does not sign with the key of a login that replaced it', async () => {
+    const { storage, session } = open();
+    const other = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
+    storage.set('sui-enclave/zklogin/session', JSON.stringify(other));
+    await expect(session.signTransaction(await transaction())).rejects.toMatchObject({
+      code: 'ZKLOGIN_NO_SESSION',
+    });
+    expect(JSON.stringify(session)).toContain(address);
+  });
+
+  test('reveals neither key nor proof', async () => {
+    const { storage, session } = open();
+    const { secretKey, inputs } = kept(storage, 'session');
+    const shown = [
+      JSON.stringify(session),
+      JSON.stringify({ session }),
+      inspect(session, { depth: 9, showHidden: true }),
+      `${session}`,
+    ];
+    const errors = [
+      await session.signTransaction(Uint8Array.of(1)).catch((error) => error),
+      await open(() => 11)
+        .session.signTransaction(await transaction())
+        .catch((error) => error),
+    ];
+    for (const text of [...shown, ...errors.map((error) => inspect(error, { depth: 9, showHidden: true }))]) {
+      for (const secret of [secretKey, inputs.proofPoints.a[0], inputs.addressSeed])
+        expect(text).not.toContain(secret);
+    }
+    expect(JSON.parse(JSON.stringify(session))).toEqual({ address, maxEpoch: 10 });
+  });
+});
+
+describe('a transaction', () => {
+  async function setUp(
+    epoch: bigint,
+  ): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
+    const node = await LoopbackNode.start(new Uint8Array());
+    onTestFinished(() => node.close());
+    node.epoch = epoch;
+    node.verify = verifyZkLogin;
+    node.ledger.give(address, 10_000_000_000n);
+    const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+    const { login } = vectorLogin();
+    return {
+      node,
+      client,
+      session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
+    };
+  }
+
+  test('is built, signed and executed with the derived address as its sender, whatever the sender was', async () => {
+    const { node, client, session } = await setUp(10n);
+    for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {
+      const tx = new Transaction();
+      if (sender !== undefined) tx.setSender(sender);
+      const digest = await session.execute(tx, client);
+      expect(tx.getData().sender).toBe(address);
+      expect(node.ledger.executed).toContain(digest);
+    }
+  });
+
+  test('is not even built after maxEpoch', async () => {
+    const { node, client, session } = await setUp(11n);
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'ZKLOGIN_EXPIRED',
+    });
+    expect(new Set(node.calls)).toEqual(new Set(['GetEpoch']));
+  });
+
+  test('that fails says why', async () => {
+    const { node, client, session } = await setUp(8n);
+    node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'Invalid user signature' });
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+    });
+    node.faults.set('GetEpoch', 'reset');
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'SUI_NODE_UNREACHABLE',
+    });
+  });
+
+  test('whose proof validators refuse fails with possible causes', async () => {
+    const { node, client, session } = await setUp(8n);
+    const message =
+      'Invalid user signature: Signature is not valid: General cryptographic error: Groth16 proof verify failed';
+    node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message });
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'ZKLOGIN_PROOF',
+      message: expect.stringMatching(/ephemeral key, salt or nonce, so log in again; or .* another network/),
+      cause: expect.objectContaining({ code: 'SUI_NODE_REFUSED' }),
+    });
+  });
+
+  describe('whose answer is lost', () => {
+    /** Besides the one that sent SUI to the address. */
+    const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
+    const lost = async (setting: Awaited<ReturnType<typeof setUp>>, tx: Transaction) => {
+      setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+      const error = await setting.session.execute(tx, setting.client).catch((thrown) => thrown);
+      setting.node.faults.clear();
+      return error;
+    };
+
+    test('fails with its digest and an unknown outcome', async () => {
+      const setting = await setUp(8n);
+      const error = await lost(setting, new Transaction());
+      const [digest = '?'] = executed(setting.node);
+      expect(error).toMatchObject({
+        code: 'SUI_UNKNOWN_OUTCOME',
+        digest,
+        message: expect.stringContaining(digest),
+      });
+    });
+
+    test('is executed once, however often it is tried again', async () => {
+      const setting = await setUp(8n);
+      const { node, client, session } = setting;
+      const tx = new Transaction();
+      const { digest } = await lost(setting, tx);
+      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toBe(digest);
+      expect(executed(node)).toEqual([digest]);
+    });
+
+    test('fails with advice to look it up when objects changed and the node does not know the digest', async () => {
+      const setting = await setUp(8n);
+      const { node, client, session } = setting;
+      const tx = new Transaction();
+      await lost(setting, tx);
+      node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
+      await expect(session.execute(tx, client)).rejects.toMatchObject({
+        code: 'SUI_OBJECT_CHANGED',
+        message: expect.stringMatching(/already sent and not answered: then look that transaction up/),
+      });
+      expect(executed(node)).toHaveLength(1);
+    });
+
+    test('and that never arrived is executed when it is sent again', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      node.faults.set('ExecuteTransaction', 'reset');
+      const error = await session.execute(tx, client).catch((thrown) => thrown);
+      expect(error.code).toBe('SUI_UNKNOWN_OUTCOME');
+      expect(executed(node)).toEqual([]);
+      node.faults.clear();
+      expect(await session.execute(tx, client)).toBe(error.digest);
+      expect(executed(node)).toEqual([error.digest]);
+    });
+  });
+});

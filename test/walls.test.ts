@@ -1,0 +1,72 @@
+/** What may import what (ARCHITECTURE.md): the walls between the folders. */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const LIBRARY = ['attestation', 'client', 'sui', 'zklogin'];
+
+/** The modules that a file imports: paths from the root, and bare names. */
+function importsOf(file: string): string[] {
+  const source = readFileSync(join(ROOT, file), 'utf8');
+  const specifiers = source.matchAll(
+    /^(?:import|export)\b[^;]*?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm,
+  );
+  return [...specifiers].map(([, name = '', lazy = name]) =>
+    lazy.startsWith('.') ? join(dirname(file), lazy) : lazy,
+  );
+}
+
+/** What the files of a folder import and must not. */
+function breaches(folder: string, isAllowed: (imported: string) => boolean): string[] {
+  const files = globSync(`${folder}/**/*.ts`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
+  expect(files.length).toBeGreaterThan(0);
+  return files.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => !isAllowed(imported))
+      .map((imported) => `${file} imports ${imported}`),
+  );
+}
+
+const isWithin = (path: string, folders: readonly string[]) =>
+  folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+
+describe('the walls', () => {
+  test('src imports neither scripts nor test', () => {
+    expect(breaches('src', (path) => !isWithin(path, ['scripts', 'test']))).toEqual([]);
+  });
+
+  test('scripts never import test', () => {
+    expect(breaches('scripts', (path) => !isWithin(path, ['test']))).toEqual([]);
+  });
+
+  test.each(LIBRARY)('src/%s, published for browsers, needs neither Node nor the server', (name) => {
+    const rooms = [...LIBRARY, 'wire', 'errors.ts', 'fetch.ts'].map((room) => `src/${room}`);
+    const isAllowed = (path: string) =>
+      path.startsWith('src/') ? isWithin(path, rooms) : !path.startsWith('node:');
+    expect(breaches(`src/${name}`, isAllowed)).toEqual([]);
+  });
+
+  test('src/wire, src/errors.ts and src/fetch.ts need no more than each other', () => {
+    const rooms = ['src/wire', 'src/errors.ts', 'src/fetch.ts'];
+    for (const room of rooms) {
+      const folder = room.endsWith('.ts') ? room.slice(0, -3) : `${room}/**/*`;
+      for (const file of globSync(`${folder}.ts`, { cwd: ROOT })) {
+        const others = importsOf(file).filter((path) => path.startsWith('src/') || path.startsWith('node:'));
+        expect(others.filter((path) => !isWithin(path, rooms))).toEqual([]);
+      }
+    }
+  });
+
+  test("src/prover needs zkLogin's numbers and claims, and no server", () => {
+    const rooms = ['src/prover', 'src/zklogin', 'src/wire', 'src/errors.ts'];
+    expect(breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
+  });
+
+  test('applications and the NSM do not import src/server/http', () => {
+    for (const folder of ['src/apps', 'src/nsm']) {
+      expect(breaches(folder, (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
+    }
+  });
+});
