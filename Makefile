@@ -150,8 +150,8 @@ verify-build: image
 # The same recipe with the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
 	@node test/e2e/boot/applications.ts
-	@node scripts/image/build.ts --app-dir build/boot/probe --name test --cache $(CACHE)/packages
-	@node scripts/image/build.ts --app-dir build/boot/salt --name test-salt --cache $(CACHE)/packages
+	@node scripts/image/build.ts --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
+	@node scripts/image/build.ts --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # The images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images

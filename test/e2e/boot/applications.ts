@@ -1,10 +1,10 @@
-/** `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own, in build/boot. */
+/** `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own, in build/e2e/boot, as deep as their sources. */
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type TlsFiles, tlsFiles } from './tls.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-const TLS = path('../../build/boot/tls');
+const TLS = path('../../../build/e2e/boot/tls');
 const HOSTS = ['api.weatherapi.com', 'bulk.example.com', 'www.googleapis.com'];
 
 /** The certificate that the stand-ins of endpoints present to the test images. */
@@ -13,7 +13,7 @@ export function endpointTls(): TlsFiles {
 }
 
 function prepare(name: string, ...sources: string[]): void {
-  const target = path(`../../build/boot/${name}`);
+  const target = path(`../../../build/e2e/boot/${name}`);
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   for (const source of sources) cpSync(path(source), target, { recursive: true });
@@ -23,5 +23,5 @@ function prepare(name: string, ...sources: string[]): void {
 if (import.meta.main) {
   prepare('probe', 'probe');
   prepare('salt', 'salt');
-  cpSync(path('../../src/apps/salt/app.yaml'), path('../../build/boot/salt/app.yaml'));
+  cpSync(path('../../../src/apps/salt/app.yaml'), path('../../../build/e2e/boot/salt/app.yaml'));
 }
