@@ -1,7 +1,4 @@
-/**
- * `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own, in
- * build/e2e/boot. Their imports are relative, so that folder must be as deep as this one.
- */
+/** `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own, in build/e2e/boot, as deep as their sources. */
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type TlsFiles, tlsFiles } from './tls.ts';
