@@ -22,7 +22,7 @@ test('proves a request, and answers in the format of a proving service', () => {
   const at = String(CLAIMS.iat * 1000);
   const args = [join(ROOT, 'scripts/prover/prove.ts'), file, '--jwks', keys, '--at', at, '--size', 'small'];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  expect(stderr).toMatch(/^What is printed here is PRIVATE.*\nwitness [\d.]+ s, proof [\d.]+ s, verified\n$/);
+  expect(stderr).toMatch(/^The output is PRIVATE.*\nwitness [\d.]+ s, proof [\d.]+ s, verified\n$/);
   expect(status).toBe(0);
   const { proofPoints, issBase64Details, headerBase64, addressSeed } = JSON.parse(stdout);
   const built = buildInput(request, OUR_KEY, PROFILES.small);
