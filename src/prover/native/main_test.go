@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,36 @@ func TestMistakesAreNamed(t *testing.T) {
 		err := commands[args[0]](args[1:])
 		if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %s: %v", c.args, failure.CodeOf(err), err)
+		}
+	}
+}
+
+func TestAProofThatFailsTellsOfADamagedKey(t *testing.T) {
+	key, err := os.ReadFile("testdata/tiny.zkey")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	damaged := filepath.Join(dir, "damaged.zkey")
+	key[startOf(key, 9)] ^= 1 // H's first point, which every proof uses
+	if err := os.WriteFile(damaged, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = prove([]string{"--zkey", damaged, "--wtns", "testdata/tiny.wtns",
+		"--proof", filepath.Join(dir, "proof.json"), "--public", filepath.Join(dir, "public.json")})
+	if failure.CodeOf(err) != failure.BadKey || !strings.Contains(err.Error(), "(H): point 0") {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "p*.json")); len(files) > 0 {
+		t.Fatal("left behind:", files)
+	}
+}
+
+// startOf finds a section in a file of iden3's format: a header of 12 bytes, then id (u32), size (u64) and body.
+func startOf(file []byte, id uint32) int {
+	for at := 12; ; at += 12 + int(binary.LittleEndian.Uint64(file[at+4:])) {
+		if binary.LittleEndian.Uint32(file[at:]) == id {
+			return at + 12
 		}
 	}
 }
