@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
 import { ConfigError } from '../errors.ts';
@@ -9,7 +9,8 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
-import { Connections, createRequestClass } from './http/connections.ts';
+import { createMessageClasses } from './http/classes.ts';
+import { Connections } from './http/connections.ts';
 import { cors } from './http/cors.ts';
 import { answerError, methodNotAllowed, notFound, onClientError, refuseConnect } from './http/errors.ts';
 import { InFlight } from './http/in_flight.ts';
@@ -43,8 +44,14 @@ export interface ServerParts {
 export function createHttpServer(parts: ServerParts): Server {
   const { config, log } = parts;
   const connections = new Connections(config.maxConnections);
+  const inFlight = new InFlight(log, connections, {
+    timeoutMs: config.requestTimeoutMs,
+    maxRunning: config.maxConcurrentRequests,
+  });
+  const bodies = new JsonBodies(config.bodyLimitBytes, config.requestTimeoutMs);
+  const app = createApp(parts, inFlight, bodies);
   const server = createServer({
-    IncomingMessage: createRequestClass(connections),
+    ...createMessageClasses(app, connections),
     // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
     shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
@@ -58,16 +65,11 @@ export function createHttpServer(parts: ServerParts): Server {
   // A peer that is silent for longer than any request may take is considered gone.
   server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('connection', (socket) => connections.opened(socket));
-  const inFlight = new InFlight(log, connections, {
-    timeoutMs: config.requestTimeoutMs,
-    maxRunning: config.maxConcurrentRequests,
-  });
-  const bodies = new JsonBodies(config.bodyLimitBytes, config.requestTimeoutMs);
   server.on('close', () => {
     inFlight.stop();
     bodies.stop();
   });
-  const answer = createAnswer(createRoutes(parts, inFlight, bodies), inFlight);
+  const answer = createAnswer(app, inFlight);
   server.on('request', answer);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', answer);
@@ -77,7 +79,7 @@ export function createHttpServer(parts: ServerParts): Server {
 }
 
 /** Handles every step of a request within one try block, so that each error is logged and answered here. */
-function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListener {
+function createAnswer(app: Express, inFlight: InFlight): RequestListener {
   return (request, response) => {
     const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
     try {
@@ -93,65 +95,105 @@ function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListen
       request.url = target;
       // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
       // that was answered at its deadline.
-      routes(request as Request, response as Response, fail);
+      app(request as Request, response as Response, fail);
     } catch (error) {
       fail(error);
     }
   };
 }
 
-function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
-  const { config, application, publicKey, secrets, health, documents, clock, report } = parts;
-  const routes = express();
+function createApp(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
+  const { config } = parts;
+  const app = express();
   // In other environments, Express answers an error in its own error handling with the stack.
-  routes.set('env', 'production');
-  routes.disable('x-powered-by');
-  routes.set('query parser', 'simple');
-  routes.enable('strict routing');
-  routes.enable('case sensitive routing');
-  routes.set('trust proxy', config.trustedProxies);
+  app.set('env', 'production');
+  app.disable('x-powered-by');
+  app.set('query parser', 'simple');
+  app.set('trust proxy', config.trustedProxies);
 
-  routes.use(requireHost, cors(config.corsOrigins));
-
-  // Without a concurrency limit: a busy server is alive and must say so.
-  get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
-  get(routes, '/readyz', (_request, response) => {
-    requireSecrets(secrets);
-    const warnings = clock.warnings();
-    sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
+  const routes = createRoutes(parts, inFlight, bodies);
+  const withCors = cors(config.corsOrigins);
+  // One middleware: every further one, and every route of Express, would cost as much as this one.
+  app.use((request, response, next) => {
+    requireHost(request);
+    withCors(request, response, () => dispatch(routes, request, response, next));
   });
-  // With a separate limit: callers that wait for the NSM must not block the application.
-  get(routes, '/get_attestation', async (request, response) => {
-    const { nonce } = validate(AttestationQuery, { ...request.query });
-    const document = await (nonce === undefined
-      ? documents.shared()
-      : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
-    sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
-  });
+  return app;
+}
 
-  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot']);
-  for (const own of endpointsOf(application)) {
-    if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
-    if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
-    taken.add(own.path);
-    addEndpoint(routes, own, { config, secrets, clock, inFlight, bodies });
+function dispatch(routes: Routes, request: Request, response: Response, next: NextFunction): void {
+  const [path = ''] = request.url.split('?', 1);
+  const route = routes.get(path);
+  if (!route) {
+    notFound(request, response, next);
+    return;
   }
+  // For the log.
+  request.route = route;
+  const isSupported =
+    route.method === request.method || (route.method === 'GET' && request.method === 'HEAD');
+  if (isSupported) route.handle(request, response)?.catch(next);
+  else methodNotAllowed(route.method === 'GET' ? 'GET, HEAD' : 'POST')(request, response, next);
+}
 
-  const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
-    get(routes, path, (_request, response) => inFlight.work(response, () => handle(response)));
-  getLimited('/', (response) => sendText(response, 'Pong!'));
-  getLimited('/health_check', async (response) => {
-    const endpoints_status = await health.status();
-    sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
-  });
-  getLimited('/boot', (response) => {
-    const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
-    sendJson(response, 200, { ...report, ...now });
-  });
+type Handle = (request: Request, response: Response) => Promise<void> | void;
 
-  routes.use(notFound);
+interface Route {
+  readonly path: string;
+  /** GET stands for HEAD too. */
+  readonly method: 'GET' | 'POST';
+  readonly handle: Handle;
+}
+
+/** Routes by their paths, which are fixed. */
+type Routes = ReadonlyMap<string, Route>;
+
+function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Routes {
+  const routes = new Map<string, Route>();
+  for (const route of [
+    ...ownRoutes(parts, inFlight),
+    ...endpointsOf(parts.application).map((endpoint) => routeOf(endpoint, { ...parts, inFlight, bodies })),
+  ]) {
+    if (routes.has(route.path)) throw new ConfigError(`the endpoint ${route.path} is defined twice`);
+    routes.set(route.path, route);
+  }
   return routes;
 }
+
+/** The endpoints that every application has. */
+function ownRoutes(parts: ServerParts, inFlight: InFlight): Route[] {
+  const { config, publicKey, secrets, health, documents, clock, report } = parts;
+  const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
+    get(path, (_request, response) => inFlight.work(response, () => handle(response)));
+  return [
+    // Without a concurrency limit: a busy server is alive and must say so.
+    get('/livez', (_request, response) => sendJson(response, 200, { live: true })),
+    get('/readyz', (_request, response) => {
+      requireSecrets(secrets);
+      const warnings = clock.warnings();
+      sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
+    }),
+    // With a separate limit: callers that wait for the NSM must not block the application.
+    get('/get_attestation', async (request, response) => {
+      const { nonce } = validate(AttestationQuery, { ...request.query });
+      const document = await (nonce === undefined
+        ? documents.shared()
+        : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
+      sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
+    }),
+    getLimited('/', (response) => sendText(response, 'Pong!')),
+    getLimited('/health_check', async (response) => {
+      const endpoints_status = await health.status();
+      sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
+    }),
+    getLimited('/boot', (response) => {
+      const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
+      sendJson(response, 200, { ...report, ...now });
+    }),
+  ];
+}
+
+const get = (path: string, handle: Handle): Route => ({ path, method: 'GET', handle });
 
 /** Aborted when the answer was sent or the caller disconnected. */
 function whenClosed(response: Response): AbortSignal {
@@ -185,9 +227,10 @@ interface EndpointParts {
   readonly bodies: JsonBodies;
 }
 
-function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void {
+function routeOf(own: Endpoint, parts: EndpointParts): Route {
   const { config, secrets, clock, inFlight, bodies } = parts;
-  const { body, query } = own;
+  const { path, method, body, query } = own;
+  if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) throw new ConfigError(`${path} is not a fixed path`);
   const answer = (request: Request, response: Response, input: never) =>
     inFlight.work(response, async () => {
       requireSecrets(secrets);
@@ -197,24 +240,21 @@ function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void
       if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
       sendJson(response, 200, answered);
     });
-  if (own.method === 'GET') {
-    if (body) throw new ConfigError(`the endpoint GET ${own.path} can't have a body: give it a query`);
-    get(routes, own.path, (request, response) =>
+  if (method === 'GET') {
+    if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
+    return get(path, (request, response) =>
       answer(request, response, (query && validate(query, { ...request.query })) as never),
     );
-    return;
   }
-  if (query) throw new ConfigError(`the endpoint POST ${own.path} can't have a query: give it a body`);
-  if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
-  const handler: RequestHandler = async (request, response) => {
-    await answer(request, response, validate(body, await bodies.read(request)));
+  if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
+  if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
+  return {
+    path,
+    method,
+    handle: async (request, response) => {
+      await answer(request, response, validate(body, await bodies.read(request)));
+    },
   };
-  routes.route(own.path).post(handler).all(methodNotAllowed('POST'));
-}
-
-/** Registers a handler for GET and HEAD. */
-function get(routes: Express, path: string, handler: RequestHandler): void {
-  routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
 }
 
 /** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
@@ -225,19 +265,17 @@ function requireFewHeaders(request: IncomingMessage): void {
 }
 
 /** RFC 9112, section 3.2. */
-const requireHost: RequestHandler = (request, _response, next) => {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
+function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1') {
     throw new ServerError('INVALID_INPUT', 'the Host header is missing');
   }
-  const { rawHeaders } = request;
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
   if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
-  next();
-};
+}
 
 function requireSecrets(secrets: Secrets): void {
   const missing = secrets.missing();

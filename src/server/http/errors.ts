@@ -5,7 +5,7 @@ import { NsmError } from '../../nsm/errors.ts';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { SecretsMissing } from '../secrets.ts';
-import { sendJson } from './respond.ts';
+import { addHeader, sendJson } from './respond.ts';
 
 /** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
 const NSM_STATUS = 503;
@@ -23,7 +23,7 @@ export function notFound(_request: Request, _response: Response, next: NextFunct
 /** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */
 export function methodNotAllowed(allow: string): RequestHandler {
   return (_request, response, next) => {
-    response.setHeader('allow', allow);
+    addHeader(response, 'allow', allow);
     next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`));
   };
 }
@@ -60,11 +60,12 @@ function sendError(
     status === 500
       ? new ServerError('INTERNAL', 'an internal error; see the log')
       : (thrown as HttpError | NsmError);
-  if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds);
+  if (error.retryAfterSeconds !== undefined)
+    addHeader(response, 'retry-after', String(error.retryAfterSeconds));
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
-  if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
+  if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
   // The unread rest of a body would be parsed as the next request.
-  if (hasBody(request) && !request.complete) response.setHeader('connection', 'close');
+  if (hasBody(request) && !request.complete) addHeader(response, 'connection', 'close');
   const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
   sendJson(response, status, { error: error.message, code: error.code, ...missing });
 }
