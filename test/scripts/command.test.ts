@@ -145,7 +145,7 @@ test('npm knows every command', () => {
 });
 
 /** Packages that only an action needs: loading them takes most of a second. */
-const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml|axios)\//;
+const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml)\//;
 
 describe.each(COMMANDS)('$name', ({ name, path }) => {
   test('as a process explains its use by --help, and loads nothing that only its action needs', async () => {

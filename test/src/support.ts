@@ -58,11 +58,12 @@ export async function startWeather(
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };
 }
 
-/** Lets a deadline of exactly `ms` milliseconds end after 300 already, until the test ends. */
+/** Lets a timer of exactly `ms` milliseconds end after 300 already, until the test ends. */
 export function shortenDeadline(ms: number): void {
-  const timeout = AbortSignal.timeout.bind(AbortSignal);
-  const spy = vi.spyOn(AbortSignal, 'timeout');
-  spy.mockImplementation((given) => timeout(given === ms ? 300 : given));
+  const { setTimeout } = globalThis;
+  const spy = vi.spyOn(globalThis, 'setTimeout');
+  spy.mockImplementation(((run: () => void, given?: number, ...args: []) =>
+    setTimeout(run, given === ms ? 300 : given, ...args)) as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
 }
 
