@@ -1,7 +1,7 @@
 /** On the parent: runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { command, type Environment, EXIT, integer, runAsProcess, UsageError } from '../command.ts';
+import { command, type Environment, integer, runAsProcess, UsageError } from '../command.ts';
 import type { Enclave } from './nitro_cli.ts';
 
 export const main = command({
@@ -16,7 +16,7 @@ reports. --debug shows its console; its registers are zero then, and it must not
     cpus: { type: 'string', default: '2' },
     memory: { type: 'string' },
   },
-  async run({ values }, { env, io }) {
+  async run({ values }, { env, io, asJson }) {
     const { loadImage } = await import('./image.ts');
     const { enclavesNamed, memoryFor, terminateEnclave } = await import('./nitro_cli.ts');
     const { ParentError } = await import('./errors.ts');
@@ -45,11 +45,12 @@ reports. --debug shows its console; its registers are zero then, and it must not
       io.log(
         'It runs in debug mode: its registers are zero, it proves nothing, and it must not be registered.',
       );
-      await showConsole(env, enclave);
+      await showConsole(env, enclave, asJson);
     } else {
       io.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
     }
-    return EXIT.done;
+    const { EnclaveID: id, EnclaveCID: cid } = enclave;
+    return { json: { id, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
   },
 });
 
@@ -79,9 +80,16 @@ async function start(env: Environment, options: Start): Promise<Enclave> {
   }
 }
 
-/** Shows the console until it ends, or until SIGTERM ends this process and the console with it. */
-async function showConsole(env: Environment, { EnclaveID }: Enclave): Promise<void> {
-  const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], { env, stdio: 'inherit' });
+/**
+ * Shows the console until it ends, or until SIGTERM ends this process and the console with it.
+ *
+ * @param asJson shows it on standard error, as standard output is for the result alone
+ */
+async function showConsole(env: Environment, { EnclaveID }: Enclave, asJson: boolean): Promise<void> {
+  const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], {
+    env,
+    stdio: ['inherit', asJson ? 2 : 'inherit', 'inherit'],
+  });
   process.once('SIGTERM', () => child.kill('SIGTERM'));
   await once(child, 'close');
 }

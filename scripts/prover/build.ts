@@ -7,7 +7,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
-import { command, EXIT, type Io, runAsProcess, UsageError } from '../command.ts';
+import { command, type Io, runAsProcess, UsageError } from '../command.ts';
 import {
   type Artifacts,
   artifactsOf,
@@ -41,14 +41,15 @@ export const main = command({
     const artifacts = artifactsOf(values.size, values.cache);
     buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
     if (!values['no-native']) buildNativeGenerator(artifacts, io);
-    io.log(`circuit: ${artifacts.circuit}`);
-    io.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
+    const { circuit, zkey } = artifacts;
+    const generator = generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++';
+    io.log(`circuit: ${circuit}\nwitness generator: ${generator}`);
     removeOlder(artifacts.circuit);
-    if (values['circuit-only']) return EXIT.done;
+    if (values['circuit-only']) return { json: { circuit, generator } };
     buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
     removeOlder(artifacts.key);
-    io.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
-    return EXIT.done;
+    const text = `development key: ${zkey}\n${NOTICE.split('\n')[0]}`;
+    return { json: { circuit, generator, developmentKey: zkey }, text };
   },
 });
 
