@@ -95,14 +95,14 @@ export interface Command<Options extends ParseArgsOptionsConfig> {
     given: { readonly values: Values<Options>; readonly positionals: readonly string[] },
     context: Context,
   ): Promise<Result> | Result;
-  /** Default: `failureOf`. Undefined: a fault of the program, which is thrown on. */
+  /** Default: `commandFailure`. Undefined: a fault of the program, which is thrown on. */
   report?(error: unknown): Failure | undefined | Promise<Failure | undefined>;
 }
 
 /** The `main` of a command. */
 export function command<const Options extends ParseArgsOptionsConfig>(spec: Command<Options>): Main {
   const usage = spec.usage.includes('--json') ? spec.usage : `${spec.usage}\n\n${JSON_HELP}`;
-  const { report = failureOf } = spec;
+  const { report = commandFailure } = spec;
   return async (argv, env, io) => {
     if (argv.includes('--help')) {
       io.log(usage);
@@ -142,7 +142,7 @@ function formatJson(value: object): string {
 }
 
 /** Every error with a code; undefined for all others. */
-export function failureOf(error: unknown): Failure | undefined {
+export function commandFailure(error: unknown): Failure | undefined {
   if (!(error instanceof EnclaveError)) return undefined;
   const { code, message } = error;
   return {

@@ -70,3 +70,22 @@ describe('the walls', () => {
     }
   });
 });
+
+/** What every application's app.ts exports (src/app.ts). */
+const APPLICATION = ['create', 'signs', 'secretsNotInEnvironment'];
+
+test('no two modules of src export the same name, apart from applications', () => {
+  const modulesOf = new Map<string, string[]>();
+  for (const file of globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })) {
+    const declared = readFileSync(join(ROOT, file), 'utf8').matchAll(
+      /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
+    );
+    // A type may have the name of its schema, in the same module.
+    for (const name of new Set([...declared].map(([, each = '']) => each))) {
+      modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
+    }
+  }
+  expect(modulesOf.get('EnclaveClient')).toEqual(['src/client/client.ts']);
+  const twice = [...modulesOf].filter(([name, files]) => files.length > 1 && !APPLICATION.includes(name));
+  expect(twice).toEqual([]);
+});

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import type { Manifest } from '../../src/app.ts';
 import { type Context, command, type Environment, integer, runAsProcess, UsageError } from '../command.ts';
 import type { EnclaveImage } from './image.ts';
-import type { Enclave } from './nitro_cli.ts';
+import type { RunningEnclave } from './nitro_cli.ts';
 
 interface Options {
   readonly eif: string;
@@ -81,7 +81,7 @@ async function runningEnclave(
   { eif, name, debug }: Options,
   image: EnclaveImage,
   getsSecrets: boolean,
-): Promise<Enclave> {
+): Promise<RunningEnclave> {
   const { ParentError } = await import('./errors.ts');
   const { enclavesNamed } = await import('./nitro_cli.ts');
   const { lastEnd } = await import('./reports.ts');

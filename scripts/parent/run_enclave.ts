@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { command, type Environment, integer, runAsProcess, UsageError } from '../command.ts';
-import type { Enclave } from './nitro_cli.ts';
+import type { RunningEnclave } from './nitro_cli.ts';
 
 export const main = command({
   usage: `usage: npm run run_enclave -- [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2] [--memory MIB]
@@ -63,7 +63,7 @@ interface Start {
 }
 
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
-async function start(env: Environment, options: Start): Promise<Enclave> {
+async function start(env: Environment, options: Start): Promise<RunningEnclave> {
   const { ParentError } = await import('./errors.ts');
   const { runEnclave } = await import('./nitro_cli.ts');
   const { lastEnd, reportsService, reportsSize } = await import('./reports.ts');
@@ -85,7 +85,7 @@ async function start(env: Environment, options: Start): Promise<Enclave> {
  *
  * @param asJson shows it on standard error, as standard output is for the result alone
  */
-async function showConsole(env: Environment, { EnclaveID }: Enclave, asJson: boolean): Promise<void> {
+async function showConsole(env: Environment, { EnclaveID }: RunningEnclave, asJson: boolean): Promise<void> {
   const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], {
     env,
     stdio: ['inherit', asJson ? 2 : 'inherit', 'inherit'],

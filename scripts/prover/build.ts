@@ -17,7 +17,7 @@ import {
   generatorOf,
   isSize,
 } from './artifacts.ts';
-import { buildWhole, compileCircuit, removeOlder, run } from './compile.ts';
+import { buildWhole, compileCircuit, removeOlder, runTool } from './compile.ts';
 
 const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
 
@@ -69,11 +69,11 @@ function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
     return;
   }
   try {
-    run('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
+    runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
     const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
     // Optimisation doubles the compile time, which pays for the full size only.
     const level = size === 'full' ? '-O1' : '-O0';
-    run(
+    runTool(
       'g++',
       ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp', '-Wl,-z,noexecstack'],
       folder,
@@ -95,7 +95,7 @@ function makeKey(folder: string, { r1cs }: Artifacts): void {
     );
   }
   const out = join(folder, 'development-only.zkey');
-  run(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
+  runTool(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
   writeFileSync(join(folder, 'NOTICE'), NOTICE);
 }
 

@@ -9,8 +9,8 @@ import type { BuiltInput } from '../../src/prover/input.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
 import {
   command,
+  commandFailure,
   type Failure,
-  failureOf,
   INTERNAL_FAILURE,
   type Io,
   runAsProcess,
@@ -62,7 +62,7 @@ export const main = command({
 
 /** Reports unexpected errors without their message, which may contain a part of the token. */
 function report(error: unknown): Failure {
-  return failureOf(error) ?? INTERNAL_FAILURE;
+  return commandFailure(error) ?? INTERNAL_FAILURE;
 }
 
 /** Returns the answer of a proving service, and the address seed, which a signature needs too. */

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { CodedError } from '../../src/errors.ts';
 import {
   command,
+  commandFailure,
   type Failure,
-  failureOf,
   INTERNAL_FAILURE,
   type Result,
   runAsProcess,
@@ -220,7 +220,7 @@ function readCounts({ shares, threshold }: { shares?: string | undefined; thresh
 
 /** Hides the message of any other error: it may contain a part of a seed. */
 function report(error: unknown): Failure {
-  return failureOf(error) ?? INTERNAL_FAILURE;
+  return commandFailure(error) ?? INTERNAL_FAILURE;
 }
 
 if (import.meta.main) await runAsProcess(main);

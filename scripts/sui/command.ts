@@ -3,10 +3,10 @@ import { EnclaveError } from '../../src/errors.ts';
 import {
   type Context,
   command,
+  commandFailure,
   type Environment,
   EXIT,
   type Failure,
-  failureOf,
   type Main,
   type Result,
   UsageError,
@@ -183,7 +183,7 @@ function exitOf(code: string): number {
 }
 
 function report(error: unknown): Failure | undefined {
-  const failure = failureOf(error);
+  const failure = commandFailure(error);
   if (failure === undefined) return undefined;
   const { code, message } = error as EnclaveError;
   return { ...failure, exit: exitOf(code), text: `FAILED (${code}): ${message}` };

@@ -21,7 +21,7 @@ import {
   isSize,
   wasmGeneratorOf,
 } from '../../prover/artifacts.ts';
-import { type Cost, measure } from './measure.ts';
+import { type Cost, measureProcess } from './measure.ts';
 import { formatTable } from './table.ts';
 
 const USAGE = 'usage: npm run bench:prover -- [small] [full]   (both unless one is named)';
@@ -134,7 +134,7 @@ async function turns(commands: Record<string, Command>): Promise<Record<string, 
   const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
   for (let turn = 0; turn < TURNS; turn++) {
     for (const [name, [program = '', ...args]] of Object.entries(commands)) {
-      costs.get(name)?.push(await measure(program, args));
+      costs.get(name)?.push(await measureProcess(program, args));
     }
   }
   return Object.fromEntries(

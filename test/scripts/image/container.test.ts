@@ -29,7 +29,7 @@ beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'container-'));
   process.env['PATH'] = dir;
   said = [];
-  vi.spyOn(console, 'log').mockImplementation((text) => void said.push(text));
+  vi.spyOn(console, 'error').mockImplementation((text) => void said.push(text));
 });
 afterEach(() => {
   process.env['PATH'] = path;
