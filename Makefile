@@ -136,7 +136,7 @@ APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
 
-.PHONY: image update-lock verify-build test-images test-boot boot-test
+.PHONY: image update-lock verify-build test-images test-boot
 .DEFAULT_GOAL := image
 
 # out/nitro.eif, out/nitro.pcrs and out/measurements.json.
@@ -157,19 +157,15 @@ test-images: image
 test-boot: image test-images
 	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
 
-boot-test: test-boot
-
 # Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
 	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS)
 
 # On the parent instance: runs out/nitro.eif in an enclave.
-.PHONY: run_enclave run run-debug
+.PHONY: run_enclave run-debug
 run_enclave: install
 	@exec node scripts/parent/run_enclave.ts
-
-run: run_enclave
 
 # The same in debug mode, with the enclave's console; it proves nothing then.
 run-debug: install

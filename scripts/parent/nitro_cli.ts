@@ -1,6 +1,6 @@
 /** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
-import type { Environment } from '../command.ts';
+import { type Environment, integer, UsageError } from '../command.ts';
 import { ParentError } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
@@ -63,7 +63,15 @@ export function terminateEnclave(env: Environment, id: string): void {
   nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** The enclave's memory in MiB: nitro-cli requires four times the image's size. */
+/** The least memory of an enclave in MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
+}
+
+/** The enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too little */
+export function memoryOf(option: string | undefined, eifBytes: number): number {
+  const needed = memoryFor(eifBytes);
+  const memoryMib = option === undefined ? needed : integer('memory', option, 1, 1024 ** 2);
+  if (memoryMib >= needed) return memoryMib;
+  throw new UsageError(`--memory must be at least ${needed} MiB: four times the image`);
 }

@@ -1,7 +1,7 @@
 /** On the parent: runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { command, type Environment, integer, runAsProcess, UsageError } from '../command.ts';
+import { command, type Environment, integer, runAsProcess } from '../command.ts';
 import type { RunningEnclave } from './nitro_cli.ts';
 
 export const main = command({
@@ -18,15 +18,11 @@ reports. --debug shows its console; its registers are zero then, and it must not
   },
   async run({ values }, { env, io, asJson }) {
     const { loadImage } = await import('./image.ts');
-    const { enclavesNamed, memoryFor, terminateEnclave } = await import('./nitro_cli.ts');
+    const { enclavesNamed, memoryOf, terminateEnclave } = await import('./nitro_cli.ts');
     const { ParentError } = await import('./errors.ts');
     const { name, eif, debug } = values;
     const { bytes, pcr0 } = loadImage(eif);
-    const needed = memoryFor(bytes);
-    const memoryMib = values.memory === undefined ? needed : integer('memory', values.memory, 1, 1024 ** 2);
-    if (memoryMib < needed) {
-      throw new UsageError(`--memory must be at least ${needed} MiB: four times the image`);
-    }
+    const memoryMib = memoryOf(values.memory, bytes);
     const cpus = integer('cpus', values.cpus, 1, 1024);
     if (enclavesNamed(env, name).length > 0) {
       throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);

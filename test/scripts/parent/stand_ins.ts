@@ -211,11 +211,11 @@ export class Parent {
     return readFileSync(join(this.dir, file), 'utf8');
   }
 
-  /** An image of the given size or a little more, whose application has the manifest. */
-  makeImage(bytes = 0, manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n'): string {
+  /** A small image whose application has the manifest. */
+  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n'): string {
     const application = writeCpio(new Map([['app/app.yaml', { data: Buffer.from(manifest) }]]));
     const parts = {
-      kernel: Buffer.alloc(bytes + 1),
+      kernel: Buffer.alloc(1),
       cmdline: 'a',
       ramdisks: [Buffer.from('b'), gzipSync(application)],
     };
