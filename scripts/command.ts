@@ -24,7 +24,7 @@ export interface Io {
 /** @param argv the arguments after the command's name @returns the exit code */
 export type Main = (argv: readonly string[], env: Environment, io: Io) => Promise<number>;
 
-/** What a command has to say at its end: `text` for people, or `json` for programs if it got `--json`. */
+/** The result of a command: `text` for people, or `json` for programs if it got `--json`. */
 export interface Result {
   /** Default: `EXIT.done`. */
   readonly exit?: number;

@@ -1,4 +1,4 @@
-/** What may import what (ARCHITECTURE.md): the walls between the folders. */
+/** The walls between the folders: which may import which (ARCHITECTURE.md). */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** What the files of a folder import and must not. */
+/** The imports of a folder's files that are not allowed. */
 function breaches(folder: string, isAllowed: (imported: string) => boolean): string[] {
   const files = globSync(`${folder}/**/*.ts`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   expect(files.length).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ describe('the walls', () => {
   });
 });
 
-/** What every application's app.ts exports (src/app.ts). */
+/** The exports of every application's app.ts (src/app.ts). */
 const APPLICATION = ['create', 'signs', 'secretsNotInEnvironment'];
 
 test('no two modules of src export the same name, apart from applications', () => {

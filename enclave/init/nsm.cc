@@ -43,7 +43,7 @@ constexpr uint64_t kUntilBreak = UINT64_MAX;
 // Documents have lists in maps in the payload, nothing deeper.
 constexpr int kMaxDepth = 8;
 
-// Reads CBOR from the front; each function returns false where something else stands there, or the bytes end.
+// Reads CBOR from the front; each function returns false if something else is there, or the bytes end.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : left_(bytes) {}

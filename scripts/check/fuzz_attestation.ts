@@ -133,7 +133,7 @@ function made(random: Random): Uint8Array {
   return encodeCose({ payload, signature: randomBytes(random, random(20) === 0 ? 95 : 96) });
 }
 
-/** @returns what the decoder made of one input: `decoded`, or the code of its error @throws what is no such error */
+/** @returns `decoded`, or the code of the decoder's error @throws any error that is not an AttestationError */
 function outcomeOf(input: Uint8Array): string {
   try {
     decodeAttestation(new Uint8Array(input));

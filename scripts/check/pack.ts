@@ -16,7 +16,7 @@ const OUT = join(ROOT, 'out');
 
 const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
-  client: 'asks an enclave and believes it only as far as it is attested',
+  client: 'calls an enclave and trusts only what it proves',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };

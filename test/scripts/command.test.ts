@@ -194,7 +194,7 @@ const MODULES = globSync('**/*.ts', { cwd: SCRIPTS }).filter(
     /^export const main = \w+\(/m.test(readFileSync(join(SCRIPTS, path), 'utf8')),
 );
 
-/** Programs that are no commands: servers that run until they are stopped, and a test suite with steps of its own. */
+/** Programs that are not commands: servers that run until they are stopped, and a test suite with steps of its own. */
 const OTHERS = ['check/package.ts', 'dev/main.ts', 'dev/wallet/main.ts'];
 
 test('everything that npm or make runs from scripts is a command, except servers and the test of the package', () => {

@@ -41,7 +41,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}{
 		{"prove --zkey x", failure.BadRequest, "--wtns is missing"},
 		{"prove --what", failure.BadRequest, "what"},
-		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is no option"},
+		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is not an option"},
 		{"setup --r1cs nowhere --seed b --out c", failure.BadCircuit, "nowhere"},
 		{"setup --r1cs . --seed b --out c", failure.BadCircuit, "not a regular file"},
 		{"prove --zkey " + tiny("tiny.r1cs") + " --wtns b --proof c --public d", failure.BadKey, "no .zkey"},

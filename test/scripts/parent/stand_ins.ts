@@ -48,7 +48,7 @@ case $1 in
   describe-enclaves) echo "[$enclaves]" ;;
   run-enclave)
     name=$(after --enclave-name "$@")
-    # What an enclave sends to the parent's log port, and socat to this file.
+    # Writes to this file, as socat does, what an enclave sends to the parent's log port.
     [ -z "$NITRO_REPORTS" ] || printf %s "$NITRO_REPORTS" >>"$SUI_ENCLAVE_STATE/$name/reports.jsonl"
     [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
     n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
