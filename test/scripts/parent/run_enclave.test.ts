@@ -37,6 +37,22 @@ describe('run_enclave', () => {
     expect((await parent.run('run_enclave.ts', ['--eif', parent.makeImage()])).stdout).toMatch(/512 MiB/);
   });
 
+  test('with --json prints its result alone, and the console of a debug enclave on standard error', async () => {
+    const parent = new Parent();
+    const eif = parent.makeImage();
+    const { stdout, stderr } = await parent.run('run_enclave.ts', ['--eif', eif, '--json']);
+    const { pcr0 } = measureImage(readEif(readFileSync(eif)));
+    expect(JSON.parse(stdout)).toEqual({ id: 'i-1-enc1', cid: 16, memoryMib: 512, debug: false, pcr0 });
+    expect(stderr).toMatch(/^i-1-enc1 runs as CID 16/);
+    const debug = await spawnScript(
+      'parent/run_enclave.ts',
+      ['--eif', eif, '--name', 'other', '--debug', '--json'],
+      { env: parent.env },
+    );
+    expect(JSON.parse(debug.stdout)).toMatchObject({ memoryMib: 512, debug: true });
+    expect(debug.stderr).toMatch(/must not be registered\.\nthe console\n/);
+  });
+
   test('refuses a second enclave of the same name', async () => {
     const parent = new Parent();
     const eif = parent.makeImage();
