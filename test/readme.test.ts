@@ -42,7 +42,7 @@ describe('a page lists', () => {
     const code = all('src/{*.ts,server/*.ts}') + all(`${APPS}/**/*.ts`);
     const variables = matches(
       code,
-      /(?:(?:text|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
+      /(?:(?:string|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
     );
     expect(variables).toContain('PORT');
     expect(names('src/server/README.md', 'Environment').sort()).toEqual([...variables, ...secrets].sort());

@@ -1,4 +1,4 @@
-/** What may import what (ARCHITECTURE.md): the walls between the folders. */
+/** The walls between the folders: which may import which (ARCHITECTURE.md). */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** What the files of a folder import and must not. */
+/** The imports of a folder's files that are not allowed. */
 function breaches(folder: string, isAllowed: (imported: string) => boolean): string[] {
   const files = globSync(`${folder}/**/*.ts`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   expect(files.length).toBeGreaterThan(0);
@@ -69,4 +69,23 @@ describe('the walls', () => {
       expect(breaches(folder, (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
     }
   });
+});
+
+/** The exports of every application's app.ts (src/app.ts). */
+const APPLICATION = ['create', 'signs', 'secretsNotInEnvironment'];
+
+test('no two modules of src export the same name, apart from applications', () => {
+  const modulesOf = new Map<string, string[]>();
+  for (const file of globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })) {
+    const declared = readFileSync(join(ROOT, file), 'utf8').matchAll(
+      /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
+    );
+    // A type may have the name of its schema, in the same module.
+    for (const name of new Set([...declared].map(([, each = '']) => each))) {
+      modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
+    }
+  }
+  expect(modulesOf.get('EnclaveClient')).toEqual(['src/client/client.ts']);
+  const twice = [...modulesOf].filter(([name, files]) => files.length > 1 && !APPLICATION.includes(name));
+  expect(twice).toEqual([]);
 });

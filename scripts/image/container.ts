@@ -67,7 +67,7 @@ export function buildContainer(build: ContainerBuild): void {
       'building an image needs buildah (apt-get install buildah), podman, or docker with buildx',
     );
   }
-  console.log(
+  console.error(
     `Building with ${builder.name}${builder.name === 'buildah' ? '' : ' (a path that is not tested)'}.`,
   );
   const [command, ...args] = builder.command(build) as [string, ...string[]];

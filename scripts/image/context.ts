@@ -55,7 +55,7 @@ function installModules(root: string, dir: string): string {
   try {
     execFileSync('npm', ['ci', '--ignore-scripts', '--silent', '--os=linux', '--cpu=x64', '--libc=glibc'], {
       cwd: fresh,
-      stdio: 'inherit',
+      stdio: ['ignore', 2, 2],
     });
   } catch {
     throw new ImageError('COMMAND_FAILED', 'npm ci failed: see above');

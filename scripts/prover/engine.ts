@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = join(ROOT, 'src/prover/native');
@@ -25,19 +25,18 @@ export const main = command({
     install: { type: 'boolean', default: false },
     test: { type: 'boolean', default: false },
   },
-  run({ values }, { io }) {
+  run({ values }) {
     const go = !values.install && isNewEnough('go') ? 'go' : installedGo();
     if (values.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
-      return EXIT.done;
+      return { json: { tested: true } };
     }
     const out = resolve(values.out);
     mkdirSync(dirname(out), { recursive: true });
     run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', `${out}.part`, '.']);
     renameSync(`${out}.part`, out);
-    io.log(out);
-    return EXIT.done;
+    return { json: { file: out }, text: out };
   },
 });
 
@@ -88,7 +87,7 @@ const env = {
 
 function run(program: string, args: readonly string[]): void {
   try {
-    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 2, 2] });
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
     const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];

@@ -39,7 +39,7 @@ export interface Config {
 }
 
 /** @throws ConfigError that names the variable and what it must be, without repeating its value */
-export function readConfig(env: Env): Config {
+export function readServerConfig(env: Env): Config {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new ConfigError(
       'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an endpoint. For your own certificate authority set NODE_EXTRA_CA_CERTS',
@@ -47,7 +47,7 @@ export function readConfig(env: Env): Config {
   }
   return {
     app: readApp(env),
-    host: text(env, 'HOST') ?? '127.0.0.1',
+    host: string(env, 'HOST') ?? '127.0.0.1',
     port: integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 3000 }),
     logLevel: readLogLevel(env),
     corsOrigins: readCorsOrigins(env),
@@ -73,7 +73,7 @@ export function readConfig(env: Env): Config {
 }
 
 /** The variable's value; undefined if it is not set. @throws ConfigError if it is set but empty */
-export function text(env: Env, name: string): string | undefined {
+export function string(env: Env, name: string): string | undefined {
   const value = env[name];
   if (value === '') throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
   return value;
@@ -85,7 +85,7 @@ export function integer(
   name: string,
   { from, to, otherwise }: { from: number; to: number; otherwise?: number },
 ): number {
-  const value = text(env, name);
+  const value = string(env, name);
   if (value === undefined && otherwise !== undefined) return otherwise;
   const number = /^[0-9]{1,15}$/.test(value ?? '') ? Number(value) : Number.NaN;
   if (!(number >= from && number <= to)) {
@@ -95,14 +95,14 @@ export function integer(
 }
 
 function boolean(env: Env, name: string, otherwise: boolean): boolean {
-  const value = text(env, name);
+  const value = string(env, name);
   if (value === undefined) return otherwise;
   if (value !== 'true' && value !== 'false') throw new ConfigError(`${name} must be true or false`);
   return value === 'true';
 }
 
 function readApp(env: Env): string {
-  const app = text(env, 'APP');
+  const app = string(env, 'APP');
   if (app === undefined || !/^[a-z][a-z0-9_-]{0,63}$/.test(app)) {
     throw new ConfigError(
       'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather',
@@ -112,7 +112,7 @@ function readApp(env: Env): string {
 }
 
 function absolutePath(env: Env, name: string): string | undefined {
-  const path = text(env, name);
+  const path = string(env, name);
   if (path !== undefined && !isAbsolute(path)) {
     throw new ConfigError(`${name} must be an absolute path: for example /dev/nsm`);
   }
@@ -120,7 +120,7 @@ function absolutePath(env: Env, name: string): string | undefined {
 }
 
 function readCorsOrigins(env: Env): '*' | string[] {
-  const value = text(env, 'CORS_ORIGINS') ?? '*';
+  const value = string(env, 'CORS_ORIGINS') ?? '*';
   if (value === '*') return '*';
   if (value === 'none') return [];
   const origins = value.split(',').map((origin) => origin.trim());
@@ -142,7 +142,7 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
  * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
  */
 function readLogLevel(env: Env): string {
-  const level = text(env, 'LOG_LEVEL');
+  const level = string(env, 'LOG_LEVEL');
   if (level === undefined) return readRustLog(env['RUST_LOG'] ?? '') ?? 'info';
   if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
   return level;

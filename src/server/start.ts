@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import type { ApplicationModule, Manifest } from '../app.ts';
 import { EnclaveError } from '../errors.ts';
 import { boot } from './boot.ts';
-import { readConfig } from './config.ts';
+import { readServerConfig } from './config.ts';
 import { createLog, describeError, type Logger } from './log.ts';
 import { endOnSignal } from './signals.ts';
 
@@ -36,7 +36,7 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
   process.on('unhandledRejection', onUncaught);
 
   const env = process.env;
-  const config = readConfig(env);
+  const config = readServerConfig(env);
   reportFd = config.reportFd;
   const log = createLog(config.logLevel);
   const server = await boot({

@@ -82,7 +82,7 @@ export async function post(request: ServiceRequest): Promise<TextAnswer> {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
       continue;
     }
-    if (answer instanceof NoAnswerError) throw failureOf(answer, request);
+    if (answer instanceof NoAnswerError) throw serviceErrorOf(answer, request);
     return answer;
   }
 }
@@ -139,7 +139,7 @@ function didNothing(answer: TextAnswer | NoAnswerError): boolean {
 }
 
 /** Without the cause: it may hold the request, and with it the token. */
-export function failureOf(
+export function serviceErrorOf(
   error: NoAnswerError,
   {
     service,

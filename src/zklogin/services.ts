@@ -21,11 +21,13 @@ const PROOF_TIMEOUT_MS = 60_000;
 /** The order of BN254's base field: coordinates are less than it. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
-/** A request to the proving service. */
+/** A request to the proving service, as Login.proofRequest makes it. */
 export interface ProofRequest {
   readonly jwt: string;
+  /** Scheme flag and public key: 33 bytes for ed25519, 34 for the ECDSA schemes. */
   readonly extendedEphemeralPublicKey: BigNumber;
   readonly maxEpoch: number | string;
+  /** 16 bytes, like the salt. */
   readonly jwtRandomness: BigNumber;
   readonly salt: BigNumber;
   readonly keyClaimName: string;

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
 import { ConfigError } from '../../errors.ts';
-import { type Env, integer, text } from '../../server/config.ts';
+import { type Env, integer, string } from '../../server/config.ts';
 import type { Upstream } from '../../server/upstream.ts';
 import { type Client, parseClients } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
@@ -29,7 +29,7 @@ export const secretsNotInEnvironment = ['SALT_SEED'];
 /** `POST /get_salt`: returns the salt of the user whom a valid ID token identifies. */
 export function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
-  const clients = parseClients(text(env, 'SALT_CLIENTS'));
+  const clients = parseClients(string(env, 'SALT_CLIENTS'));
   const fingerprints = readFingerprints(env);
   const perUser = new RateLimit(
     integer(env, 'SALT_USER_REQUESTS_PER_MINUTE', { from: 1, to: 10_000, otherwise: 30 }),
@@ -96,7 +96,7 @@ function requireSafeSettings(env: Env): void {
 }
 
 function readFingerprints(env: Env): string[] | undefined {
-  const list = text(env, 'SALT_SEED_FINGERPRINTS')?.split(',');
+  const list = string(env, 'SALT_SEED_FINGERPRINTS')?.split(',');
   if (list && !list.every((each) => /^[0-9a-f]{32}$/.test(each))) {
     throw new ConfigError(
       'SALT_SEED_FINGERPRINTS must be 32 hex characters for each version of the seed, separated by commas',

@@ -42,10 +42,10 @@ func TestMistakesAreNamed(t *testing.T) {
 	}{
 		{"prove --zkey x", failure.BadRequest, "--wtns is missing"},
 		{"prove --what", failure.BadRequest, "what"},
-		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is no option"},
+		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is not an option"},
 		{"setup --r1cs nowhere --seed b --out c", failure.BadCircuit, "nowhere"},
 		{"setup --r1cs . --seed b --out c", failure.BadCircuit, "not a regular file"},
-		{"prove --zkey " + tiny("tiny.r1cs") + " --wtns b --proof c --public d", failure.BadKey, "no .zkey"},
+		{"prove --zkey " + tiny("tiny.r1cs") + " --wtns b --proof c --public d", failure.BadKey, "not a .zkey"},
 		{"prove --zkey " + tiny("tiny.zkey") + " --wtns b --proof c --public d", failure.BadWitness, "b: no such file"},
 		{"prove --zkey " + tiny("tiny.zkey") + " --wtns b --proof c --public d --engine fast", failure.BadRequest, "engine"},
 		{"worker --engine fast", failure.BadRequest, "engine"},

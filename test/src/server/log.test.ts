@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { AppContext } from '../../../src/app.ts';
 import { ApplicationMistake } from '../../../src/errors.ts';
 import { boot } from '../../../src/server/boot.ts';
-import { readConfig } from '../../../src/server/config.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
 import { ServerError } from '../../../src/server/errors.ts';
 import { createLog, describeError, hideFromLog, type Logger } from '../../../src/server/log.ts';
 
@@ -25,7 +25,7 @@ async function linesOfServer(properties: object): Promise<unknown[]> {
       checkSecrets: () => context.log.info(properties, 'the secrets are there'),
     }),
   };
-  const server = await boot({ config: readConfig(env), env, log, manifest, module });
+  const server = await boot({ config: readServerConfig(env), env, log, manifest, module });
   await server.close();
   return printed
     .split('\n')
