@@ -59,8 +59,18 @@ describe('the walls', () => {
     }
   });
 
+  test("src/oidc, which servers and commands share, needs zkLogin's issuers and only a type of the server", () => {
+    const rooms = ['src/oidc', 'src/zklogin', 'src/errors.ts', 'src/server/upstream.ts'];
+    expect(breaches('src/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
+    for (const file of globSync('src/oidc/*.ts', { cwd: ROOT })) {
+      expect(readFileSync(join(ROOT, file), 'utf8')).not.toMatch(
+        /^(?:import|export)(?! type)[^;]*\/server\//m,
+      );
+    }
+  });
+
   test("src/prover needs zkLogin's numbers and claims, and no server", () => {
-    const rooms = ['src/prover', 'src/zklogin', 'src/wire', 'src/errors.ts'];
+    const rooms = ['src/prover', 'src/oidc', 'src/zklogin', 'src/wire', 'src/errors.ts'];
     expect(breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
   });
 

@@ -2,11 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
 import { ConfigError } from '../../errors.ts';
+import { IssuerKeys } from '../../oidc/keys.ts';
 import { type Env, integer, text } from '../../server/config.ts';
 import type { Upstream } from '../../server/upstream.ts';
 import { type Client, parseClients } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
-import { IssuerKeys } from './keys.ts';
 import { addressKey, RateLimit, Slots } from './limits.ts';
 import { TokenVerifier, type Verified } from './verify.ts';
 
