@@ -1,8 +1,8 @@
 /** Checks the algorithm, key, signature and time of a token before a proof is made for it. */
-import { OidcError, TokenClaimError } from '../oidc/errors.ts';
+import { type OidcCode, OidcError, TokenClaimError } from '../oidc/errors.ts';
 import { keyOfId, readKeySet } from '../oidc/jwk.ts';
 import { readToken, verifySignature } from '../oidc/verify.ts';
-import { KeyClaimError, ProverError } from './errors.ts';
+import { KeyClaimError, type ProverCode, ProverError } from './errors.ts';
 import type { SigningKey } from './input.ts';
 
 /**
@@ -19,16 +19,42 @@ export async function verifyToken(jwt: string, keySet: unknown, at: Date): Promi
     await verifySignature(jwt, token, key, () => at);
     return key.jwk;
   } catch (error) {
+    // The caller has the keys from a file, so a malformed set is not the fault of an issuer that was asked.
+    if (error instanceof OidcError && error.code === 'ISSUER_MALFORMED') {
+      throw new ProverError(
+        'PROVER_TOKEN_REFUSED',
+        'the keys are not a JWK Set ({"keys": […]}) of valid keys',
+      );
+    }
     throw proverErrorOf(error);
   }
 }
 
-function proverErrorOf(error: unknown): unknown {
+const CODES = {
+  TOKEN_MALFORMED: 'PROVER_TOKEN',
+  TOKEN_ALGORITHM: 'PROVER_TOKEN_REFUSED',
+  TOKEN_TYPE: 'PROVER_TOKEN_REFUSED',
+  TOKEN_KEY_UNKNOWN: 'PROVER_TOKEN_REFUSED',
+  TOKEN_SIGNATURE: 'PROVER_TOKEN_REFUSED',
+  TOKEN_EXPIRED: 'PROVER_TOKEN_REFUSED',
+  TOKEN_NOT_YET_VALID: 'PROVER_TOKEN_REFUSED',
+  TOKEN_CLAIM: 'PROVER_TOKEN_REFUSED',
+  ISSUER_NOT_ALLOWED: 'PROVER_ISSUER_NOT_ALLOWED',
+  CLIENT_NOT_ALLOWED: 'PROVER_CLIENT_NOT_ALLOWED',
+  PRESENTER_NOT_ALLOWED: 'PROVER_CLIENT_NOT_ALLOWED',
+  ISSUER_UNREACHABLE: 'PROVER_ISSUER',
+  ISSUER_REFUSED: 'PROVER_ISSUER',
+  ISSUER_MALFORMED: 'PROVER_ISSUER',
+  ISSUER_TIMEOUT: 'PROVER_ISSUER_TIMEOUT',
+} as const satisfies Record<OidcCode, ProverCode>;
+
+/** The prover's error for one of the verification; any other error unchanged. */
+export function proverErrorOf(error: unknown): unknown {
   // The claims about time are not inputs of the circuit.
   if (error instanceof TokenClaimError && !['exp', 'nbf', 'iat'].includes(error.claim)) {
     return new KeyClaimError(error.claim, error.fault);
   }
   if (!(error instanceof OidcError)) return error;
-  const code = error.code === 'TOKEN_MALFORMED' ? 'PROVER_TOKEN' : 'PROVER_TOKEN_REFUSED';
-  return new ProverError(code, error.message);
+  const { code, message, cause } = error;
+  return new ProverError(CODES[code], message, cause === undefined ? {} : { cause });
 }

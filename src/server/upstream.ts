@@ -26,6 +26,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   /** The body as received: compression is neither requested nor decoded. */
   readonly body: Buffer;
+  /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
+  readonly retryAfterSeconds?: number;
 }
 
 /**
@@ -126,12 +128,18 @@ export function createUpstream(origin: string, authority?: string): Upstream {
     const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
     const data = body instanceof Uint8Array ? Buffer.from(body) : body;
     const asked = client.request<Readable>({ url, method, headers, data, signal });
-    const { status, data: stream } = await asked.catch((error: unknown) => {
+    const {
+      status,
+      headers: received,
+      data: stream,
+    } = await asked.catch((error: unknown) => {
       throw signal.aborted
         ? new ExchangeFailed('timeout')
         : new ExchangeFailed('unreachable', withoutRequest(error));
     });
-    return { status, body: await readWhole(stream, maxSize, signal) };
+    const whole = { status, body: await readWhole(stream, maxSize, signal) };
+    const retryAfter = String(received['retry-after']);
+    return /^[0-9]{1,6}$/.test(retryAfter) ? { ...whole, retryAfterSeconds: Number(retryAfter) } : whole;
   };
 }
 

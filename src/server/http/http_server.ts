@@ -140,18 +140,23 @@ export const requireHost: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** @returns the server's URL @throws ConfigError if the address can't be listened on */
+/**
+ * @param setting the variable that sets the port
+ * @returns the server's URL
+ * @throws ConfigError if the address can't be listened on
+ */
 export function listen(
   server: Server,
   { host, port, maxConnections }: Pick<Config, 'host' | 'port' | 'maxConnections'>,
+  setting = 'PORT',
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const remedy =
-        error.code === 'EADDRINUSE' ? ', another process listens there: set PORT to another' : '';
+        error.code === 'EADDRINUSE' ? `, another process listens there: set ${setting} to another` : '';
       reject(
         new ConfigError(
-          `can't listen on HOST ${host} and PORT ${port}: ${error.code ?? 'unknown error'}${remedy}`,
+          `can't listen on HOST ${host} and ${setting} ${port}: ${error.code ?? 'unknown error'}${remedy}`,
           { cause: error },
         ),
       );

@@ -1,0 +1,63 @@
+/** The front end's HTTP server: `POST /v1` and `GET /ping`. */
+import { cors } from '../../server/http/cors.ts';
+import { methodNotAllowed, notFound } from '../../server/http/errors.ts';
+import {
+  createHttpServer,
+  createRouter,
+  get,
+  listen,
+  requireHost,
+  shutDown,
+} from '../../server/http/http_server.ts';
+import { sendJson, sendText } from '../../server/http/respond.ts';
+import { ProvingService, type ServiceOptions } from './service.ts';
+
+export interface RunningFrontend {
+  readonly url: string;
+  /** Refuses new connections, finishes the requests in flight, then stops. */
+  close(): Promise<void>;
+}
+
+/** @throws ConfigError if the address can't be listened on */
+export async function startFrontend(options: ServiceOptions): Promise<RunningFrontend> {
+  const { config, log } = options;
+  const service = new ProvingService(options);
+  const server = createHttpServer({
+    limits: config.limits,
+    log,
+    routes: (inFlight, bodies) => {
+      const routes = createRouter();
+      routes.use(requireHost, cors(config.corsOrigins));
+      get(routes, '/ping', (_request, response) => sendText(response, 'pong'));
+      const prove = routes.route('/v1');
+      prove.post(async (request, response) => {
+        const body = await bodies.read(request);
+        await inFlight.work(response, async () => sendJson(response, 200, await service.prove(body)));
+      });
+      prove.all(methodNotAllowed('POST'));
+      routes.use(notFound);
+      return routes;
+    },
+  });
+  const { host, port, limits } = config;
+  const url = await listen(server, { host, port, maxConnections: limits.maxConnections }, 'PROVER_PORT');
+  announce(options, url);
+  // In the background: a backend may take a minute to load its key.
+  service.checkNetwork().catch((err: unknown) => log.error({ err }, 'the backend could not be asked'));
+  return { url, close: () => shutDown(server, limits.requestTimeoutMs) };
+}
+
+/** Says what an operator may have chosen without noticing. */
+function announce({ config, log }: ServiceOptions, url: string): void {
+  const { keys, profile, clients, acceptsAnyClient, corsOrigins, timeoutSeconds } = config;
+  const issuers = [...new Set(clients.map(({ issuer }) => issuer))];
+  const { network } = keys.own;
+  log.info({ url, network, profile: profile.name, issuers, timeout_seconds: timeoutSeconds }, 'listening');
+  if (network === 'development') {
+    log.warn({}, 'DEVELOPMENT KEY: no validator accepts these proofs, and anyone may be able to forge them');
+  }
+  if (acceptsAnyClient) log.warn({}, 'CLIENTS is not set: every client of these issuers gets proofs');
+  if (corsOrigins !== '*' && corsOrigins.length === 0) {
+    log.warn({}, "CORS_ORIGINS is not set: pages can't ask directly, only through their own back end");
+  }
+}
