@@ -60,6 +60,7 @@ export class ProvingService {
   async prove(body: unknown): Promise<ProofAnswer> {
     try {
       const request = readProofRequest(body);
+      requireIdentity(request);
       const hash = hashOf(request);
       return await this.#shared.run(hash, () => this.#make(request));
     } catch (error) {
@@ -154,6 +155,12 @@ export class ProvingService {
     if (this.#wrongNetwork !== undefined)
       throw wrongNetwork(this.#wrongNetwork, this.#config.keys.own.network);
   }
+}
+
+/** Users can choose other claims, such as a name, so that a claim like that does not identify anyone. */
+function requireIdentity({ keyClaimName }: ProofRequest): void {
+  if (keyClaimName === 'sub' || keyClaimName === 'email') return;
+  throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
 }
 
 function wrongNetwork(backend: string, service: string): FrontendError {
