@@ -24,7 +24,7 @@ export interface PrivateServiceOptions extends ServiceOptions {
 }
 
 /** In bytes: far more than a proof (4 KB) or a token needs. */
-const MAX_ANSWER_SIZE = 65_536;
+export const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
@@ -117,7 +117,7 @@ async function send({
 }
 
 /** Built here, so that an invalid header doesn't look like an unreachable service. */
-function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
+export function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(given);
     headers.set('content-type', contentType);

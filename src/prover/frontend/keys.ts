@@ -26,19 +26,27 @@ export interface Keys {
  * @throws ConfigError
  */
 export function readKeys(setting: string, allowDevelopment: boolean): Keys {
-  const published = KNOWN_KEYS.map(({ name, network }) => ({
-    name,
-    network,
-    verifyingKey: publishedVerifyingKey(name),
-  }));
-  const isNamed = (name: KeyName) => name === setting;
-  const own = published.find(({ name }) => isNamed(name)) ?? fromFile(setting, published);
+  const published = publishedKeys();
+  const own = published.find(({ name }) => name === setting) ?? fromFile(setting, published);
   if (own.network === 'development' && !allowDevelopment) {
     throw new ConfigError(
       'VERIFYING_KEY is not a published key, so anyone may be able to forge proofs for it: set it to main or test, or for development ALLOW_INSECURE_DEV_KEY=1',
     );
   }
   return { own, others: published.filter(({ network }) => network !== own.network) };
+}
+
+type PublishedKey = NetworkKey & { readonly name: KeyName };
+let known: readonly PublishedKey[] | undefined;
+
+/** Read once: each has a pairing to compute. */
+function publishedKeys(): readonly PublishedKey[] {
+  known ??= KNOWN_KEYS.map(({ name, network }) => ({
+    name,
+    network,
+    verifyingKey: publishedVerifyingKey(name),
+  }));
+  return known;
 }
 
 function fromFile(path: string, published: readonly NetworkKey[]): NetworkKey {
