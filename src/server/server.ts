@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import type { Server } from 'node:http';
+import type { Express, Request, RequestHandler, Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
 import { ConfigError } from '../errors.ts';
@@ -7,24 +7,17 @@ import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
-import { Connections, createRequestClass } from './http/connections.ts';
 import { cors } from './http/cors.ts';
-import { answerError, methodNotAllowed, notFound, onClientError, refuseConnect } from './http/errors.ts';
-import { InFlight } from './http/in_flight.ts';
-import { JsonBodies } from './http/json_body.ts';
+import { methodNotAllowed, notFound } from './http/errors.ts';
+import { createHttpServer, createRouter, get, requireHost } from './http/http_server.ts';
+import type { InFlight } from './http/in_flight.ts';
+import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
-import { originForm } from './http/target.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
-
-/** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_TIMEOUT_MS = 30_000;
-const MAX_HEADERS = 100;
 
 export interface ServerParts {
   readonly config: Config;
@@ -39,76 +32,19 @@ export interface ServerParts {
   readonly report: BootReport;
 }
 
-/** Creates the HTTP server, which does not listen yet. */
-export function createHttpServer(parts: ServerParts): Server {
+/** Creates the enclave's HTTP server, which does not listen yet. */
+export function createEnclaveServer(parts: ServerParts): Server {
   const { config, log } = parts;
-  const connections = new Connections(config.maxConnections);
-  const server = createServer({
-    IncomingMessage: createRequestClass(connections),
-    // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
-    shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
-    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
-    requestTimeout: config.requestTimeoutMs,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
-    // requireHost checks it and answers with JSON.
-    requireHostHeader: false,
+  return createHttpServer({
+    limits: config,
+    log,
+    routes: (inFlight, bodies) => createRoutes(parts, inFlight, bodies),
   });
-  // A peer that is silent for longer than any request may take is considered gone.
-  server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  server.on('connection', (socket) => connections.opened(socket));
-  const inFlight = new InFlight(log, connections, {
-    timeoutMs: config.requestTimeoutMs,
-    maxRunning: config.maxConcurrentRequests,
-  });
-  const bodies = new JsonBodies(config.bodyLimitBytes, config.requestTimeoutMs);
-  server.on('close', () => {
-    inFlight.stop();
-    bodies.stop();
-  });
-  const answer = createAnswer(createRoutes(parts, inFlight, bodies), inFlight);
-  server.on('request', answer);
-  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
-  server.on('checkExpectation', answer);
-  server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
-  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
-  return server;
-}
-
-/** Handles every step of a request within one try block, so that each error is logged and answered here. */
-function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListener {
-  return (request, response) => {
-    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
-    try {
-      if (!inFlight.track(request, response, fail)) return;
-      requireFewHeaders(request);
-      const target = originForm(request.method, request.url ?? '');
-      if (target === null) {
-        throw new ServerError(
-          'MALFORMED_HTTP',
-          'the request target is neither a path nor an http or https URL',
-        );
-      }
-      request.url = target;
-      // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
-      // that was answered at its deadline.
-      routes(request as Request, response as Response, fail);
-    } catch (error) {
-      fail(error);
-    }
-  };
 }
 
 function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
   const { config, application, publicKey, secrets, health, documents, clock, report } = parts;
-  const routes = express();
-  // In other environments, Express answers an error in its own error handling with the stack.
-  routes.set('env', 'production');
-  routes.disable('x-powered-by');
-  routes.set('query parser', 'simple');
-  routes.enable('strict routing');
-  routes.enable('case sensitive routing');
+  const routes = createRouter();
   routes.set('trust proxy', config.trustedProxies);
 
   routes.use(requireHost, cors(config.corsOrigins));
@@ -211,33 +147,6 @@ function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void
   };
   routes.route(own.path).post(handler).all(methodNotAllowed('POST'));
 }
-
-/** Registers a handler for GET and HEAD. */
-function get(routes: Express, path: string, handler: RequestHandler): void {
-  routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
-}
-
-/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
-function requireFewHeaders(request: IncomingMessage): void {
-  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
-  request.rawHeaders = [];
-  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
-}
-
-/** RFC 9112, section 3.2. */
-const requireHost: RequestHandler = (request, _response, next) => {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    throw new ServerError('INVALID_INPUT', 'the Host header is missing');
-  }
-  const { rawHeaders } = request;
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
-  next();
-};
 
 function requireSecrets(secrets: Secrets): void {
   const missing = secrets.missing();
