@@ -112,7 +112,17 @@ export class EngineWorker {
     });
   }
 
-  /** Undefined before the process exists. */
+  /** Whether it may be asked. Once false, it stays so. */
+  get isUsable(): boolean {
+    return this.#fault === undefined;
+  }
+
+  /** Why it is not usable. */
+  get fault(): EngineError | undefined {
+    return this.#fault;
+  }
+
+  /** Undefined if the process could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
   }

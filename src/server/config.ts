@@ -141,7 +141,7 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
  * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents the
  * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
  */
-function readLogLevel(env: Env): string {
+export function readLogLevel(env: Env): string {
   const level = text(env, 'LOG_LEVEL');
   if (level === undefined) return readRustLog(env['RUST_LOG'] ?? '') ?? 'info';
   if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);

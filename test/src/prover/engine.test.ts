@@ -101,7 +101,7 @@ describe('one worker', () => {
   });
 
   test('is killed by what it sends unasked', async () => {
-    const worker = start(`${LOADS} `.replace('return', '') + "write(frame(130, 2, '{}'));");
+    const worker = start(`${LOADS.replace('return', '')} write(frame(130, 2, '{}'));`);
     await worker.load('/keys/k.zkey', 10_000).catch(() => {});
     await worker.ended;
     await expect(worker.prove(WITNESS, 10_000)).rejects.toThrow(
