@@ -210,7 +210,7 @@ export class EngineWorker {
       return;
     }
     this.#asked = undefined;
-    if (type === REFUSED) asked.fail(refusalOf(json));
+    if (type === REFUSED) asked.fail(refusalOf(json, asked.type));
     else asked.answer(json);
   }
 
@@ -225,10 +225,12 @@ export class EngineWorker {
   }
 }
 
-function refusalOf(json: unknown): EngineError {
+/** The engine's message is about the key or its file. About a witness, its code says enough. */
+function refusalOf(json: unknown, type: number): EngineError {
   const { success, output } = v.safeParse(Refusal, json);
   if (!success) return new EngineError('refused', 'the engine refused without a reason');
-  return new EngineError('refused', `the engine refused (${output.code}): ${output.message}`, output.code);
+  const reason = type === LOAD ? `${output.code}: ${output.message}` : output.code;
+  return new EngineError('refused', `the engine refused: ${reason}`, output.code);
 }
 
 /** Returns undefined if the body is not JSON. */

@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest';
 
 /** A proof of the right shape, which is valid for nothing. */
 export const PROOF = {
-  pi_a: ['1', '2', '1'],
+  pi_a: ['77700000001', '77700000002', '1'],
   pi_b: [
-    ['1', '2'],
-    ['3', '4'],
+    ['77700000003', '77700000004'],
+    ['77700000005', '77700000006'],
     ['1', '0'],
   ],
-  pi_c: ['5', '6', '1'],
+  pi_c: ['77700000007', '77700000008', '1'],
 };
 
 export const WITNESS_BYTES = 200_000;
@@ -26,9 +26,9 @@ export const LOADED = {
 
 /** JavaScript of a worker that loads any key. */
 export const LOADS = `if (type === 1) return answer(${JSON.stringify(LOADED)});`;
-/** JavaScript of a worker that proves any witness, for the public input that stands in its bytes after `wtns`. */
+/** JavaScript of a worker that proves any witness, for the public input that stands in it after `wtns`. */
 export const PROVES = `if (type === 2) {
-  const publicInput = String(body.subarray(4, 84)).replace(/\\0.*/s, '');
+  const [publicInput] = /[0-9]+/.exec(String(body.subarray(4, 84)));
   return answer({ proof: ${JSON.stringify(PROOF)}, public: [publicInput], seconds: 0.1 });
 }`;
 
