@@ -30,6 +30,8 @@ const MAX_CONNECTIONS = 1024;
 const MAX_CONCURRENT_REQUESTS = 1024;
 /** For a request to arrive, in addition to the wait, the witness and the proof. */
 const ARRIVAL_MS = 10_000;
+/** For the last answer to be read, when the service stops. */
+const LAST_ANSWER_MS = 1000;
 
 export interface BackendOptions {
   readonly config: BackendConfig;
@@ -66,10 +68,17 @@ export async function startBackend({ config, log, ...more }: BackendOptions): Pr
       maxConnections: MAX_CONNECTIONS,
     });
     log.info({ url }, 'listening');
-    const close = async () => {
-      await Promise.all([proofs.stop(), shutDown(server, timeoutMs + ARRIVAL_MS)]);
+    const stop = async () => {
+      const closed = shutDown(server, timeoutMs + ARRIVAL_MS);
+      await proofs.stop();
+      // What is still open then has no request, or is reading its answer.
+      const timer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+      await closed;
+      clearTimeout(timer);
       keyFile.close();
     };
+    let stopped: Promise<void> | undefined;
+    const close = () => (stopped ??= stop());
     return { url, key, enginePid: () => supervisor.pid, close };
   } catch (error) {
     supervisor.stop();
