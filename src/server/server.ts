@@ -10,7 +10,7 @@ import type { Config } from './config.ts';
 import type { EndpointHealth } from './health.ts';
 import { cors } from './http/cors.ts';
 import { methodNotAllowed, notFound } from './http/errors.ts';
-import { createHttpServer, createRouter, get, requireHost } from './http/http_server.ts';
+import { createHttpServer, createRouter, get, requireHost, whenClosed } from './http/http_server.ts';
 import type { InFlight } from './http/in_flight.ts';
 import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
@@ -87,13 +87,6 @@ function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies
 
   routes.use(notFound);
   return routes;
-}
-
-/** Aborted when the answer was sent or the caller disconnected. */
-function whenClosed(response: Response): AbortSignal {
-  const controller = new AbortController();
-  response.once('close', () => controller.abort());
-  return controller.signal;
 }
 
 const AttestationQuery = v.strictObject({

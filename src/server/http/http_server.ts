@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { Connections, createRequestClass } from './connections.ts';
-import { answerError, methodNotAllowed, onClientError, refuseConnect } from './errors.ts';
+import { type AnswerError, answerError, methodNotAllowed, onClientError, refuseConnect } from './errors.ts';
 import { InFlight } from './in_flight.ts';
 import { JsonBodies } from './json_body.ts';
 import { originForm } from './target.ts';
@@ -29,7 +29,7 @@ export interface HttpServerParts {
   /** Makes the router, which answers every request or passes an error on. */
   routes(inFlight: InFlight, bodies: JsonBodies): RequestHandler;
   /** Answers a request with an error. Never throws. Default: in JSON. */
-  readonly answerError?: typeof answerError;
+  readonly answerError?: AnswerError;
 }
 
 /** Creates an HTTP server, which does not listen yet. */
@@ -74,11 +74,7 @@ export function createHttpServer({
 }
 
 /** Handles every step of a request within one try block, so that each error is logged and answered here. */
-function createAnswer(
-  routes: RequestHandler,
-  inFlight: InFlight,
-  answerWith: typeof answerError,
-): RequestListener {
+function createAnswer(routes: RequestHandler, inFlight: InFlight, answerWith: AnswerError): RequestListener {
   return (request, response) => {
     const fail = (error: unknown) => answerWith(error, request, response, inFlight.logOf(response));
     try {
@@ -116,6 +112,13 @@ export function createRouter(): Express {
 /** Registers a handler for GET and HEAD. */
 export function get(routes: Express, path: string, handler: RequestHandler): void {
   routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
+}
+
+/** Aborted when the answer was sent or the caller disconnected. */
+export function whenClosed(response: Response): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  return controller.signal;
 }
 
 /** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
