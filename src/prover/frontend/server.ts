@@ -1,4 +1,5 @@
 /** The front end's HTTP server: `POST /v1` and `GET /ping`. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cors } from '../../server/http/cors.ts';
 import { methodNotAllowed, notFound } from '../../server/http/errors.ts';
 import {
@@ -10,6 +11,7 @@ import {
   shutDown,
 } from '../../server/http/http_server.ts';
 import { sendJson, sendText } from '../../server/http/respond.ts';
+import type { Logger } from '../../server/log.ts';
 import { ProvingService, type ServiceOptions } from './service.ts';
 
 export interface RunningFrontend {
@@ -17,6 +19,9 @@ export interface RunningFrontend {
   /** Refuses new connections, finishes the requests in flight, then stops. */
   close(): Promise<void>;
 }
+
+const NETWORK_PAUSE_MS = 10_000;
+const NETWORK_ATTEMPTS = 30;
 
 /** @throws ConfigError if the address can't be listened on */
 export async function startFrontend(options: ServiceOptions): Promise<RunningFrontend> {
@@ -42,9 +47,31 @@ export async function startFrontend(options: ServiceOptions): Promise<RunningFro
   const { host, port, limits } = config;
   const url = await listen(server, { host, port, maxConnections: limits.maxConnections }, 'PROVER_PORT');
   announce(options, url);
+  const closing = new AbortController();
   // In the background: a backend may take a minute to load its key.
-  service.checkNetwork().catch((err: unknown) => log.error({ err }, 'the backend could not be asked'));
-  return { url, close: () => shutDown(server, limits.requestTimeoutMs) };
+  sayNetwork(service, log, closing.signal).catch((err: unknown) => {
+    if (!closing.signal.aborted) log.error({ err }, 'the backend could not be asked for its network');
+  });
+  return {
+    url,
+    close: () => {
+      closing.abort();
+      return shutDown(server, limits.requestTimeoutMs);
+    },
+  };
+}
+
+/** Asks the backend until it says its network, and gives up after five minutes: another kind of backend never says. */
+async function sayNetwork(service: ProvingService, log: Logger, closing: AbortSignal): Promise<void> {
+  if (await service.checkNetwork()) return;
+  log.warn(
+    {},
+    "the backend doesn't say its network yet: until then, a wrong key is found by its first proof",
+  );
+  for (let attempt = 1; attempt < NETWORK_ATTEMPTS; attempt++) {
+    await sleep(NETWORK_PAUSE_MS, undefined, { signal: closing, ref: false });
+    if (await service.checkNetwork()) return;
+  }
 }
 
 /** Says what an operator may have chosen without noticing. */

@@ -129,20 +129,22 @@ export class ProvingService {
     );
   }
 
-  /** Asks the backend for the network of its key, and logs it. */
-  async checkNetwork(): Promise<void> {
+  /**
+   * Asks the backend for the network of its key, and logs it.
+   *
+   * @returns whether it said its network
+   */
+  async checkNetwork(): Promise<boolean> {
     const ours = this.#config.keys.own.network;
     const theirs = await this.#backend.network();
-    this.#wrongNetwork = theirs === undefined || theirs === ours ? undefined : theirs;
-    if (theirs === undefined) {
-      const message =
-        "the backend doesn't say its network now: proofs of a wrong key are found as they are made";
-      this.#log.warn({ service: ours }, message);
-    } else if (theirs === ours) {
+    this.#wrongNetwork = theirs === ours ? undefined : theirs;
+    if (theirs === undefined) return false;
+    if (theirs === ours) {
       this.#log.info({ network: ours }, 'the backend has the key of this network');
     } else {
       this.#log.error({ backend: theirs, service: ours }, wrongNetwork(theirs, ours).message);
     }
+    return true;
   }
 
   /** @throws FrontendError: PROVER_WRONG_NETWORK */
