@@ -3,10 +3,14 @@ import { createLog } from '../../server/log.ts';
 import { endOnSignal } from '../../server/signals.ts';
 import { handleUncaught } from '../../server/uncaught.ts';
 import { readFrontendConfig } from './config.ts';
-import { startFrontend } from './server.ts';
 
 const isRunning = handleUncaught();
-const config = readFrontendConfig(process.env, process.argv.slice(2));
+const env = { ...process.env };
+// Express and others print debug lines by the same variable, with the queries of requests: only this service's own
+// lines may be selected. They read it when they are loaded.
+delete process.env['DEBUG'];
+const { startFrontend } = await import('./server.ts');
+const config = readFrontendConfig(env, process.argv.slice(2));
 const log = createLog(config.logLevel);
 const frontend = await startFrontend({ config, log });
 isRunning(log);
