@@ -2,13 +2,25 @@
 import { exportSPKI, type JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { NONCE, RANDOMNESS, SALT } from '../support.ts';
-import { CLIENT_ID, GOOGLE, Issuer, requestFor, signedBy, startTestFrontend } from './support.ts';
+import {
+  CLIENT_ID,
+  GOOGLE,
+  Issuer,
+  requestFor,
+  StandInBackend,
+  signedBy,
+  startTestFrontend,
+} from './support.ts';
 
 const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const now = () => Math.floor(Date.now() / 1000);
 
-async function setUp(env: Record<string, unknown> = {}) {
-  const frontend = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '10000', ...env });
+async function setUp() {
+  const backend = await StandInBackend.start();
+  backend.network = 'mainnet and testnet';
+  // No request gets as far as a proof, so a published key will do, which is read only once for all tests.
+  const env = { VERIFYING_KEY: 'main', USER_REQUESTS_PER_MINUTE: '10000' };
+  const frontend = await startTestFrontend({ backend, ...env });
   const refusal = async (request: unknown) => {
     const { status, body } = await frontend.post(request);
     expect(Object.keys(body)).toEqual(['error', 'code']);
