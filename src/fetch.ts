@@ -14,6 +14,8 @@ export interface TextAnswer {
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
   readonly text: string;
+  /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
+  readonly retryAfterSeconds?: number;
 }
 
 /** Internal: each client turns it into an error with a code of its own. */
@@ -85,7 +87,10 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
     const response = await fetch(url, { ...init, ...options, signal });
     began = true;
     const text = await readText(response, bounds.maxSize);
-    return { status: response.status, ok: response.ok, text };
+    const { status, ok, headers } = response;
+    const retryAfter = headers.get('retry-after') ?? '';
+    const answer = { status, ok, text };
+    return /^[0-9]{1,6}$/.test(retryAfter) ? { ...answer, retryAfterSeconds: Number(retryAfter) } : answer;
   } catch (cause) {
     if (cause instanceof NoAnswerError) throw cause;
     throw new NoAnswerError(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });

@@ -59,9 +59,27 @@ describe('the walls', () => {
     }
   });
 
-  test("src/prover needs zkLogin's numbers and claims, and no server", () => {
-    const rooms = ['src/prover', 'src/zklogin', 'src/wire', 'src/errors.ts'];
-    expect(breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
+  test("src/oidc, which servers and commands share, needs zkLogin's issuers and only a type of the server", () => {
+    const rooms = ['src/oidc', 'src/zklogin', 'src/errors.ts', 'src/server/upstream.ts'];
+    expect(breaches('src/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
+    for (const file of globSync('src/oidc/*.ts', { cwd: ROOT })) {
+      expect(readFileSync(join(ROOT, file), 'utf8')).not.toMatch(
+        /^(?:import|export)(?! type)[^;]*\/server\//m,
+      );
+    }
+  });
+
+  test("src/prover needs zkLogin's numbers and claims, and no server but in its two services", () => {
+    const rooms = ['src/prover', 'src/oidc', 'src/zklogin', 'src/wire', 'src/errors.ts'];
+    const services = ['src/prover/frontend', 'src/prover/backend'];
+    const found = breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms));
+    const others = found.filter((breach) => !services.some((service) => breach.startsWith(`${service}/`)));
+    expect(others).toEqual([]);
+    const withServer = (path: string) => !path.startsWith('src/') || isWithin(path, [...rooms, 'src/server']);
+    expect(breaches('src/prover/{frontend,backend}', withServer)).toEqual([]);
+    const isOther = (path: string) => !isWithin(path, services);
+    for (const folder of ['src/apps', 'src/server', 'src/zklogin'])
+      expect(breaches(folder, isOther)).toEqual([]);
   });
 
   test('applications and the NSM do not import src/server/http', () => {

@@ -38,7 +38,8 @@ interface Token {
   readonly properties: Map<string, PayloadProperty>;
 }
 
-interface Numbers {
+/** The numbers of a request. */
+export interface Numbers {
   readonly key: bigint;
   readonly maxEpoch: bigint;
   readonly randomness: bigint;
@@ -121,7 +122,8 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 
 // --- The request ---
 
-function readNumbers(request: ProofRequest): Numbers {
+/** Reads the numbers by the rule of the wallet (src/zklogin/numbers.ts). @throws ProverError: PROVER_REQUEST */
+export function readNumbers(request: ProofRequest): Numbers {
   if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a string');
   if (typeof request.keyClaimName !== 'string') {
     throw new ProverError('PROVER_REQUEST', 'keyClaimName must be a string, for example "sub"');

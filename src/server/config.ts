@@ -119,8 +119,9 @@ function absolutePath(env: Env, name: string): string | undefined {
   return path;
 }
 
-function readCorsOrigins(env: Env): '*' | string[] {
-  const value = string(env, 'CORS_ORIGINS') ?? '*';
+/** `CORS_ORIGINS`. @throws ConfigError */
+export function readCorsOrigins(env: Env, otherwise: '*' | 'none' = '*'): '*' | string[] {
+  const value = string(env, 'CORS_ORIGINS') ?? otherwise;
   if (value === '*') return '*';
   if (value === 'none') return [];
   const origins = value.split(',').map((origin) => origin.trim());
@@ -141,7 +142,7 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
  * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents the
  * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
  */
-function readLogLevel(env: Env): string {
+export function readLogLevel(env: Env): string {
   const level = string(env, 'LOG_LEVEL');
   if (level === undefined) return readRustLog(env['RUST_LOG'] ?? '') ?? 'info';
   if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Server } from 'node:http';
+import type { Request, Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
 import { ConfigError } from '../errors.ts';
@@ -7,25 +7,16 @@ import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
-import { createMessageClasses } from './http/classes.ts';
-import { Connections } from './http/connections.ts';
-import { cors } from './http/cors.ts';
-import { answerError, methodNotAllowed, notFound, onClientError, refuseConnect } from './http/errors.ts';
-import { InFlight } from './http/in_flight.ts';
-import { JsonBodies } from './http/json_body.ts';
+import { createHttpServer, whenClosed } from './http/http_server.ts';
+import type { InFlight } from './http/in_flight.ts';
+import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
-import { originForm } from './http/target.ts';
+import { get, post, type Route } from './http/routes.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
-
-/** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_TIMEOUT_MS = 30_000;
-const MAX_HEADERS = 100;
 
 export interface ServerParts {
   readonly config: Config;
@@ -40,124 +31,19 @@ export interface ServerParts {
   readonly report: BootReport;
 }
 
-/** Creates the HTTP server, which does not listen yet. */
-export function createHttpServer(parts: ServerParts): Server {
+/** Creates the enclave's HTTP server, which does not listen yet. */
+export function createEnclaveServer(parts: ServerParts): Server {
   const { config, log } = parts;
-  const connections = new Connections(config.maxConnections);
-  const inFlight = new InFlight(log, connections, {
-    timeoutMs: config.requestTimeoutMs,
-    maxRunning: config.maxConcurrentRequests,
+  return createHttpServer({
+    limits: config,
+    log,
+    corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+    routes: (inFlight, bodies) => [
+      ...ownRoutes(parts, inFlight),
+      ...endpointsOf(parts.application).map((each) => routeOf(each, { ...parts, inFlight, bodies })),
+    ],
   });
-  const bodies = new JsonBodies(config.bodyLimitBytes, config.requestTimeoutMs);
-  const app = createApp(parts, inFlight, bodies);
-  const server = createServer({
-    ...createMessageClasses(app, connections),
-    // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
-    shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
-    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
-    requestTimeout: config.requestTimeoutMs,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
-    // requireHost checks it and answers with JSON.
-    requireHostHeader: false,
-  });
-  // A peer that is silent for longer than any request may take is considered gone.
-  server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  server.on('connection', (socket) => connections.opened(socket));
-  server.on('close', () => {
-    inFlight.stop();
-    bodies.stop();
-  });
-  const answer = createAnswer(app, inFlight);
-  server.on('request', answer);
-  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
-  server.on('checkExpectation', answer);
-  server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
-  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
-  return server;
-}
-
-/** Handles every step of a request within one try block, so that each error is logged and answered here. */
-function createAnswer(app: Express, inFlight: InFlight): RequestListener {
-  return (request, response) => {
-    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
-    try {
-      if (!inFlight.track(request, response, fail)) return;
-      requireFewHeaders(request);
-      const target = originForm(request.method, request.url ?? '');
-      if (target === null) {
-        throw new ServerError(
-          'MALFORMED_HTTP',
-          'the request target is neither a path nor an http or https URL',
-        );
-      }
-      request.url = target;
-      // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
-      // that was answered at its deadline.
-      app(request as Request, response as Response, fail);
-    } catch (error) {
-      fail(error);
-    }
-  };
-}
-
-function createApp(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
-  const { config } = parts;
-  const app = express();
-  // In other environments, Express answers an error in its own error handling with the stack.
-  app.set('env', 'production');
-  app.disable('x-powered-by');
-  app.set('query parser', 'simple');
-  app.set('trust proxy', config.trustedProxies);
-
-  const routes = createRoutes(parts, inFlight, bodies);
-  const withCors = cors(config.corsOrigins);
-  // One middleware: every further one, and every route of Express, would cost as much as this one.
-  app.use((request, response, next) => {
-    requireHost(request);
-    withCors(request, response, () => dispatch(routes, request, response, next));
-  });
-  return app;
-}
-
-function dispatch(routes: Routes, request: Request, response: Response, next: NextFunction): void {
-  const [path = ''] = request.url.split('?', 1);
-  const route = routes.get(path);
-  if (!route) {
-    notFound(request, response, next);
-    return;
-  }
-  // For the log.
-  request.route = route;
-  const isSupported =
-    route.method === request.method || (route.method === 'GET' && request.method === 'HEAD');
-  if (isSupported) route.handle(request, response)?.catch(next);
-  else methodNotAllowed(route.method === 'GET' ? 'GET, HEAD' : 'POST')(request, response, next);
-}
-
-type Handle = (request: Request, response: Response) => Promise<void> | void;
-
-interface Route {
-  readonly path: string;
-  /** GET stands for HEAD too. */
-  readonly method: 'GET' | 'POST';
-  readonly handle: Handle;
-}
-
-/** Routes by their paths, which are fixed. */
-type Routes = ReadonlyMap<string, Route>;
-
-function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Routes {
-  const routes = new Map<string, Route>();
-  for (const route of [
-    ...ownRoutes(parts, inFlight),
-    ...endpointsOf(parts.application).map((endpoint) => routeOf(endpoint, { ...parts, inFlight, bodies })),
-  ]) {
-    if (routes.has(route.path)) throw new ConfigError(`the endpoint ${route.path} is defined twice`);
-    routes.set(route.path, route);
-  }
-  return routes;
 }
 
 /** The endpoints that every application has. */
@@ -191,15 +77,6 @@ function ownRoutes(parts: ServerParts, inFlight: InFlight): Route[] {
       sendJson(response, 200, { ...report, ...now });
     }),
   ];
-}
-
-const get = (path: string, handle: Handle): Route => ({ path, method: 'GET', handle });
-
-/** Aborted when the answer was sent or the caller disconnected. */
-function whenClosed(response: Response): AbortSignal {
-  const controller = new AbortController();
-  response.once('close', () => controller.abort());
-  return controller.signal;
 }
 
 const AttestationQuery = v.strictObject({
@@ -248,33 +125,9 @@ function routeOf(own: Endpoint, parts: EndpointParts): Route {
   }
   if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
   if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
-  return {
-    path,
-    method,
-    handle: async (request, response) => {
-      await answer(request, response, validate(body, await bodies.read(request)));
-    },
-  };
-}
-
-/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
-function requireFewHeaders(request: IncomingMessage): void {
-  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
-  request.rawHeaders = [];
-  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
-}
-
-/** RFC 9112, section 3.2. */
-function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
-  if (headers.host === undefined && httpVersion === '1.1') {
-    throw new ServerError('INVALID_INPUT', 'the Host header is missing');
-  }
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
+  return post(path, async (request, response) => {
+    await answer(request, response, validate(body, await bodies.read(request)));
+  });
 }
 
 function requireSecrets(secrets: Secrets): void {

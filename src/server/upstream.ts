@@ -24,6 +24,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   /** The body as received: compression is neither requested nor decoded. */
   readonly body: Buffer;
+  /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
+  readonly retryAfterSeconds?: number;
 }
 
 /**
@@ -163,7 +165,11 @@ function exchange(
         if (state === 'done') return;
         state = 'done';
         clearTimeout(timer);
-        resolve({ status: answer.statusCode as number, body: Buffer.concat(chunks) });
+        const whole = { status: answer.statusCode as number, body: Buffer.concat(chunks) };
+        const retryAfter = answer.headers['retry-after'] ?? '';
+        resolve(
+          /^[0-9]{1,6}$/.test(retryAfter) ? { ...whole, retryAfterSeconds: Number(retryAfter) } : whole,
+        );
       });
     });
     sent.end(body);

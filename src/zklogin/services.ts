@@ -2,7 +2,7 @@
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import { SUI_V1, valueFault } from './claims.ts';
 import { ZkLoginError } from './errors.ts';
-import { jsonOf, type PrivateServiceOptions, post, serviceUrl } from './http.ts';
+import { jsonOf, type PrivateServiceOptions, postJson, serviceUrl } from './http.ts';
 import { checkKeyClaim } from './jwt.ts';
 import {
   type BigNumber,
@@ -69,7 +69,7 @@ export async function getSalt(
     );
   }
   base.pathname = `${base.pathname.replace(/\/$/, '')}/get_salt`;
-  const answer = await post({
+  const answer = await postJson({
     ...options,
     timeoutMs,
     service,
@@ -110,7 +110,7 @@ export async function getProof(
 ): Promise<Proof> {
   const { encoding = 'decimal', allowHttp = false, timeoutMs = PROOF_TIMEOUT_MS, ...rest } = options;
   const service = 'proving service';
-  const answer = await post({
+  const answer = await postJson({
     ...rest,
     timeoutMs,
     service,

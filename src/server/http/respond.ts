@@ -50,6 +50,6 @@ export function sendJson(response: ServerResponse, status: number, value: Signed
   );
 }
 
-export function sendText(response: ServerResponse, text: string): void {
-  send(response, 200, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
+export function sendText(response: ServerResponse, text: string, status = 200): void {
+  send(response, status, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
 }
