@@ -161,10 +161,21 @@ describe.skipIf(!isInstalled)(NAME, () => {
     site = await Site.start();
     const { status, text, headers } = await ask(bodyOf(0));
     expect([status, text, headers.get('retry-after')]).toEqual([503, 'Server at capacity', '5']);
-    expect((await site.get('/healthz')).status).toBe(503);
+    for (const path of ['/backends', '/healthz']) expect((await site.get(path)).status).toBe(503);
     await site.add('127.0.0.1', 1);
     await site.ready(1);
     expect((await site.get('/input')).status).toBe(404);
     expect((await ask(bodyOf(0))).status).toBe(200);
+  });
+
+  test('passes the health of a backend on, even while all of them are proving', async () => {
+    site = await Site.start(PATIENT);
+    await site.add('127.0.0.1', 1500);
+    await site.ready(1);
+    const running = ask(bodyOf(0));
+    await workerOn(bodyOf(0));
+    const health = await site.get('/healthz');
+    expect([health.status, await health.json()]).toEqual([200, { status: 'proving' }]);
+    expect((await running).status).toBe(200);
   });
 });

@@ -84,7 +84,7 @@ export class Site {
       RESOLVER: site.#dns.address,
       ...env,
     });
-    await until('HAProxy answers', async () => (await site.get('/healthz').catch(() => null)) !== null);
+    await until('HAProxy answers', async () => (await site.get('/backends').catch(() => null)) !== null);
     return site;
   }
 
@@ -104,8 +104,10 @@ export class Site {
 
   /** Waits until HAProxy has found so many backends. */
   ready(count: number): Promise<void> {
-    const expected = `backends in service: ${count}`;
-    return until(expected, async () => (await (await this.get('/healthz')).text()) === expected);
+    return until(`${count} backends are in service`, async () => {
+      const response = await this.get('/backends');
+      return (await response.text()) === String(count);
+    });
   }
 
   get(path: string): Promise<Response> {
