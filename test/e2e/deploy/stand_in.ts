@@ -1,16 +1,15 @@
 /**
  * Stands in for a backend: a process that speaks its HTTP contract and takes as long as it is told. Its "proof" is a hash
- * of the request, so that a test sees an answer to another request. It prints a line when it begins and ends one. While
- * its key is loading it is not healthy, and requests wait.
+ * of the request, so that a test sees an answer to another request. It prints a line when it begins and ends one. It
+ * listens when it has loaded its key, as a backend does.
  *
- * Arguments: address, port, time of a proof in ms, time until its key is loaded in ms.
+ * Arguments: address, port, time of a proof in ms, time that loading takes in ms.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const [host = '', port = '', proofMs = '', loadMs = '0'] = process.argv.slice(2);
-const readyAt = Date.now() + Number(loadMs);
 let proving = 0;
 
 const tagOf = (body: Buffer) => createHash('sha256').update(body).digest('hex');
@@ -27,7 +26,7 @@ async function prove(request: IncomingMessage, response: ServerResponse): Promis
   const tag = tagOf(body);
   const { fault } = JSON.parse(body.toString()) as { fault?: number };
   say(`begin ${tag} ${++proving}`);
-  await sleep(Math.max(0, readyAt - Date.now()) + Number(proofMs));
+  await sleep(Number(proofMs));
   proving--;
   say(`end ${tag}`);
   if (fault !== undefined) return answer(response, fault, `status ${fault} of ${host}`);
@@ -38,13 +37,12 @@ async function prove(request: IncomingMessage, response: ServerResponse): Promis
 const server = createServer((request, response) => {
   const route = `${request.method} ${request.url}`;
   if (route === 'GET /healthz') {
-    const isReady = Date.now() >= readyAt;
-    const status = isReady ? (proving > 0 ? 'proving' : 'ready') : 'loading';
-    answer(response, isReady ? 200 : 503, JSON.stringify({ status }));
+    answer(response, 200, JSON.stringify({ status: proving > 0 ? 'proving' : 'ready' }));
   } else if (route === 'POST /input') {
     prove(request, response).catch(() => response.destroy());
   } else {
     answer(response, 404, 'not found');
   }
 });
+await sleep(Number(loadMs));
 server.listen(Number(port), host, () => say('listening'));
