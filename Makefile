@@ -212,6 +212,7 @@ bench-prover: install
 
 # --- The proving service on many machines ---
 .PHONY: prover-images test-deploy check-deploy
+
 # The containers of front end, backend and HAProxy.
 prover-images: install
 	@node scripts/prover/images.ts --cache $(CACHE)/packages
