@@ -219,7 +219,7 @@ prover-images: install
 
 # The shipped HAProxy configuration before backends that are killed and added; needs Debian's haproxy.
 test-deploy: install
-	npm run --silent test:deploy
+	CACHE=$(CACHE) npm run --silent test:deploy
 
 # The Kubernetes manifests against the published schemas; needs Python with pip and venv.
 check-deploy: build/check-deploy/bin/kubernetes-validate

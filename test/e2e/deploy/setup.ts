@@ -12,6 +12,8 @@ import { type Dns, startDns } from './dns.ts';
 export const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy.cfg', import.meta.url));
 /** Debian's, or the one that HAPROXY names. */
 export const HAPROXY = process.env['HAPROXY'] ?? '/usr/sbin/haproxy';
+/** The backend's program, without the stand-ins of this folder. */
+export const REAL_BACKEND = fileURLToPath(new URL('../../../src/prover/backend/main.ts', import.meta.url));
 export const isInstalled = existsSync(HAPROXY);
 
 export interface Program {
@@ -37,10 +39,10 @@ export async function stop({ process: child }: Program, signal: NodeJS.Signals =
   await once(child, 'exit');
 }
 
-/** Waits until a condition holds, for at most 15 s. */
+/** Waits until a condition holds, for at most 30 s. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 15_000; Date.now() < end; await sleep(20)) if (await holds()) return;
-  throw new Error(`waited for 15 s: ${what}`);
+  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(20)) if (await holds()) return;
+  throw new Error(`waited for 30 s: ${what}`);
 }
 
 export async function freePort(): Promise<number> {
@@ -91,14 +93,21 @@ export class Site {
   /** Starts a stand-in at an address, and tells DNS, even while it is loading its key. */
   async add(address: string, proofMs: number, loadMs = 0): Promise<Program> {
     const file = fileURLToPath(new URL('stand_in.ts', import.meta.url));
-    const backend = start(
-      process.execPath,
-      [file, address, String(this.#backendPort), String(proofMs), String(loadMs)],
-      {},
-    );
-    if (loadMs === 0) {
-      await until(`the backend at ${address} listens`, () => backend.output().includes('listening'));
-    }
+    const arguments_ = [address, this.#backendPort, proofMs, loadMs].map(String);
+    const backend = this.#launch(address, [file, ...arguments_], {});
+    const listens = () => backend.output().includes('listening');
+    if (loadMs === 0) await until(`the backend at ${address} listens`, listens);
+    return backend;
+  }
+
+  /** Starts the real backend at an address, and tells DNS at once. */
+  addReal(address: string, env: Record<string, string>): Program {
+    const own = { HOST: address, PORT: String(this.#backendPort) };
+    return this.#launch(address, [REAL_BACKEND], { ...env, ...own });
+  }
+
+  #launch(address: string, command: string[], env: Record<string, string>): Program {
+    const backend = start(process.execPath, command, env);
     this.backends.set(address, backend);
     this.#dns.addresses = [...this.backends.keys()];
     return backend;
