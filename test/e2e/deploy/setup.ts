@@ -79,7 +79,7 @@ export class Site {
     site.#dns = await startDns([]);
     site.#backendPort = await freePort();
     site.#port = await freePort();
-    site.#proxy = start(HAPROXY, ['-W', '-db', '-f', CONFIG], {
+    site.#proxy = start(HAPROXY, ['-db', '-f', CONFIG], {
       BIND: `127.0.0.1:${site.#port}`,
       BACKEND: 'backend.test',
       BACKEND_PORT: String(site.#backendPort),
