@@ -135,6 +135,8 @@ APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
+# The containers of the proving service start from a base of their own.
+DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
 .PHONY: image update-lock verify-build test-images test-boot
 .DEFAULT_GOAL := image
@@ -160,7 +162,7 @@ test-boot: image test-images
 # Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
-	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS)
+	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
 
 # On the parent instance: runs out/nitro.eif in an enclave.
 .PHONY: run_enclave run-debug
@@ -174,6 +176,7 @@ run-debug: install
 # Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
+	@node scripts/image/update_lock.ts $(DEPLOY_LOCKS)
 
 # --- zkLogin's prover ---
 .PHONY: prover-dev test-prover bench-prover
@@ -202,6 +205,27 @@ test-prover: install
 # Measures a proof, beside snarkjs and the library's engine; needs both sizes of prover-dev.
 bench-prover: install
 	CACHE=$(CACHE) npm run --silent bench:prover
+
+# --- The proving service on many machines ---
+.PHONY: prover-images test-deploy check-deploy
+
+# The containers of front end, backend and HAProxy.
+prover-images: install
+	@node scripts/prover/images.ts --cache $(CACHE)/packages
+
+# The shipped HAProxy configuration before backends that are killed and added; needs Debian's haproxy.
+test-deploy: install
+	CACHE=$(CACHE) npm run --silent test:deploy
+
+# The Kubernetes manifests against the published schemas; needs Python with pip and venv.
+check-deploy: build/check-deploy/bin/kubernetes-validate
+	@$< --strict --quiet deploy/kubernetes/*.yaml
+
+build/check-deploy/bin/kubernetes-validate: deploy/requirements.txt
+	@rm -rf build/check-deploy
+	@python3 -m venv build/check-deploy
+	@build/check-deploy/bin/pip --quiet --disable-pip-version-check install --no-deps --require-hashes --only-binary :all: -r $<
+	@touch $@
 
 # Removes everything that is built or installed.
 clean:

@@ -7,8 +7,9 @@ import { ConfigError } from '../../src/errors.ts';
 import { command, runAsProcess } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SOURCES = join(ROOT, 'src/prover/native');
-const TOOLCHAIN = join(ROOT, 'build/go');
+export const SOURCES = join(ROOT, 'src/prover/native');
+/** Where the locked toolchain is installed. */
+export const TOOLCHAIN = join(ROOT, 'build/go');
 const USAGE = `usage: node scripts/prover/engine.ts [--out build/prover/prover] [--install] [--test]
 
 Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.
@@ -60,7 +61,7 @@ function isNewEnough(go: string): boolean {
 }
 
 /** Returns the locked toolchain, after installing it if necessary. @throws ConfigError */
-function installedGo(): string {
+export function installedGo(): string {
   const go = join(TOOLCHAIN, 'go/bin/go');
   if (existsSync(go)) return go;
   const part = `${TOOLCHAIN}.part`;
@@ -85,7 +86,7 @@ const env = {
   GOWORK: 'off',
 };
 
-function run(program: string, args: readonly string[]): void {
+export function run(program: string, args: readonly string[]): void {
   try {
     execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 2, 2] });
   } catch (error) {
