@@ -89,8 +89,7 @@ function findNative(folder: string): Found {
     throw new ConfigError(`WITNESS_BINARIES: ${program} is not executable: chmod +x it`, { cause });
   }
   const dat = read(`${program}.dat`);
-  const { length } = dat;
-  if (length < ENTRIES * ENTRY_SIZE) {
+  if (dat.length < ENTRIES * ENTRY_SIZE) {
     throw new ConfigError(`WITNESS_BINARIES: ${program}.dat is damaged: it ends within its table of signals`);
   }
   const sizes = new Map<bigint, number>();
@@ -100,11 +99,21 @@ function findNative(folder: string): Found {
   }
   return {
     command: [program],
-    // The table is followed by a u64 for each wire, and by more. The number is in the program's code alone.
-    canMake: (wires) => length >= ENTRIES * ENTRY_SIZE + 8 * wires,
+    canMake: (wires) => wires === wiresIn(dat),
     sizeOf: (signal) => sizes.get(fnv1a(signal)) ?? 0,
     inputs: [...sizes.values()].reduce((sum, count) => sum + count, 0),
   };
+}
+
+/**
+ * Counts the entries of the list after the table: the number of a signal (u64, below 2^32) for each wire. It ends at
+ * the first constant, whose type is in its upper half and is not 0.
+ */
+function wiresIn(dat: Buffer): number {
+  const start = ENTRIES * ENTRY_SIZE;
+  let at = start;
+  while (at + 8 <= dat.length && dat.readUInt32LE(at + 4) === 0) at += 8;
+  return (at - start) / 8;
 }
 
 /** FNV-1a of 64 bits, by which circom finds signals. */

@@ -18,8 +18,8 @@ describe('the generator in C++', () => {
     const generator = await findGenerator(folder);
     expect(generator).toMatchObject({ size, command: [join(folder, 'zkLogin')] });
     expect(generator.canMake(LOADED.wires)).toBe(true);
-    // Its .dat ends too early for more.
     expect(generator.canMake(LOADED.wires + 1)).toBe(false);
+    expect(generator.canMake(LOADED.wires - 1)).toBe(false);
   });
 
   test.each<[string, object, RegExp]>([

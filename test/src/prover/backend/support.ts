@@ -35,7 +35,9 @@ function fnv1a(text: string): [low: number, high: number] {
 
 /** The beginning of a `.dat` file of circom: a table of 256 input signals, placed by their hash. */
 export function signalTable(signals: Signals, wires = LOADED.wires): Buffer {
-  const dat = Buffer.alloc(256 * 24 + 8 * wires);
+  // After it a u64 for each wire, and a constant: its value, its type and four words.
+  const dat = Buffer.alloc(256 * 24 + 8 * wires + 40);
+  dat.writeUInt32LE(0x40000000, 256 * 24 + 8 * wires + 4);
   let id = 1;
   for (const [name, count] of Object.entries(signals)) {
     const [low, high] = fnv1a(name);
