@@ -107,7 +107,8 @@ interface EndpointParts {
 function routeOf(own: Endpoint, parts: EndpointParts): Route {
   const { config, secrets, clock, inFlight, bodies } = parts;
   const { path, method, body, query } = own;
-  if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) throw new ConfigError(`${path} is not a fixed path`);
+  if (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path))
+    throw new ConfigError(`${path} is not a fixed path`);
   const answer = (request: Request, response: Response, input: never) =>
     inFlight.work(response, async () => {
       requireSecrets(secrets);

@@ -26,7 +26,10 @@ const ENV = {
 const TESTDATA = join(ROOT, 'src/prover/native/testdata');
 
 async function start(env: Record<string, string> = {}): Promise<RunningBackend> {
-  const backend = await startBackend({ config: readBackendConfig({ ...ENV, ...env }), log: recordedLog().log });
+  const backend = await startBackend({
+    config: readBackendConfig({ ...ENV, ...env }),
+    log: recordedLog().log,
+  });
   onTestFinished(() => backend.close());
   return backend;
 }
