@@ -64,7 +64,7 @@ export const main = suiCommand({
       fields: { name, application, capability: capId, ...image },
       report: ({ created }) => ({
         config: created.find(({ type }) => type.includes('::enclave::EnclaveConfig<'))?.id,
-        version: 0,
+        configVersion: 0,
       }),
     });
   },

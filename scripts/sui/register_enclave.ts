@@ -97,7 +97,7 @@ export const main = suiCommand({
       enclave: enclaveId,
       publicKey: toHex(publicKey),
       config: config.id,
-      version: config.version,
+      configVersion: config.configVersion,
     };
     if (state === 'registered') {
       return { status: 'unchanged', title: 'This enclave is registered already: nothing to do.', fields };
@@ -105,7 +105,7 @@ export const main = suiCommand({
     if (state === 'destroyed') {
       throw new SuiCommandError(
         'WOULD_ABORT',
-        `register_enclave would abort: the key ${fields.publicKey} was registered at version ${config.version} and destroyed. Restart the enclave for a new key`,
+        `register_enclave would abort: the key ${fields.publicKey} was registered at version ${config.configVersion} and destroyed. Restart the enclave for a new key`,
       );
     }
     const tx = new Transaction();

@@ -22,13 +22,13 @@ export const main = suiCommand({
     const image = await readImage(chain, options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
-    const { application, capabilityId: capId, version } = config;
+    const { application, capabilityId: capId, configVersion } = config;
     const isSame = (['pcr0', 'pcr1', 'pcr2'] as const).every((name) => config.image[name] === image[name]);
     if (isSame) {
       return {
         status: 'unchanged',
         title: 'The config allows this image already: nothing to do.',
-        fields: { config: config.id, version, ...image },
+        fields: { config: config.id, configVersion, ...image },
       };
     }
     const tx = new Transaction();
@@ -37,7 +37,7 @@ export const main = suiCommand({
       title: `allow another image for ${application}`,
       fields: {
         config: config.id,
-        version: version + 1n,
+        configVersion: configVersion + 1n,
         capability: capId,
         before: config.image,
         after: image,

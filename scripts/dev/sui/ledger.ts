@@ -85,6 +85,8 @@ export class Ledger {
   readonly objects = new Map<string, LedgerObject>();
   /** Packages by id, with the id that each was first published as. */
   readonly packages = new Map<string, string>();
+  /** The modules of packages, where a transaction published them. */
+  readonly modules = new Map<string, readonly Uint8Array[]>();
   /** Objects that another transaction holds: a stand-in for what validators remember. */
   readonly locked = new Set<string>();
   /** Digests of the executed transactions. */

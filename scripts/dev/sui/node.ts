@@ -9,8 +9,9 @@ import { buffer } from 'node:stream/consumers';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { fromBase64, toBase64 } from '@mysten/sui/utils';
+import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
+import { readModule } from '../../sui/module_bytecode.ts';
 import { Executor, Refusal } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
@@ -26,6 +27,8 @@ type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
 
 const { Owner_OwnerKind: OwnerKind } = GrpcTypes;
 const PAGE = 2;
+/** In base58: the digest of the first checkpoint, here 32 bytes 2a. */
+const CHAIN_ID = toBase58(new Uint8Array(32).fill(0x2a));
 
 export class LoopbackNode {
   readonly ledger = new Ledger();
@@ -117,6 +120,10 @@ export class LoopbackNode {
       });
       return GrpcTypes.BatchGetObjectsResponse.toBinary({ objects });
     },
+    'sui.rpc.v2.LedgerService/GetServiceInfo': () =>
+      GrpcTypes.GetServiceInfoResponse.toBinary(
+        GrpcTypes.GetServiceInfoResponse.create({ chainId: CHAIN_ID }),
+      ),
     'sui.rpc.v2.LedgerService/GetEpoch': () => {
       const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
       const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState });
@@ -165,7 +172,14 @@ export class LoopbackNode {
       const originalId = this.ledger.packages.get(packageId);
       if (!originalId) throw new Refusal('NOT_FOUND', `Object ${packageId} not found`);
       return GrpcTypes.GetPackageResponse.toBinary({
-        package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
+        package: GrpcTypes.Package.create({
+          storageId: packageId,
+          originalId,
+          version: 1n,
+          modules: (this.ledger.modules.get(packageId) ?? []).map((contents) =>
+            GrpcTypes.Module.create({ name: readModule(contents).name, contents }),
+          ),
+        }),
       });
     },
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {

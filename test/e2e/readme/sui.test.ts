@@ -90,7 +90,7 @@ test("the admin's path ends with a new enclave of the new image, and without tho
     if (line.name === 'update_pcrs') {
       // Both enclaves run one image: its registers are withdrawn and allowed again, like those of another image.
       expect(await run(line, ['--pcrs', fixture.file('other.pcrs')])).toMatchObject({ status: 'done' });
-      expect(await run(line, pcrs)).toMatchObject({ status: 'done', version: '2' });
+      expect(await run(line, pcrs)).toMatchObject({ status: 'done', configVersion: '2' });
     } else {
       expect(await run(line, extra[line.name] ?? [])).toMatchObject({ status: 'done' });
     }
@@ -99,7 +99,7 @@ test("the admin's path ends with a new enclave of the new image, and without tho
   const { CONFIG = '', NEW_URL = '', ENCLAVE, REGISTERED } = variables;
   expect(REGISTERED).not.toBe(ENCLAVE);
   expect(await fixture.done('status', CONFIG, NEW_URL, ...root)).toMatchObject({
-    config: { version: '2' },
+    config: { configVersion: '2' },
     enclaves: [{ id: REGISTERED, stale: false }],
     destroyed: [ENCLAVE],
     live: { trusted: true, registration: 'registered' },

@@ -117,7 +117,7 @@ describe('publish', () => {
     const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
     fixture.close();
-    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 3 modules, \d+ bytes/);
+    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 5 modules, \d+ bytes/);
     expect(out).toContain('publish the modules');
     expect(out).toContain('Not checked on the chain');
     expect(exit).toBe(2);
