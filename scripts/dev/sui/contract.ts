@@ -63,7 +63,7 @@ export const Enclave = bcs.struct('Enclave', {
   config_version: bcs.u64(),
   registered_at_ms: bcs.u64(),
 });
-const Registrar = bcs.struct('RegistrarCap', { id: bcs.Address, config_id: bcs.Address });
+export const Registrar = bcs.struct('RegistrarCap', { id: bcs.Address, config_id: bcs.Address });
 const Key = bcs.struct('EnclaveKey', { config_version: bcs.u64(), pk: bcs.byteVector() });
 const UpgradeCap = bcs.struct('UpgradeCap', {
   id: bcs.Address,
