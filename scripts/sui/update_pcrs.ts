@@ -17,14 +17,14 @@ export const main = suiCommand({
     const { Transaction } = await import('@mysten/sui/transactions');
     const { readConfig } = await import('../../src/sui/objects.ts');
     const { updatePcrs } = await import('../../src/sui/transactions.ts');
-    const { checkContract, readImage } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, isSameImage, readImage } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const image = await readImage(chain, options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
+    checkNotRetired(config);
     const { application, capabilityId: capId, configVersion } = config;
-    const isSame = (['pcr0', 'pcr1', 'pcr2'] as const).every((name) => config.image[name] === image[name]);
-    if (isSame) {
+    if (isSameImage(config.image, image)) {
       return {
         status: 'unchanged',
         title: 'The config allows this image already: nothing to do.',
