@@ -177,11 +177,31 @@ export class Chain {
 
   /** The id under which a package was first published: types keep it through upgrades. @throws SuiError */
   async originalPackage(packageId: string): Promise<string> {
+    return (await this.#package(packageId)).originalId;
+  }
+
+  /** A package's first id, and the bytecode of its modules. @throws SuiError */
+  async package(packageId: string): Promise<{ originalId: string; modules: Uint8Array[] }> {
+    const { originalId, modules } = await this.#package(packageId);
+    const contents = modules.flatMap((module) => (module.contents?.length ? [module.contents] : []));
+    if (contents.length === 0 || contents.length < modules.length) {
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
+    }
+    return { originalId, modules: contents };
+  }
+
+  async #package(packageId: string) {
     const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
-    const { originalId } = response.package ?? {};
+    const { originalId, modules = [] } = response.package ?? {};
     if (originalId === undefined)
       throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
-    return normalizeSuiAddress(originalId);
+    return { originalId: normalizeSuiAddress(originalId), modules };
+  }
+
+  /** An object's type and content. @throws SuiError */
+  async object(objectId: string): Promise<{ type: string; content: Uint8Array }> {
+    const { object } = await fromNode(this.client.core.getObject({ objectId, include: { content: true } }));
+    return { type: object.type, content: object.content };
   }
 }
 

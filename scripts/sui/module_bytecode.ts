@@ -40,6 +40,9 @@ const TABLE = {
   enums: 0x11,
 } as const;
 
+/** A datatype with fields, as all outside the standard library are. */
+const DECLARED = 2;
+
 const PRIMITIVES: Readonly<Record<number, string>> = {
   1: 'bool',
   2: 'u8',
@@ -112,7 +115,9 @@ class Reader {
   }
 
   list<T>(read: () => T): T[] {
-    return Array.from({ length: this.index() }, read);
+    const items: T[] = [];
+    for (let left = this.index(); left > 0; left -= 1) items.push(read());
+    return items;
   }
 
   /** Everything up to the end of the table. */
@@ -153,12 +158,12 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
   const fields = (at: Reader) => at.list(() => `${entry(names, at.index())}: ${type(at)}`).join();
   const structs = tables.read(TABLE.structs, (at) => {
     const handle = entry(handles, at.index());
-    const isNative = at.byte() === 1;
-    return { ...handle, layout: isNative ? 'native' : `struct {${fields(at)}}` };
+    if (at.byte() !== DECLARED) throw new RangeError('a struct of an unknown kind');
+    return { ...handle, layout: `struct {${fields(at)}}` };
   });
   const enums = tables.read(TABLE.enums, (at) => {
     const handle = entry(handles, at.index());
-    if (at.byte() !== 1) throw new RangeError('an enum of an unknown kind');
+    if (at.byte() !== DECLARED) throw new RangeError('an enum of an unknown kind');
     const variants = at.list(() => `${entry(names, at.index())} {${fields(at)}}`);
     return { ...handle, layout: `enum {${variants.join()}}` };
   });

@@ -27,8 +27,6 @@ type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
 
 const { Owner_OwnerKind: OwnerKind } = GrpcTypes;
 const PAGE = 2;
-/** In base58: the digest of the first checkpoint, here 32 bytes 2a. */
-const CHAIN_ID = toBase58(new Uint8Array(32).fill(0x2a));
 
 export class LoopbackNode {
   readonly ledger = new Ledger();
@@ -38,6 +36,8 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
+  /** In base58: the digest of the first checkpoint. */
+  chainId = toBase58(new Uint8Array(32).fill(0x2a));
   /** Rejects for a signature that is not the sender's. */
   verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
     data,
@@ -122,7 +122,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.LedgerService/GetServiceInfo': () =>
       GrpcTypes.GetServiceInfoResponse.toBinary(
-        GrpcTypes.GetServiceInfoResponse.create({ chainId: CHAIN_ID }),
+        GrpcTypes.GetServiceInfoResponse.create({ chainId: this.chainId }),
       ),
     'sui.rpc.v2.LedgerService/GetEpoch': () => {
       const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
