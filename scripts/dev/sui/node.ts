@@ -11,7 +11,6 @@ import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
-import { readModule } from '../../sui/module_bytecode.ts';
 import { Executor, Refusal } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
@@ -107,7 +106,11 @@ export class LoopbackNode {
           return {
             result: {
               oneofKind: 'object',
-              object: GrpcTypes.Object.create({ ...found, owner: { kind: OwnerKind.IMMUTABLE } }),
+              object: GrpcTypes.Object.create({
+                ...found,
+                owner: { kind: OwnerKind.IMMUTABLE },
+                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.ledger.packageBytes(objectId) }),
+              }),
             },
           };
         }
@@ -172,14 +175,8 @@ export class LoopbackNode {
       const originalId = this.ledger.packages.get(packageId);
       if (!originalId) throw new Refusal('NOT_FOUND', `Object ${packageId} not found`);
       return GrpcTypes.GetPackageResponse.toBinary({
-        package: GrpcTypes.Package.create({
-          storageId: packageId,
-          originalId,
-          version: 1n,
-          modules: (this.ledger.modules.get(packageId) ?? []).map((contents) =>
-            GrpcTypes.Module.create({ name: readModule(contents).name, contents }),
-          ),
-        }),
+        // Full nodes describe the modules here, and give their bytecode with the object only.
+        package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
     },
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
