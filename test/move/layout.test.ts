@@ -1,10 +1,11 @@
 /** That the objects on chain have the bytes that src/sui reads, and that the loopback node's model writes. */
+import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { Config, Enclave, Registrar } from '../../scripts/dev/sui/contract.ts';
-import { frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
+import { buildPackage, frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
 import { readConfig, readEnclave, readRegistrar } from '../../src/sui/index.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
@@ -80,6 +81,24 @@ fun as_written_here() {
     },
   });
   expect(run.output).toContain('[ PASS    ] enclave::layout::as_written_here');
+});
+
+test('src/sui/README.md says how many bytes are stored', async () => {
+  const readme = readFileSync(new URL('../../src/sui/README.md', import.meta.url), 'utf8');
+  const after = (call: string) => {
+    const row = readme.split('\n').find((line) => line.startsWith(`| \`${call}\``)) ?? '';
+    return Number(row.split('|').at(-2)?.replace(/\D/g, ''));
+  };
+  const builds = await Promise.all(['enclave', 'weather'].map((name) => buildPackage(name, frameworkOf({}))));
+  const bytes = builds
+    .flatMap(({ modules }) => modules)
+    .map((module) => Buffer.from(module, 'base64').length);
+  expect(after('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
+  // The example has no registrar, and no greatest age of keys.
+  expect(after('create_enclave_config')).toBe(config.length - 32 - 8);
+  // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
+  expect(after('register_enclave')).toBe(enclave.length + 65);
+  expect(after('new_registrar_cap')).toBe(registrar.length + 32);
 });
 
 /** A client whose node has one object. */
