@@ -1,5 +1,4 @@
 /** `npm run upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
-import { normalizeStructTag } from '@mysten/sui/utils';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand, usageError } from './command.ts';
@@ -22,6 +21,7 @@ interface UpgradeCap {
 /** @throws SuiError */
 async function readUpgradeCap(chain: Chain, given: string): Promise<UpgradeCap> {
   const { bcs } = await import('@mysten/sui/bcs');
+  const { normalizeStructTag } = await import('@mysten/sui/utils');
   const { WrongObjectTypeError } = await import('../../src/sui/errors.ts');
   const { addressOf } = await import('../../src/sui/values.ts');
   const id = addressOf('<upgrade_cap_id>', given);

@@ -207,6 +207,15 @@ fun a_retired_config_gets_no_registrar() {
     abort
 }
 
+#[test]
+fun a_registrar_of_a_retired_config_is_revoked_and_given_up() {
+    let mut world = world();
+    let World { config, cap, .. } = &mut world;
+    config.retire(cap);
+    world.revoke();
+    world.end();
+}
+
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
 fun another_capability_revokes_no_registrar() {
     let mut world = world();

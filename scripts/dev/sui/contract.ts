@@ -71,6 +71,12 @@ const UpgradeCap = bcs.struct('UpgradeCap', {
   version: bcs.u64(),
   policy: bcs.u8(),
 });
+export const PUBLISHER = normalizeStructTag('0x2::package::Publisher');
+export const Publisher = bcs.struct('Publisher', {
+  id: bcs.Address,
+  package: bcs.string(),
+  module_name: bcs.string(),
+});
 const Nft = bcs.struct('WeatherNFT', {
   id: bcs.Address,
   location: bcs.string(),
@@ -287,6 +293,15 @@ const FUNCTIONS: Readonly<Record<string, MoveFunction>> = {
     const content = UpgradeCap.serialize({ ...value, package: receipt.packageId, version }).toBytes();
     frame.changes.write({ ...cap, content });
     return nothing;
+  },
+  'enclave::new_cap_from_publisher': (frame) => {
+    const { type, content } = frame.call.args[0] as LedgerObject;
+    if (type !== PUBLISHER) throw new TypeMismatch();
+    const publisher = Publisher.parse(content);
+    const [packageId, module] = (frame.call.typeArguments[0] ?? '').split('::');
+    const isOfModule = `0x${publisher.package}` === packageId && publisher.module_name === module;
+    if (!isOfModule) throw frame.abort('ENotPublisher');
+    return frame.returned(frame.type('EnclaveCap'), (id) => bcs.Address.serialize(id).toBytes());
   },
   'enclave::create_enclave_config': (frame) => {
     frame.newConfig();

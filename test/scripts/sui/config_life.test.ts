@@ -1,6 +1,8 @@
 /** The commands for a config's later life: registrars, rotation, the age of keys and the end. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PUBLISHER, Publisher } from '../../../scripts/dev/sui/contract.ts';
+import { Changes } from '../../../scripts/dev/sui/ledger.ts';
 import { startServer } from '../../src/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -78,6 +80,48 @@ describe('a registrar', () => {
       code: 'SUI_VALUE',
       error: expect.stringContaining('<holder> must be 0x and 64'),
     });
+  });
+});
+
+describe('a module that is on chain already', () => {
+  /** The Publisher that a module of the package claimed. */
+  function publisherOf(module: string): string {
+    const changes = new Changes(fixture.node.ledger, `publisher:${module}`);
+    const owner = { kind: 'address', address: fixture.address } as const;
+    const id = changes.create(PUBLISHER, owner, (own) =>
+      Publisher.serialize({ id: own, package: PACKAGE.slice(2), module_name: module }).toBytes(),
+    );
+    fixture.node.ledger.commit('claim', changes);
+    return id;
+  }
+  const create = (...args: string[]) =>
+    fixture.run(
+      'create_config',
+      ...[PACKAGE, PACKAGE, 'dice', 'DICE', 'dice', '--pcrs', fixture.file('dev.pcrs'), ...args],
+    );
+
+  test('gets a capability by its Publisher, and a config, in one transaction', async () => {
+    const created = await create('--publisher', publisherOf('dice'));
+    expect(created.json()).toMatchObject({ status: 'done', application: `${PACKAGE}::dice::DICE` });
+    const { config, capability } = created.json() as { config: string; capability: string };
+    expect(fixture.node.ledger.objects.get(capability)).toMatchObject({
+      type: `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::dice::DICE>`,
+      owner: { kind: 'address', address: fixture.address },
+    });
+    // From then on the sender owns a capability.
+    expect(await fixture.done('retire_config', PACKAGE, config)).toMatchObject({ capability });
+    expect((await create()).json()).toMatchObject({ status: 'done', capability });
+  });
+
+  test("by another module's Publisher it gets none", async () => {
+    const before = sent();
+    expect((await create('--publisher', publisherOf('coin'))).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('the Publisher is not of the module'),
+    });
+    expect((await create('--publisher', capId)).json()).toMatchObject({ code: 'SUI_EXECUTION' });
+    expect((await create('--publisher', capId, '--cap', capId)).json()).toMatchObject({ code: 'USAGE' });
+    expect(sent()).toBe(before + 1);
   });
 });
 
