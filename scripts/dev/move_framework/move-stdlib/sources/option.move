@@ -40,13 +40,13 @@ public fun destroy_with_default<Element: drop>(t: Option<Element>, default: Elem
 }
 
 public macro fun do_ref<$T, $R: drop>($o: &Option<$T>, $f: |&$T| -> $R) {
-    let o = $o;
-    if (o.is_some()) {
-        $f(o.borrow());
+    let given = $o;
+    if (given.is_some()) {
+        $f(given.borrow());
     }
 }
 
 public macro fun is_some_and<$T>($o: &Option<$T>, $f: |&$T| -> bool): bool {
-    let o = $o;
-    o.is_some() && $f(o.borrow())
+    let given = $o;
+    given.is_some() && $f(given.borrow())
 }

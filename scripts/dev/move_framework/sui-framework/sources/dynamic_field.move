@@ -20,11 +20,6 @@ public fun exists_<Name: copy + drop + store>(object: &UID, name: Name): bool {
     has_child_object(parent, hash_type_and_key(parent, name))
 }
 
-public fun borrow<Name: copy + drop + store, Value: store>(object: &UID, name: Name): &Value {
-    let hash = hash_type_and_key(object.to_address(), name);
-    &borrow_child_object<Field<Name, Value>>(object, hash).value
-}
-
 public fun remove<Name: copy + drop + store, Value: store>(object: &mut UID, name: Name): Value {
     let parent = object.to_address();
     let hash = hash_type_and_key(parent, name);
@@ -43,8 +38,6 @@ public(package) native fun hash_type_and_key<K: copy + drop + store>(parent: add
 public(package) native fun add_child_object<Child: key>(parent: address, child: Child);
 
 public(package) native fun has_child_object(parent: address, id: address): bool;
-
-public(package) native fun borrow_child_object<Child: key>(object: &UID, id: address): &Child;
 
 public(package) native fun remove_child_object<Child: key>(parent: address, id: address): Child;
 

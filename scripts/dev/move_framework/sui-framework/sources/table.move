@@ -1,6 +1,6 @@
 module sui::table;
 
-use sui::dynamic_field as field;
+use sui::dynamic_field as df;
 
 const ETableNotEmpty: u64 = 0;
 
@@ -13,32 +13,26 @@ public fun new<K: copy + drop + store, V: store>(ctx: &mut TxContext): Table<K, 
     Table { id: object::new(ctx), size: 0 }
 }
 
-public fun add<K: copy + drop + store, V: store>(table: &mut Table<K, V>, k: K, v: V) {
-    field::add(&mut table.id, k, v);
-    table.size = table.size + 1;
+public fun add<K: copy + drop + store, V: store>(self: &mut Table<K, V>, key: K, value: V) {
+    df::add(&mut self.id, key, value);
+    self.size = self.size + 1;
 }
 
-#[syntax(index)]
-public fun borrow<K: copy + drop + store, V: store>(table: &Table<K, V>, k: K): &V {
-    field::borrow(&table.id, k)
+public fun remove<K: copy + drop + store, V: store>(self: &mut Table<K, V>, key: K): V {
+    self.size = self.size - 1;
+    df::remove(&mut self.id, key)
 }
 
-public fun remove<K: copy + drop + store, V: store>(table: &mut Table<K, V>, k: K): V {
-    let v = field::remove(&mut table.id, k);
-    table.size = table.size - 1;
-    v
+public fun contains<K: copy + drop + store, V: store>(self: &Table<K, V>, key: K): bool {
+    df::exists_with_type<K, V>(&self.id, key)
 }
 
-public fun contains<K: copy + drop + store, V: store>(table: &Table<K, V>, k: K): bool {
-    field::exists_with_type<K, V>(&table.id, k)
+public fun length<K: copy + drop + store, V: store>(self: &Table<K, V>): u64 {
+    self.size
 }
 
-public fun length<K: copy + drop + store, V: store>(table: &Table<K, V>): u64 {
-    table.size
-}
-
-public fun destroy_empty<K: copy + drop + store, V: store>(table: Table<K, V>) {
-    let Table { id, size } = table;
+public fun destroy_empty<K: copy + drop + store, V: store>(self: Table<K, V>) {
+    let Table { id, size } = self;
     assert!(size == 0, ETableNotEmpty);
-    id.delete()
+    id.delete();
 }
