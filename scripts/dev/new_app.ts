@@ -40,7 +40,7 @@ export function rename(text: string, name: string): string {
   return text
     .replaceAll('PRICE', name.toUpperCase())
     .replaceAll('Price', pascal)
-    .replace(/\bprice(?=_tests\b|::|\.ts\b|\.move\b| = "0x0")/g, name)
+    .replace(/\bprice(?=_tests\b|::|\.ts\b|\.move\b)/g, name)
     .replace(/(?<=(?:apps|move)\/|::|'|"|`|module )price(?=['"`/;:]|$)/gm, name);
 }
 

@@ -20,12 +20,15 @@ export interface Bytecode {
  * Compiles a package together with its local dependencies. Those that are published on the network are linked, all others
  * become part of the package.
  *
+ * @param again whether the package may be published already: then it is compiled as if it were not
+ *
  * @throws SuiCommandError: MOVE, with the compiler's message or warnings, or ALREADY_PUBLISHED
  */
 export async function compileForPublishing(
   name: string,
   framework: Framework,
   network: BuildNetwork,
+  { again }: { readonly again: boolean },
 ): Promise<Bytecode> {
   await initMovePackageBuilder();
   const compiled = new Map<string, readonly string[]>();
@@ -39,11 +42,13 @@ export async function compileForPublishing(
 
   async function compile(packageName: string): Promise<void> {
     const files = await sourcesOf(packageName, framework, network);
+    // With it, the compiler would give the modules the address of the published package.
+    if (again && packageName === name) delete files['Published.toml'];
     if (isPublished(files, network)) {
       if (packageName === name) {
         throw new SuiCommandError(
           'ALREADY_PUBLISHED',
-          `move/${name}/Published.toml says that it is published on ${network}: remove that section to publish it again`,
+          `move/${name}/Published.toml says that it is published on ${network}: upgrade it, or remove that section to publish it again`,
         );
       }
       return;

@@ -1,4 +1,5 @@
 /** Sends the transaction of a command, or only shows it. */
+import { bcs } from '@mysten/sui/bcs';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
@@ -182,6 +183,44 @@ export class Chain {
     if (originalId === undefined)
       throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
     return normalizeSuiAddress(originalId);
+  }
+
+  /** A package's first id, and the bytecode of its modules. @throws SuiError */
+  async package(packageId: string): Promise<{ originalId: string; modules: Uint8Array[] }> {
+    // GetPackage describes the modules, without their bytecode.
+    const include = { objectBcs: true } as const;
+    const { object } = await fromNode(this.client.core.getObject({ objectId: packageId, include }));
+    const modules = modulesOf(object.objectBcs);
+    if (modules.length === 0) {
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
+    }
+    return { originalId: await this.originalPackage(packageId), modules };
+  }
+
+  /** An object's type and content. @throws SuiError */
+  async object(objectId: string): Promise<{ type: string; content: Uint8Array }> {
+    const { object } = await fromNode(this.client.core.getObject({ objectId, include: { content: true } }));
+    return { type: object.type, content: object.content };
+  }
+}
+
+/** The first fields of an object in BCS that is a package: enum `Data` of `sui_types::object`. */
+const PackageData = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+  }),
+});
+
+/** The bytecode of each module; empty if this is no package. */
+function modulesOf(object: Uint8Array | undefined): Uint8Array[] {
+  try {
+    const { Package: found } = PackageData.parse(object ?? new Uint8Array());
+    return [...(found?.modules.values() ?? [])];
+  } catch {
+    return [];
   }
 }
 

@@ -1,4 +1,5 @@
 /** The framework of the commands that talk to Sui: positional arguments by name, common options, dry runs and output. */
+import { fileURLToPath } from 'node:url';
 import { EnclaveError } from '../../src/errors.ts';
 import {
   type Context,
@@ -31,6 +32,8 @@ export interface Input {
   readonly args: Readonly<Record<string, string>>;
   /** The command's own options; one that was not given is missing. */
   readonly options: Readonly<Record<string, string>>;
+  /** The command's own flags that were given. */
+  readonly flags: ReadonlySet<string>;
   readonly env: Environment;
 }
 
@@ -43,6 +46,8 @@ export interface SuiCommand {
   readonly optional?: number;
   /** The command's own options: their value, and their purpose. */
   readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
+  /** The command's own flags, and their purpose. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** The steps of the command, from its arguments alone: the part of a dry run that needs no network. */
   plan(input: Input): readonly string[] | Promise<readonly string[]>;
   run(input: Input, chain: Chain): Promise<Outcome>;
@@ -50,6 +55,10 @@ export interface SuiCommand {
 
 /** The option for another PCR file. */
 export const PCRS_OPTION = { pcrs: ['<file>', 'the registers of the image (out/nitro.pcrs)'] } as const;
+/** The option for another file than the package's own `Published.toml`. */
+export const PUBLISHED_OPTION = {
+  published: ['<file>', 'where it is noted what is published (move/<package>/Published.toml)'],
+} as const;
 /** The option for enclaves that are not AWS's. */
 export const ROOT_OPTION = {
   root: ['<file>', "trust the certificates of this PEM file in place of AWS's root (development)"],
@@ -58,6 +67,11 @@ export const ROOT_OPTION = {
 /** The file of `--pcrs`, or the one that the build writes. */
 export function pcrsPath(options: Readonly<Record<string, string>>): string {
   return options['pcrs'] ?? 'out/nitro.pcrs';
+}
+
+/** The file of `--published`, or the package's own. */
+export function publishedPath(name: string, options: Readonly<Record<string, string>>): string {
+  return options['published'] ?? fileURLToPath(new URL(`../../move/${name}/Published.toml`, import.meta.url));
 }
 
 const COMMON = {
@@ -76,13 +90,13 @@ const FLAGS = {
 } as const;
 
 /** The output of `--help`. */
-export function helpOf({ name, purpose, positionals, optional = 0, options }: SuiCommand): string {
+export function helpOf({ name, purpose, positionals, optional = 0, options, flags }: SuiCommand): string {
   const usage = positionals.map((word, index) =>
     index < positionals.length - optional ? `<${word}>` : `[<${word}>]`,
   );
   const rows = [
     ...Object.entries({ ...options, ...COMMON }).map(([name, [value, help]]) => [`--${name} ${value}`, help]),
-    ...Object.entries(FLAGS).map(([flag, help]) => [`--${flag}`, help]),
+    ...Object.entries({ ...flags, ...FLAGS }).map(([flag, help]) => [`--${flag}`, help]),
   ] as [left: string, right: string][];
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
@@ -112,8 +126,7 @@ export function suiCommand(spec: SuiCommand): Main {
     optional,
     options: {
       ...Object.fromEntries(Object.keys({ ...spec.options, ...COMMON }).map((name) => [name, text])),
-      'dry-run': flag,
-      unsigned: flag,
+      ...Object.fromEntries(Object.keys({ ...spec.flags, ...FLAGS }).map((name) => [name, flag])),
     },
     async run({ values, positionals }, context) {
       const given = values as Readonly<Record<string, string | boolean | undefined>>;
@@ -123,6 +136,7 @@ export function suiCommand(spec: SuiCommand): Main {
       const input = {
         args: Object.fromEntries(positionals.map((value, index) => [names[index] ?? '', value])),
         options: ownOptions(spec, given),
+        flags: new Set(Object.keys(spec.flags ?? {}).filter((name) => given[name] === true)),
         env: context.env,
       };
       return await execute(spec, input, given, context);

@@ -5,11 +5,12 @@ import * as v from 'valibot';
 import { certificatesFromPem, type Image, parsePcrs } from '../../src/attestation/index.ts';
 import { baseUrl, type Http } from '../../src/client/http.ts';
 import { WrongObjectTypeError } from '../../src/sui/errors.ts';
-import type { Contract } from '../../src/sui/objects.ts';
+import type { Contract, EnclaveConfig } from '../../src/sui/objects.ts';
 import { addressOf } from '../../src/sui/values.ts';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { pcrsPath } from './command.ts';
+import { SuiCommandError } from './errors.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
@@ -52,11 +53,15 @@ async function describeImage(path: string, image: Image): Promise<string | null>
   if (!parsed.success)
     return `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`;
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
-  if (!REGISTERS.every((register) => registers[register] === image[register])) {
+  if (!isSameImage(registers, image)) {
     return `WARNING: ${beside} has other registers than ${path}: they come from different builds.`;
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
   return `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
+}
+
+export function isSameImage(one: Image, other: Image): boolean {
+  return REGISTERS.every((register) => one[register] === other[register]);
 }
 
 /** The certificates of `--root`, or undefined for AWS's. */
@@ -65,6 +70,16 @@ export async function readRoots({
 }: Readonly<Record<string, string>>): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
   if (root === undefined) return undefined;
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
+}
+
+/** @throws SuiCommandError: WOULD_ABORT */
+export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
+  if (isRetired) {
+    throw new SuiCommandError(
+      'WOULD_ABORT',
+      `the config ${id} is retired for ever: use the config that the application uses now`,
+    );
+  }
 }
 
 /** The base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */

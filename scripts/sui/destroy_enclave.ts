@@ -5,12 +5,12 @@ import { suiCommand } from './command.ts';
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
-    "Destroys a registered enclave: a stale one for anyone, any other for the holder of the capability. Its key can't\nbe registered at that version again.",
+    "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability. Its key can't be registered at that version again.",
   positionals: ['enclave_package_id', 'enclave_object_id'],
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
     `read the enclave ${enclaveId} and its config`,
-    `if it is stale, call ${id}::enclave::destroy_old_enclave`,
+    `if it is stale, or the config retired, call ${id}::enclave::destroy_old_enclave`,
     `otherwise call ${id}::enclave::destroy_enclave with the capability that the config names`,
   ],
   async run({ args }, chain) {
@@ -23,20 +23,20 @@ export const main = suiCommand({
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { enclavePackage });
     const config = await readConfig(chain.client, enclave.configId);
-    const stale = isStale(enclave, config);
+    const stale = isStale(enclave, config) || config.isRetired;
     const { application } = enclave;
     const { id: configId, capabilityId: capId } = config;
     const tx = new Transaction();
     if (stale) destroyOldEnclave(tx, { enclavePackage, application, enclaveId, configId });
     else destroyEnclave(tx, { enclavePackage, application, enclaveId, configId, capId });
     return await chain.submit(tx, {
-      title: `destroy the ${stale ? 'stale ' : ''}enclave ${enclaveId}`,
+      title: `destroy the enclave ${enclaveId}`,
       fields: {
         enclave: enclave.id,
         publicKey: toHex(enclave.publicKey),
         config: configId,
-        version: enclave.configVersion,
-        latestVersion: config.version,
+        configVersion: enclave.configVersion,
+        latestConfigVersion: config.configVersion,
         ...(!stale && { capability: capId }),
       },
     });

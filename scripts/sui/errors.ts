@@ -11,6 +11,7 @@ export const SUI_COMMAND_CODES = {
   SIGNER: "A key is missing or can't be read.",
   MOVE: 'The compiler refuses a package, or warns about it.',
   ALREADY_PUBLISHED: '`Published.toml` says that the package is already on the network.',
+  INCOMPATIBLE: 'The package can not replace the one on chain. Nothing was sent.',
   STAND_IN_FRAMEWORK: "The bytecode was compiled against a stand-in for Sui's framework.",
   CAPABILITY: 'The sender owns no capability for the application, or several of them.',
   WOULD_ABORT: 'The chain would abort. Nothing was sent.',

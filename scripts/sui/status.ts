@@ -36,7 +36,7 @@ async function live(url: string, config: EnclaveConfig, chain: Chain, roots: Uin
 export const main = suiCommand({
   name: 'status',
   purpose:
-    "Prints a config, its registered enclaves and which of them are stale. With a URL, it attests the enclave there and\nsays whether its key is registered; exit code 1 if it is not registered, or can't be trusted.",
+    "Prints a config, its registered enclaves and which of them are stale. With a URL, it attests the enclave there and\nsays whether its key is registered; exit code 1 if it is not registered, may not speak, or can't be trusted.",
   positionals: ['enclave_config_id', 'enclave_url'],
   optional: 1,
   options: ROOT_OPTION,
@@ -49,28 +49,36 @@ export const main = suiCommand({
   async run({ args, options }, chain) {
     const { enclave_config_id: configId = '', enclave_url: url } = args;
     const { toHex } = await import('@mysten/sui/utils');
-    const { isStale, listEnclaves, readConfig } = await import('../../src/sui/objects.ts');
+    const { isKeyTooOld, isStale, listEnclaves, readConfig } = await import('../../src/sui/objects.ts');
     const { readRoots } = await import('./contract.ts');
     const roots = await readRoots(options);
     const config = await readConfig(chain.client, configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const running = url === undefined ? undefined : await live(url, config, chain, roots);
     const { image, ...shown } = config;
+    const now = Date.now();
+    const speaks = (id: string) =>
+      enclaves.some((enclave) => enclave.id === id && !isKeyTooOld(enclave, config, now));
     return {
       status: 'done',
-      title: `The config ${JSON.stringify(config.name)} at version ${config.version}`,
+      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${config.isRetired ? ', retired' : ''}`,
       fields: {
         config: { ...shown, ...image },
         enclaves: enclaves.map((enclave) => ({
           id: enclave.id,
           publicKey: toHex(enclave.publicKey),
-          version: enclave.configVersion,
+          configVersion: enclave.configVersion,
+          registeredAt: new Date(Number(enclave.registeredAtMs)),
           stale: isStale(enclave, config),
+          keyTooOld: isKeyTooOld(enclave, config, now),
         })),
         destroyed,
         ...(running && { live: running }),
       },
-      alarm: running !== undefined && !(running.trusted && running.registration === 'registered'),
+      alarm:
+        running !== undefined &&
+        (config.isRetired ||
+          !(running.trusted && running.registration === 'registered' && speaks(running.enclave))),
     };
   },
 });

@@ -17,18 +17,18 @@ export const main = suiCommand({
     const { Transaction } = await import('@mysten/sui/transactions');
     const { readConfig } = await import('../../src/sui/objects.ts');
     const { updatePcrs } = await import('../../src/sui/transactions.ts');
-    const { checkContract, readImage } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, isSameImage, readImage } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const image = await readImage(chain, options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
-    const { application, capabilityId: capId, version } = config;
-    const isSame = (['pcr0', 'pcr1', 'pcr2'] as const).every((name) => config.image[name] === image[name]);
-    if (isSame) {
+    checkNotRetired(config);
+    const { application, capabilityId: capId, configVersion } = config;
+    if (isSameImage(config.image, image)) {
       return {
         status: 'unchanged',
         title: 'The config allows this image already: nothing to do.',
-        fields: { config: config.id, version, ...image },
+        fields: { config: config.id, configVersion, ...image },
       };
     }
     const tx = new Transaction();
@@ -37,7 +37,7 @@ export const main = suiCommand({
       title: `allow another image for ${application}`,
       fields: {
         config: config.id,
-        version: version + 1n,
+        configVersion: configVersion + 1n,
         capability: capId,
         before: config.image,
         after: image,

@@ -32,9 +32,12 @@ const USAGE = `usage: npm run verify -- <url> --pcrs out/nitro.pcrs [options]
   --root <file>   trust the certificates of this PEM file in place of AWS's root (development)
   --json          print the report as JSON (after npm run --silent, to keep npm's own lines out of it)
   --print-root    print the pinned AWS root as PEM, and do nothing else
+  --compare <file>  with --print-root: compare it with the certificate of this file, PEM or DER, such as
+                  nitro_root_certificate.pem in the sources of Sui's verifier, or AWS's root.pem
   --help          print this
 
-exit codes: 0 trusted; 1 any other verdict; 2 no verdict (network, unreadable file, usage)`;
+exit codes: 0 trusted, or the same root; 1 any other verdict, or another root; 2 no verdict (network, unreadable file,
+usage)`;
 
 const OPTIONS = {
   pcrs: { type: 'string' },
@@ -43,6 +46,7 @@ const OPTIONS = {
   pk: { type: 'string' },
   root: { type: 'string' },
   'print-root': { type: 'boolean', default: false },
+  compare: { type: 'string' },
 } as const;
 
 type Options = { readonly [Name in 'pcrs' | 'file' | 'at' | 'pk' | 'root']?: string | undefined };
@@ -53,13 +57,44 @@ export const main = command({
   positionals: ['url'],
   optional: 1,
   async run({ values, positionals: [url] }) {
+    if (values.compare !== undefined && !values['print-root']) {
+      throw new UsageError('--compare goes with --print-root', USAGE);
+    }
     if (!values['print-root']) return await verify(values, url);
     const { awsNitroRoot } = await import('../../src/attestation/index.ts');
+    if (values.compare !== undefined) return await compareRoot(values.compare, awsNitroRoot());
     const root = toPem(awsNitroRoot());
     return { json: { root }, text: root };
   },
   report,
 });
+
+/** Whether the only certificate of a file is the pinned root, byte for byte. */
+async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
+  const { certificatesFromPem } = await import('../../src/attestation/index.ts');
+  const { certificateFingerprint } = await import('../../src/attestation/chain.ts');
+  const bytes = await readFileArgument(file);
+  const isPem = bytes.includes('-----BEGIN');
+  const [other = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
+  if (!(await isCertificate(other))) throw new UsageError(`${file} holds no certificate`, USAGE);
+  if (more.length > 0) throw new UsageError(`${file} must hold one certificate, and holds several`, USAGE);
+  const same = Buffer.from(root).equals(other);
+  const [pinned, found] = [certificateFingerprint(root), certificateFingerprint(other)];
+  const text = `pinned here  ${pinned}\nin the file  ${found}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
+  return { exit: same ? TRUSTED : REFUSED, json: { same, pinned, found }, text };
+}
+
+async function isCertificate(der: Uint8Array): Promise<boolean> {
+  const { AttestationError } = await import('../../src/attestation/index.ts');
+  const { parseCertificate } = await import('../../src/attestation/certificate.ts');
+  try {
+    parseCertificate(der, 0);
+    return true;
+  } catch (error) {
+    if (error instanceof AttestationError) return false;
+    throw error;
+  }
+}
 
 /** Reports every error: even a fault of this program must not end with the exit code of a verdict. */
 async function report(error: unknown): Promise<Failure> {

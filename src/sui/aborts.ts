@@ -1,31 +1,81 @@
 /** Explains the errors of `move/enclave`, and of the framework functions that it relies on. */
 
-/** By module and name: the numbers of `#[error]` constants contain a source line, and change with it. */
-const BY_NAME: Readonly<Record<string, string>> = {
-  'enclave::ENotOneTimeWitness':
+/** By module and name: the code and the explanation. Neither name nor code ever changes. */
+const ERRORS: Readonly<Record<string, readonly [code: number, explanation: string]>> = {
+  'enclave::ENotOneTimeWitness': [
+    1,
     'new_cap needs the one-time witness that the init of a module receives, and was given another value',
-  'enclave::EInvalidCap':
+  ],
+  'enclave::EInvalidCap': [
+    2,
     'the capability is not the one that made this config: use the one that the config names',
-  'enclave::EWrongConfig':
-    'the enclave was registered under another config: use the one that the enclave names',
-  'enclave::EInvalidPCRs':
+  ],
+  'enclave::EWrongConfig': [
+    3,
+    'the enclave or registrar belongs to another config: use the one that it names',
+  ],
+  'enclave::EInvalidPCRs': [
+    4,
     'the enclave runs another image than the config allows: deploy the image of the config, or update the PCRs',
-  'enclave::EInvalidPublicKey':
+  ],
+  'enclave::EInvalidPublicKey': [
+    5,
     'the attestation document holds no ed25519 public key of 32 bytes: it is not from this server',
-  'enclave::EAlreadyRegistered':
+  ],
+  'enclave::EAlreadyRegistered': [
+    6,
     'this key was already registered at this version, and perhaps destroyed: restart the enclave for a new key',
-  'enclave::EInvalidConfigVersion':
+  ],
+  'enclave::EInvalidConfigVersion': [
+    7,
     "the enclave is stale, since the config's PCRs were updated: register an enclave of the new image",
-  'enclave::ENotStale':
+  ],
+  'enclave::ENotStale': [
+    8,
     "the enclave is registered at the config's latest version: only the holder of the capability can destroy it",
-  'enclave::ETooOld': 'the signed timestamp is too old: call the enclave again',
-  'enclave::EInFuture':
+  ],
+  'enclave::ETooOld': [9, 'the signed timestamp is too old: call the enclave again'],
+  'enclave::EInFuture': [
+    10,
     'the signed timestamp is more than a minute ahead of the chain: the clock of the enclave is wrong',
-  'enclave::EInvalidSignature':
+  ],
+  'enclave::EInvalidSignature': [
+    11,
     'the enclave did not sign these values: pass each one unchanged, and check that contract and server use the same types',
-  'pcrs::EPcrMissing': 'one of the registers PCR0, PCR1 and PCR2 is missing',
-  'pcrs::EPcrLength': 'one of the registers is not 48 bytes long',
-  'pcrs::EDebugPcrs': 'PCR0 is all zero: the enclave runs in debug mode, and its parent can read its memory',
+  ],
+  'enclave::ENotPublisher': [
+    12,
+    'the Publisher is not of the module that defines the type of the application: use the one that this module claimed',
+  ],
+  'enclave::ERetired': [13, 'the config is retired for ever: use the config that the application uses now'],
+  'enclave::ENotRegistrar': [
+    14,
+    'the registrar was revoked, or is of another config: ask the holder of the capability for a new one',
+  ],
+  'enclave::EKeyTooOld': [
+    15,
+    "the enclave's key is older than the config allows: restart the enclave, and register its new key",
+  ],
+  'enclave::EInvalidKeyAge': [
+    16,
+    'the greatest age of keys must be more than 0 ms: to allow any age, pass none',
+  ],
+  'pcrs::EPcrMissing': [1, 'one of the registers PCR0, PCR1 and PCR2 is missing'],
+  'pcrs::EPcrLength': [2, 'one of the registers is not 48 bytes long'],
+  'pcrs::EDebugPcrs': [
+    3,
+    'PCR0 is all zero: the enclave runs in debug mode, and its parent can read its memory',
+  ],
+  'once::EAlreadyClaimed': [
+    1,
+    'an answer with this nonce was claimed before: what it is for happened already',
+  ],
+  'once::ENonceLength': [2, 'the nonce must have 16 to 64 bytes: have the server sign such a nonce'],
+  'once::ENotClaimed': [3, 'there is no claim of this nonce: it was never made, or is removed already'],
+  'once::ENotExpired': [
+    4,
+    'the claim is kept while its answer could be submitted again: wait until that is too old',
+  ],
 };
 
 /** By module and number: these are plain constants of the framework. */
@@ -37,25 +87,38 @@ const BY_NUMBER: Readonly<Record<string, string>> = {
   'nitro_attestation::3': 'the attestation document lacks a register that the network requires',
 };
 
-/** The names that have an explanation, as `module::NAME`. */
-export const EXPLAINED_ABORTS: readonly string[] = Object.keys(BY_NAME);
+/** The codes of the errors that have an explanation, by `module::NAME`. */
+export const ABORT_CODES: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.entries(ERRORS).map(([abort, [code]]) => [abort, code]),
+);
 
 /** An abort as a node describes it. */
 export interface Abort {
   readonly module?: string | undefined;
+  /** The code of the error constant, where the node gives it. */
+  readonly code?: number | undefined;
   /** The name of the error constant. */
   readonly name?: string | undefined;
   /** The message of the error constant. */
   readonly text?: string | undefined;
+  /** What the transaction aborted with: meaningless where the error is a constant with a name, else the constant. */
   readonly number: string;
 }
 
 /** The short form of an abort, and, if known, which check failed and what to do. */
-export function explainAbort({ module = '?', name, text, number }: Abort): {
-  abort: string;
-  explanation: string;
-} {
-  const abort = `${module}::${name ?? number}`;
-  const explanation = name === undefined ? BY_NUMBER[abort] : BY_NAME[abort];
-  return { abort, explanation: explanation ?? text ?? 'a check of the contract failed' };
+export function explainAbort(abort: Abort): { abort: string; explanation: string } {
+  const known = nameOf(abort);
+  const short = `${abort.module ?? '?'}::${known ?? abort.number}`;
+  const explanation = known === undefined ? BY_NUMBER[short] : ERRORS[short]?.[1];
+  return { abort: short, explanation: explanation ?? abort.text ?? 'a check of the contract failed' };
+}
+
+/** By the code where the node gives one, else by the name. A module of the same name elsewhere may disagree on both. */
+function nameOf({ module, code, name }: Abort): string | undefined {
+  if (code === undefined) return name;
+  const named = Object.entries(ERRORS).find(
+    ([abort, [own]]) => own === code && abort.startsWith(`${module}::`),
+  );
+  const found = named?.[0].split('::')[1];
+  return found !== undefined && (name === undefined || name === found) ? found : (name ?? String(code));
 }

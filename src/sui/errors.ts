@@ -71,7 +71,7 @@ export class WrongObjectTypeError extends SuiError {
 
 /** A Move function aborted. */
 export class MoveAbortError extends SuiError {
-  /** `module::NAME` of the error if the node gives its name, else `module::number`. */
+  /** `module::NAME` of the error if the node gives its code or name, else `module::number`. */
   readonly abort: string;
   /** `package::module::function`, as far as the node gives it. */
   readonly location: string;

@@ -116,6 +116,7 @@ export function failureOf(error: SuiClientTypes.ExecutionError): SuiError {
     const { abortCode, location, cleverError } = error.MoveAbort;
     const { abort, explanation } = explainAbort({
       module: location?.module,
+      code: cleverError?.errorCode,
       name: cleverError?.constantName,
       text: cleverError?.value === undefined ? undefined : printable(cleverError.value),
       number: abortCode,

@@ -15,7 +15,7 @@ import { suiErrorOf } from './failures.ts';
 import { addressOf, bytesOf, structTypeOf, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
-type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap';
+type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
 
 /** The contracts that an object belongs to, according to its type. */
 export interface Contract {
@@ -34,7 +34,13 @@ export interface EnclaveConfig extends Contract {
   /** The only capability that can change the config. */
   readonly capabilityId: string;
   /** The number of times that the registers changed. */
-  readonly version: bigint;
+  readonly configVersion: bigint;
+  /** The greatest age at which a key may speak, in milliseconds since its attestation; null: any. */
+  readonly maxKeyAgeMs: bigint | null;
+  /** The ids of the registrars that may register enclaves. */
+  readonly registrars: readonly string[];
+  /** Whether it has ended: nothing can be registered under it, and none of its enclaves speaks for the application. */
+  readonly isRetired: boolean;
 }
 
 /** One registered enclave. */
@@ -45,6 +51,8 @@ export interface Enclave extends Contract {
   readonly configId: string;
   /** The version of the config at registration: the enclave is stale once the config has a higher one. */
   readonly configVersion: bigint;
+  /** The time of the attestation that it was registered with, in milliseconds since the Unix epoch. */
+  readonly registeredAtMs: bigint;
 }
 
 const ConfigContent = bcs.struct('EnclaveConfig', {
@@ -52,7 +60,10 @@ const ConfigContent = bcs.struct('EnclaveConfig', {
   name: bcs.string(),
   pcrs: bcs.struct('Pcrs', { pcr0: bcs.byteVector(), pcr1: bcs.byteVector(), pcr2: bcs.byteVector() }),
   capability_id: bcs.Address,
-  version: u64,
+  config_version: u64,
+  max_key_age_ms: bcs.option(u64),
+  registrars: bcs.vector(bcs.Address),
+  is_retired: bcs.bool(),
 });
 
 const EnclaveContent = bcs.struct('Enclave', {
@@ -60,7 +71,10 @@ const EnclaveContent = bcs.struct('Enclave', {
   pk: bcs.byteVector(),
   config_id: bcs.Address,
   config_version: u64,
+  registered_at_ms: u64,
 });
+
+const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, config_id: bcs.Address });
 
 const EnclaveKey = bcs.struct('EnclaveKey', { config_version: u64, pk: bcs.byteVector() });
 
@@ -79,9 +93,18 @@ export async function readConfig(client: ClientWithCoreApi, configId: string): P
   const [object] = await readObjects(client, [id]);
   if (!object) throw new ObjectNotFoundError(id);
   const contract = contractOf(object, 'EnclaveConfig');
-  const { name, pcrs, capability_id: capabilityId, version } = parse(ConfigContent, object);
-  const image = { pcr0: toHex(pcrs.pcr0), pcr1: toHex(pcrs.pcr1), pcr2: toHex(pcrs.pcr2) };
-  return { ...contract, id, name, image, capabilityId, version };
+  const { name, pcrs, registrars, ...content } = parse(ConfigContent, object);
+  return {
+    ...contract,
+    id,
+    name,
+    image: { pcr0: toHex(pcrs.pcr0), pcr1: toHex(pcrs.pcr1), pcr2: toHex(pcrs.pcr2) },
+    capabilityId: content.capability_id,
+    configVersion: content.config_version,
+    maxKeyAgeMs: content.max_key_age_ms,
+    registrars,
+    isRetired: content.is_retired,
+  };
 }
 
 /** Reads an enclave. @throws SuiError, as `readConfig` does */
@@ -92,9 +115,30 @@ export async function readEnclave(client: ClientWithCoreApi, enclaveId: string):
   return enclaveOf(object);
 }
 
+/** A capability that registers enclaves of one config. */
+export interface Registrar extends Contract {
+  readonly id: string;
+  /** The config that it registers under, unless revoked: see `registrars` of the config. */
+  readonly configId: string;
+}
+
+/** Reads a registrar. @throws SuiError, as `readConfig` does */
+export async function readRegistrar(client: ClientWithCoreApi, registrarId: string): Promise<Registrar> {
+  const id = addressOf('the id of the registrar', registrarId);
+  const [object] = await readObjects(client, [id]);
+  if (!object) throw new ObjectNotFoundError(id);
+  const contract = contractOf(object, 'RegistrarCap');
+  return { ...contract, id, configId: parse(RegistrarContent, object).config_id };
+}
+
 /** Whether the registers changed after the enclave was registered: then it may no longer speak for the application. */
 export function isStale(enclave: Enclave, config: EnclaveConfig): boolean {
-  return enclave.configVersion < config.version;
+  return enclave.configVersion < config.configVersion;
+}
+
+/** Whether the config allows no key of this age at a time, in milliseconds since the Unix epoch. */
+export function isKeyTooOld(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
+  return config.maxKeyAgeMs !== null && BigInt(nowMs) - enclave.registeredAtMs > config.maxKeyAgeMs;
 }
 
 /** The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node. */
@@ -128,7 +172,7 @@ export async function findRegistration(
   config: EnclaveConfig,
   publicKey: Uint8Array,
 ): Promise<Registration> {
-  const enclaveId = enclaveAddress(config, config.version, publicKey);
+  const enclaveId = enclaveAddress(config, config.configVersion, publicKey);
   const claimId = deriveDynamicFieldID(config.id, CLAIMED, bcs.Address.serialize(enclaveId).toBytes());
   const [enclave, claim] = await readObjects(client, [enclaveId, claimId]);
   if (!enclave) return { enclaveId, state: claim ? 'destroyed' : 'free' };
@@ -207,8 +251,15 @@ async function readObjects(client: ClientWithCoreApi, ids: string[]): Promise<(R
 
 function enclaveOf(object: ReadObject): Enclave {
   const contract = contractOf(object, 'Enclave');
-  const { pk, config_id: configId, config_version: configVersion } = parse(EnclaveContent, object);
-  return { ...contract, id: object.objectId, publicKey: pk, configId, configVersion };
+  const content = parse(EnclaveContent, object);
+  return {
+    ...contract,
+    id: object.objectId,
+    publicKey: content.pk,
+    configId: content.config_id,
+    configVersion: content.config_version,
+    registeredAtMs: content.registered_at_ms,
+  };
 }
 
 function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {

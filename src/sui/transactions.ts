@@ -5,9 +5,10 @@
  * They check what can be checked without a node, and throw a SuiError (SUI_VALUE) or, for an image, an
  * AttestationError. Package ids are call targets: pass the latest version.
  */
-import type { Transaction } from '@mysten/sui/transactions';
+import type { Transaction, TransactionObjectArgument, TransactionResult } from '@mysten/sui/transactions';
 import type { Image } from '../attestation/image.ts';
-import { addressOf, bytesOf, invalidValue, registersOf, structTypeOf, textOf } from './values.ts';
+import type { U64Input } from '../wire/bcs.ts';
+import { addressOf, bytesOf, invalidValue, registersOf, structTypeOf, textOf, u64Of } from './values.ts';
 
 /** A call of the module `enclave` for one application. */
 interface EnclaveCall {
@@ -15,6 +16,18 @@ interface EnclaveCall {
   readonly enclavePackage: string;
   /** The type `T` of the application: see `applicationType`. */
   readonly application: string;
+}
+
+/** An object's id, or an object that an earlier call of the transaction returned. */
+type ObjectInput = string | TransactionObjectArgument;
+
+interface ConfigCall extends EnclaveCall {
+  readonly configId: ObjectInput;
+}
+
+/** A call of the holder of the capability that made the config. */
+interface AdminCall extends ConfigCall {
+  readonly capId: ObjectInput;
 }
 
 /** In bytes: larger than any real attestation document, and within the limit for a pure argument. */
@@ -25,6 +38,19 @@ function target({ enclavePackage, application }: EnclaveCall, name: string) {
     target: `${addressOf('the package of the enclave', enclavePackage)}::enclave::${name}`,
     typeArguments: [structTypeOf('the application', application)],
   };
+}
+
+function object(tx: Transaction, name: string, value: ObjectInput) {
+  return tx.object(typeof value === 'string' ? addressOf(`the id of the ${name}`, value) : value);
+}
+
+/** The config and its capability: the first two arguments of most calls. */
+function admin(tx: Transaction, { configId, capId }: AdminCall) {
+  return [object(tx, 'config', configId), object(tx, 'capability', capId)];
+}
+
+function registers(tx: Transaction, image: Image) {
+  return registersOf(image).map((register) => bytes(tx, register));
 }
 
 function bytes(tx: Transaction, value: Uint8Array) {
@@ -38,118 +64,253 @@ function nameOf(tx: Transaction, name: string) {
   return tx.pure(textOf('the name of the config', name));
 }
 
-/** Creates and shares a config at version 0, which allows this image. */
-export function createEnclaveConfig(
+/** The capability of an application whose module is on chain already, made by its Publisher. Transfer it. */
+export function newCapFromPublisher(
   tx: Transaction,
-  call: EnclaveCall & { readonly capId: string; readonly name: string; readonly image: Image },
-): void {
-  tx.moveCall({
-    ...target(call, 'create_enclave_config'),
-    arguments: [
-      tx.object(addressOf('the id of the capability', call.capId)),
-      nameOf(tx, call.name),
-      ...registersOf(call.image).map((register) => bytes(tx, register)),
-    ],
+  call: EnclaveCall & { readonly publisherId: ObjectInput },
+): TransactionResult {
+  return tx.moveCall({
+    ...target(call, 'new_cap_from_publisher'),
+    arguments: [object(tx, 'publisher', call.publisherId)],
   });
 }
 
-/** Allows another image instead of the current one: every enclave registered so far becomes stale. */
-export function updatePcrs(
+interface Creation extends EnclaveCall {
+  readonly capId: ObjectInput;
+  readonly name: string;
+  readonly image: Image;
+}
+
+function creation(tx: Transaction, call: Creation, name: string) {
+  return tx.moveCall({
+    ...target(call, name),
+    arguments: [object(tx, 'capability', call.capId), nameOf(tx, call.name), ...registers(tx, call.image)],
+  });
+}
+
+/** Creates and shares a config at version 0, which allows this image. */
+export function createEnclaveConfig(tx: Transaction, call: Creation): void {
+  creation(tx, call, 'create_enclave_config');
+}
+
+/** Creates a config, for further calls of the transaction: the last must be `shareConfig`. */
+export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionResult {
+  return creation(tx, call, 'new_enclave_config');
+}
+
+/** Shares a config of `newEnclaveConfig`. */
+export function shareConfig(
   tx: Transaction,
-  call: EnclaveCall & { readonly configId: string; readonly capId: string; readonly image: Image },
+  call: EnclaveCall & { readonly config: TransactionObjectArgument },
 ): void {
+  tx.moveCall({ ...target(call, 'share_config'), arguments: [tx.object(call.config)] });
+}
+
+/** Allows another image instead of the current one: every enclave registered so far becomes stale. */
+export function updatePcrs(tx: Transaction, call: AdminCall & { readonly image: Image }): void {
   tx.moveCall({
     ...target(call, 'update_pcrs'),
-    arguments: [
-      tx.object(addressOf('the id of the config', call.configId)),
-      tx.object(addressOf('the id of the capability', call.capId)),
-      ...registersOf(call.image).map((register) => bytes(tx, register)),
-    ],
+    arguments: [...admin(tx, call), ...registers(tx, call.image)],
   });
 }
 
 /** Renames a config. */
-export function updateName(
+export function updateName(tx: Transaction, call: AdminCall & { readonly name: string }): void {
+  tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), nameOf(tx, call.name)] });
+}
+
+/** Sets the greatest age at which keys may speak, in milliseconds since their attestation; null: any age. */
+export function updateMaxKeyAge(
   tx: Transaction,
-  call: EnclaveCall & { readonly configId: string; readonly capId: string; readonly name: string },
+  call: AdminCall & { readonly maxKeyAgeMs: U64Input | null },
 ): void {
   tx.moveCall({
-    ...target(call, 'update_name'),
-    arguments: [
-      tx.object(addressOf('the id of the config', call.configId)),
-      tx.object(addressOf('the id of the capability', call.capId)),
-      nameOf(tx, call.name),
-    ],
+    ...target(call, 'update_max_key_age'),
+    arguments: [...admin(tx, call), maxKeyAge(tx, call.maxKeyAgeMs)],
+  });
+}
+
+function maxKeyAge(tx: Transaction, age: U64Input | null) {
+  // An Option<u64> in BCS.
+  if (age === null) return tx.pure(Uint8Array.of(0));
+  const value = u64Of('the greatest age of keys', age);
+  if (value.every((byte) => byte === 0))
+    throw invalidValue('the greatest age of keys must be more than 0 ms');
+  return tx.pure(Uint8Array.of(1, ...value));
+}
+
+/** Ends a config for ever. */
+export function retireConfig(tx: Transaction, call: AdminCall): void {
+  tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
+}
+
+/** A capability that registers enclaves of the config's present image, until it is revoked. Transfer it. */
+export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionResult {
+  return tx.moveCall({ ...target(call, 'new_registrar_cap'), arguments: admin(tx, call) });
+}
+
+/** Revokes a registrar, wherever it is. The enclaves that it registered remain. */
+export function revokeRegistrarCap(
+  tx: Transaction,
+  call: AdminCall & { readonly registrarId: string },
+): void {
+  const id = addressOf('the id of the registrar', call.registrarId);
+  tx.moveCall({ ...target(call, 'revoke_registrar_cap'), arguments: [...admin(tx, call), tx.pure.id(id)] });
+}
+
+/** Gives up a registrar of the sender. */
+export function destroyRegistrarCap(
+  tx: Transaction,
+  call: ConfigCall & { readonly registrarId: ObjectInput },
+): void {
+  tx.moveCall({
+    ...target(call, 'destroy_registrar_cap'),
+    arguments: [object(tx, 'registrar', call.registrarId), object(tx, 'config', call.configId)],
   });
 }
 
 /**
- * Has the chain verify an attestation document, and registers the enclave that it attests. Call
- * `predictRegistration` of `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
+ * Has the chain verify an attestation document, for a later call of the transaction. Call `predictRegistration` of
+ * `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
  */
+export function loadAttestation(tx: Transaction, attestation: Uint8Array): TransactionResult {
+  const document = bytesOf('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
+  return tx.moveCall({
+    target: '0x2::nitro_attestation::load_nitro_attestation',
+    arguments: [bytes(tx, document), tx.object.clock()],
+  });
+}
+
+/** Has the chain verify an attestation document as `loadAttestation` does, and registers the enclave that it attests. */
 export function registerEnclave(
   tx: Transaction,
-  call: EnclaveCall & { readonly configId: string; readonly capId: string; readonly attestation: Uint8Array },
+  call: AdminCall & { readonly attestation: Uint8Array },
 ): void {
-  const attestation = bytesOf('the attestation document', call.attestation, {
-    min: 1,
-    max: MAX_ATTESTATION_SIZE,
-  });
-  const document = tx.moveCall({
-    target: '0x2::nitro_attestation::load_nitro_attestation',
-    arguments: [bytes(tx, attestation), tx.object.clock()],
-  });
+  const document = loadAttestation(tx, call.attestation);
+  tx.moveCall({ ...target(call, 'register_enclave'), arguments: [...admin(tx, call), document] });
+}
+
+/** `registerEnclave`, for further calls of the transaction: the last must be `shareEnclave`. */
+export function newEnclave(
+  tx: Transaction,
+  call: AdminCall & { readonly attestation: Uint8Array },
+): TransactionResult {
+  const document = loadAttestation(tx, call.attestation);
+  return tx.moveCall({ ...target(call, 'new_enclave'), arguments: [...admin(tx, call), document] });
+}
+
+/** Shares an enclave of `newEnclave`. */
+export function shareEnclave(
+  tx: Transaction,
+  call: EnclaveCall & { readonly enclave: TransactionObjectArgument },
+): void {
+  tx.moveCall({ ...target(call, 'share_enclave'), arguments: [tx.object(call.enclave)] });
+}
+
+/** `registerEnclave` by a registrar of the config. */
+export function registerEnclaveAsRegistrar(
+  tx: Transaction,
+  call: ConfigCall & { readonly registrarId: ObjectInput; readonly attestation: Uint8Array },
+): void {
+  const document = loadAttestation(tx, call.attestation);
   tx.moveCall({
-    ...target(call, 'register_enclave'),
-    arguments: [
-      tx.object(addressOf('the id of the config', call.configId)),
-      tx.object(addressOf('the id of the capability', call.capId)),
-      document,
-    ],
+    ...target(call, 'register_enclave_as_registrar'),
+    arguments: [object(tx, 'config', call.configId), object(tx, 'registrar', call.registrarId), document],
+  });
+}
+
+/**
+ * Allows another image, in a transaction that also registers an enclave of it: `finishRotation` must follow. Call
+ * `loadAttestation` before.
+ */
+export function beginRotation(
+  tx: Transaction,
+  call: AdminCall & { readonly image: Image },
+): TransactionResult {
+  return tx.moveCall({
+    ...target(call, 'begin_rotation'),
+    arguments: [...admin(tx, call), ...registers(tx, call.image)],
+  });
+}
+
+/** Registers the successor, an enclave of the new image. */
+export function finishRotation(
+  tx: Transaction,
+  call: AdminCall & {
+    /** What `beginRotation` returned. */
+    readonly rotation: TransactionObjectArgument;
+    /** What `loadAttestation` returned. */
+    readonly document: TransactionObjectArgument;
+  },
+): void {
+  tx.moveCall({
+    ...target(call, 'finish_rotation'),
+    arguments: [tx.object(call.rotation), ...admin(tx, call), tx.object(call.document)],
   });
 }
 
 /** Destroys an enclave, stale or not. Only the holder of the capability can do that. */
-export function destroyEnclave(
-  tx: Transaction,
-  call: EnclaveCall & { readonly enclaveId: string; readonly configId: string; readonly capId: string },
-): void {
+export function destroyEnclave(tx: Transaction, call: AdminCall & { readonly enclaveId: ObjectInput }): void {
   tx.moveCall({
     ...target(call, 'destroy_enclave'),
-    arguments: [
-      tx.object(addressOf('the id of the enclave', call.enclaveId)),
-      tx.object(addressOf('the id of the config', call.configId)),
-      tx.object(addressOf('the id of the capability', call.capId)),
-    ],
+    arguments: [object(tx, 'enclave', call.enclaveId), ...admin(tx, call)],
   });
 }
 
-/** Destroys a stale enclave. Anyone can do that. */
+/** Destroys an enclave that is stale, or whose config is retired. Anyone can do that. */
 export function destroyOldEnclave(
   tx: Transaction,
-  call: EnclaveCall & { readonly enclaveId: string; readonly configId: string },
+  call: ConfigCall & { readonly enclaveId: ObjectInput },
 ): void {
   tx.moveCall({
     ...target(call, 'destroy_old_enclave'),
-    arguments: [
-      tx.object(addressOf('the id of the enclave', call.enclaveId)),
-      tx.object(addressOf('the id of the config', call.configId)),
-    ],
+    arguments: [object(tx, 'enclave', call.enclaveId), object(tx, 'config', call.configId)],
   });
 }
 
-/** Publishes compiled modules, and transfers their upgrade capability to `owner`. */
-export function publishPackage(
+/** Compiled modules, and the packages that they link to. */
+interface Bytecode {
+  /** Bytecode in base64. */
+  readonly modules: readonly string[];
+  /** Ids of the packages that it links to. */
+  readonly dependencies: readonly string[];
+}
+
+function bytecodeOf({ modules, dependencies }: Bytecode) {
+  if (modules.length === 0) throw invalidValue('a package must have at least one module');
+  return { modules: [...modules], dependencies: [...dependencies] };
+}
+
+/**
+ * Publishes compiled modules, and transfers their upgrade capability to `owner`; null destroys it, so that nobody can
+ * ever upgrade the package.
+ */
+export function publishPackage(tx: Transaction, call: Bytecode & { readonly owner: string | null }): void {
+  const upgradeCap = tx.publish(bytecodeOf(call));
+  if (call.owner !== null) tx.transferObjects([upgradeCap], addressOf('the owner', call.owner));
+  else tx.moveCall({ target: '0x2::package::make_immutable', arguments: [upgradeCap] });
+}
+
+/** Upgrades a package to compiled modules. */
+export function upgradePackage(
   tx: Transaction,
-  call: {
-    /** Bytecode in base64. */
-    readonly modules: readonly string[];
-    /** Ids of the packages that it links to. */
-    readonly dependencies: readonly string[];
-    readonly owner: string;
+  call: Bytecode & {
+    readonly upgradeCapId: ObjectInput;
+    /** The latest version of the package. */
+    readonly packageId: string;
+    /** Blake2b-256 digest of modules and dependencies, 32 bytes. */
+    readonly digest: Uint8Array;
+    /** The policy of the capability: 0 compatible, 128 additive, 192 dependencies only. */
+    readonly policy: number;
   },
 ): void {
-  if (call.modules.length === 0) throw invalidValue('a package must have at least one module');
-  const upgradeCap = tx.publish({ modules: [...call.modules], dependencies: [...call.dependencies] });
-  tx.transferObjects([upgradeCap], addressOf('the owner', call.owner));
+  const cap = object(tx, 'upgrade capability', call.upgradeCapId);
+  const digest = bytesOf('the digest', call.digest, { min: 32, max: 32 });
+  const ticket = tx.moveCall({
+    target: '0x2::package::authorize_upgrade',
+    arguments: [cap, tx.pure.u8(call.policy), bytes(tx, digest)],
+  });
+  const packageId = addressOf('the package', call.packageId);
+  const receipt = tx.upgrade({ ...bytecodeOf(call), package: packageId, ticket });
+  tx.moveCall({ target: '0x2::package::commit_upgrade', arguments: [cap, receipt] });
 }

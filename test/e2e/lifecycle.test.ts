@@ -29,13 +29,13 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     package: ID,
     upgradeCap: ID,
     enclaveCaps: [{ id: ID, type: `${packageId}::enclave::EnclaveCap<${packageId}::weather::WEATHER>` }],
-    modules: 3,
+    modules: 5,
   });
   expect(
     node.executor.published[0]?.map((module) =>
       /pcrs|enclave|weather/.test(Buffer.from(module).toString('latin1')),
     ),
-  ).toEqual([true, true, true]);
+  ).toEqual([true, true, true, true, true]);
 
   // Config: the capability is found by its owner.
   const app = [packageId, 'weather', 'WEATHER'] as const;
@@ -48,13 +48,13 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     fixture.file('dev.pcrs'),
   );
   const configId = config['config'] as string;
-  expect(config).toMatchObject({ status: 'done', config: ID, version: 0, name: 'weather' });
+  expect(config).toMatchObject({ status: 'done', config: ID, configVersion: 0, name: 'weather' });
 
   // Register; a second time, nothing is sent.
   const registerArgs = [packageId, packageId, configId, server.url, 'weather', 'WEATHER', ...root];
   const registered = await fixture.done('register_enclave', ...registerArgs);
   const enclaveId = registered['enclave'] as string;
-  expect(registered).toMatchObject({ status: 'done', enclave: ID, version: '0', config: configId });
+  expect(registered).toMatchObject({ status: 'done', enclave: ID, configVersion: '0', config: configId });
   expect(node.ledger.objects.has(enclaveId)).toBe(true);
   const sent = node.ledger.executed.length;
   expect(await fixture.done('register_enclave', ...registerArgs)).toMatchObject({
@@ -97,8 +97,8 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
 
   // Status.
   expect(await fixture.done('status', configId, server.url, ...root)).toMatchObject({
-    config: { id: configId, version: '0', application: `${packageId}::weather::WEATHER` },
-    enclaves: [{ id: enclaveId, version: '0', stale: false }],
+    config: { id: configId, configVersion: '0', application: `${packageId}::weather::WEATHER` },
+    enclaves: [{ id: enclaveId, configVersion: '0', stale: false }],
     destroyed: [],
     live: { trusted: true, registration: 'registered', enclave: enclaveId },
   });
@@ -109,7 +109,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   ).toMatchObject({ status: 'unchanged' });
   expect(
     await fixture.done('update_pcrs', packageId, configId, '--pcrs', fixture.file('other.pcrs')),
-  ).toMatchObject({ status: 'done', version: '1' });
+  ).toMatchObject({ status: 'done', configVersion: '1' });
   const stale = await fixture.run(
     'update_weather',
     ...app,

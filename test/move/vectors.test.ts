@@ -1,6 +1,10 @@
 import { createPublicKey, verify } from 'node:crypto';
+import { bcs } from '@mysten/sui/bcs';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
+import { u64 } from '../../src/wire/bcs.ts';
+import { signedType } from '../../src/wire/intent.ts';
 import { type Values, VECTORS } from './vectors.ts';
 
 function serialize({ intent, timestamp_ms, location, temperature }: Values): Uint8Array {
@@ -37,4 +41,24 @@ describe('the vectors that the Move packages are tested with, in TypeScript', ()
     expect(verifies(serialize({ ...signed, intent: 1 }), signed.signature)).toBe(false);
     expect(verifies(serialize({ ...signed, timestamp_ms: '1744683300001' }), signed.signature)).toBe(false);
   });
+});
+
+test('the award that counts once has the same bytes, and both keys signed it', () => {
+  const { once } = VECTORS;
+  const Award = bcs.struct('Award', { nonce: bcs.byteVector(), recipient: bcs.Address, points: u64 });
+  const payload = {
+    nonce: Buffer.from(once.nonce, 'hex'),
+    recipient: `0x${once.recipient}`,
+    points: BigInt(once.points),
+  };
+  const message = signedType(once.intent, Award).message.serialize({
+    intent: once.intent,
+    timestamp_ms: BigInt(once.timestamp_ms),
+    payload,
+  });
+  expect(Buffer.from(message.toBytes()).toString('hex')).toBe(once.bytes);
+  for (const { public_key, signature } of once.keys) {
+    const [bytes, sig, key] = [once.bytes, signature, public_key].map((text) => Buffer.from(text, 'hex'));
+    expect(ed25519.verify(sig as Buffer, bytes as Buffer, key as Buffer)).toBe(true);
+  }
 });

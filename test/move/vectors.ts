@@ -11,6 +11,16 @@ export interface Values {
 export interface Vectors {
   readonly messages: readonly (Values & { readonly name: string; readonly bytes: string })[];
   readonly signed: Values & { readonly public_key: string; readonly signature: string };
+  /** An award for `enclave::once`, signed by two keys: ed25519 seeds of 32 bytes 07 and 08. */
+  readonly once: {
+    readonly intent: number;
+    readonly timestamp_ms: string;
+    readonly nonce: string;
+    readonly recipient: string;
+    readonly points: string;
+    readonly bytes: string;
+    readonly keys: readonly { readonly public_key: string; readonly signature: string }[];
+  };
 }
 
 export const VECTORS: Vectors = JSON.parse(
@@ -54,6 +64,54 @@ public fun signature(): vector<u8> {
 `;
 }
 
+/** The award of `enclave::once`. */
+function onceValues(): string {
+  const { intent, timestamp_ms, nonce, recipient, points, bytes, keys } = VECTORS.once;
+  const [first, second] = keys;
+  return `
+/// An award that counts once, as two enclaves sign it.
+public fun once_intent(): u8 {
+    ${intent}
+}
+
+public fun once_timestamp_ms(): u64 {
+    ${timestamp_ms}
+}
+
+public fun nonce(): vector<u8> {
+    x"${nonce}"
+}
+
+public fun recipient(): address {
+    @0x${recipient}
+}
+
+public fun points(): u64 {
+    ${points}
+}
+
+public fun once_bytes(): vector<u8> {
+    x"${bytes}"
+}
+
+public fun once_key(): vector<u8> {
+    x"${first?.public_key}"
+}
+
+public fun once_signature(): vector<u8> {
+    x"${first?.signature}"
+}
+
+public fun other_once_key(): vector<u8> {
+    x"${second?.public_key}"
+}
+
+public fun other_once_signature(): vector<u8> {
+    x"${second?.signature}"
+}
+`;
+}
+
 /** `move/enclave/tests/vectors.move`. */
 export function enclaveVectors(): string {
   return `${HEADER}
@@ -62,7 +120,7 @@ module enclave::vectors;
 
 use std::string::String;
 
-${signedValues()}`;
+${signedValues()}${onceValues()}`;
 }
 
 /** `move/weather/tests/vectors.move`. */
@@ -88,7 +146,7 @@ use enclave::enclave;
 use std::string::String;
 use std::unit_test::assert_eq;
 
-${signedValues()}${tests.join('')}`;
+${signedValues()}${onceValues()}${tests.join('')}`;
 }
 
 /** `move/enclave/tests/real_document_cli_tests.move`. */
@@ -112,6 +170,8 @@ public struct REAL_DOCUMENT_CLI_TESTS has drop {}
 
 /// Within the lifetime of the document's certificates.
 const NOW_MS: u64 = 1744684007462;
+/// The document's own time.
+const MADE_AT_MS: u64 = 1744683923696;
 const PCR0_AND_PCR1: vector<u8> =
     x"cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2";
 const PCR2: vector<u8> =
@@ -134,6 +194,7 @@ fun registers_and_key_are_those_of_the_document() {
     scenario.next_tx(@0xA);
     let enclave = scenario.take_shared<Enclave<REAL_DOCUMENT_CLI_TESTS>>();
     assert_eq!(*enclave.pk(), vectors::public_key());
+    assert_eq!(enclave.registered_at_ms(), MADE_AT_MS);
 
     test_scenario::return_shared(enclave);
     test_scenario::return_shared(config);
@@ -151,6 +212,66 @@ fun another_image_is_refused() {
     let mut config = cap.new_config_for_testing(&mut ctx);
     config.register_enclave(&cap, nitro_attestation::load_nitro_attestation(DOCUMENT, &clock));
     abort
+}
+
+#[test]
+fun one_transaction_creates_registers_and_shares() {
+    let mut scenario = test_scenario::begin(@0xA);
+    let mut clock = clock::create_for_testing(scenario.ctx());
+    clock.set_for_testing(NOW_MS);
+    let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(scenario.ctx());
+    let mut config = cap.new_enclave_config(
+        b"real".to_string(),
+        PCR0_AND_PCR1,
+        PCR0_AND_PCR1,
+        PCR2,
+        scenario.ctx(),
+    );
+    config.new_enclave(&cap, nitro_attestation::load_nitro_attestation(DOCUMENT, &clock)).share();
+    config.share();
+
+    scenario.next_tx(@0xA);
+    assert!(test_scenario::has_most_recent_shared<EnclaveConfig<REAL_DOCUMENT_CLI_TESTS>>());
+    assert!(test_scenario::has_most_recent_shared<Enclave<REAL_DOCUMENT_CLI_TESTS>>());
+    cap.destroy_cap_for_testing();
+    clock.destroy_for_testing();
+    scenario.end();
+}
+
+#[test]
+fun a_registrar_registers_it() {
+    let mut ctx = tx_context::dummy();
+    let mut clock = clock::create_for_testing(&mut ctx);
+    clock.set_for_testing(NOW_MS);
+    let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(&mut ctx);
+    let mut config = cap.new_enclave_config(b"real".to_string(), PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2, &mut ctx);
+    let registrar = config.new_registrar_cap(&cap, &mut ctx);
+    config.register_enclave_as_registrar(
+        &registrar,
+        nitro_attestation::load_nitro_attestation(DOCUMENT, &clock),
+    );
+    assert!(config.was_registered(vectors::public_key()));
+    registrar.destroy_registrar_cap(&mut config);
+    config.destroy_config_for_testing();
+    cap.destroy_cap_for_testing();
+    clock.destroy_for_testing();
+}
+
+#[test]
+fun a_rotation_registers_the_successor() {
+    let mut ctx = tx_context::dummy();
+    let mut clock = clock::create_for_testing(&mut ctx);
+    clock.set_for_testing(NOW_MS);
+    let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(&mut ctx);
+    let mut config = cap.new_config_for_testing(&mut ctx);
+    let document = nitro_attestation::load_nitro_attestation(DOCUMENT, &clock);
+    let rotation = config.begin_rotation(&cap, PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2);
+    rotation.finish_rotation(&mut config, &cap, document);
+    assert_eq!(config.config_version(), 1);
+    assert!(config.was_registered(vectors::public_key()));
+    config.destroy_config_for_testing();
+    cap.destroy_cap_for_testing();
+    clock.destroy_for_testing();
 }
 
 const DOCUMENT: vector<u8> =

@@ -147,6 +147,7 @@ const COMMANDS = Object.entries(scripts).flatMap(([name, line]) => {
 
 test('npm knows every command', () => {
   expect(COMMANDS.map(({ name }) => name).sort()).toEqual([
+    'add_registrar',
     'configure_enclave',
     'create_config',
     'destroy_enclave',
@@ -156,13 +157,18 @@ test('npm knows every command', () => {
     'new_app',
     'publish',
     'register_enclave',
+    'retire_config',
+    'revoke_registrar',
+    'rotate',
     'run_enclave',
     'salt_seed',
     'status',
     'stop_enclave',
     'test:move',
+    'update_config',
     'update_pcrs',
     'update_weather',
+    'upgrade',
     'verify',
   ]);
 });

@@ -2,13 +2,15 @@
 ///
 /// An `EnclaveConfig` names the trusted image by its registers PCR0 to PCR2, with a version that increases when they
 /// change. An `Enclave` is a running instance of that image, identified by its attested public key. The holder of the
-/// `EnclaveCap` controls both; anyone can read them, verify signatures with them and destroy stale enclaves.
+/// `EnclaveCap` controls both, and may let a `RegistrarCap` register enclaves; anyone can read them, verify signatures
+/// with them and destroy stale enclaves.
 ///
 /// Contracts verify an answer with `assert_signed`. An answer is a statement, not a command: while it is fresh, anyone
-/// may submit it, and more than once. If an answer triggers something that must happen only once, or for one account
-/// only, have the enclave sign a nonce of the request or the sender's address in the payload, and check it.
+/// may submit it, and more than once. If an answer triggers something that must happen only once, verify it with
+/// `enclave::once`; if it is for one account only, have the enclave sign that account's address in the payload.
 module enclave::enclave;
 
+use enclave::attested::{Self, Attested};
 use enclave::pcrs::{Self, Pcrs};
 use std::bcs;
 use std::string::String;
@@ -17,37 +19,53 @@ use sui::derived_object;
 use sui::ed25519;
 use sui::event;
 use sui::nitro_attestation::NitroAttestationDocument;
+use sui::package::Publisher;
 
-// The abort codes of these errors contain the source line: match them by name, never by number.
+// Clients tell errors apart by these codes, which never change, or by the names: the number that a transaction aborts
+// with also contains the source line.
 
-#[error]
+#[error(code = 1)]
 const ENotOneTimeWitness: vector<u8> = b"A capability takes its module's one-time witness";
-#[error]
+#[error(code = 2)]
 const EInvalidCap: vector<u8> = b"The capability is not the one that made this config";
-#[error]
-const EWrongConfig: vector<u8> = b"The enclave was registered under another config";
-#[error]
+#[error(code = 3)]
+const EWrongConfig: vector<u8> = b"The enclave or registrar belongs to another config";
+#[error(code = 4)]
 const EInvalidPCRs: vector<u8> = b"The enclave runs another image than the config allows";
-#[error]
+#[error(code = 5)]
 const EInvalidPublicKey: vector<u8> = b"The document must attest an ed25519 public key of 32 bytes";
-#[error]
+#[error(code = 6)]
 const EAlreadyRegistered: vector<u8> = b"This key was registered at this version, perhaps destroyed since";
-#[error]
+#[error(code = 7)]
 const EInvalidConfigVersion: vector<u8> = b"The enclave is stale: the config's PCRs changed since";
-#[error]
+#[error(code = 8)]
 const ENotStale: vector<u8> = b"Only the capability's holder can destroy an enclave that is not stale";
-#[error]
+#[error(code = 9)]
 const ETooOld: vector<u8> = b"The signed timestamp is too far in the past";
-#[error]
+#[error(code = 10)]
 const EInFuture: vector<u8> = b"The signed timestamp is too far in the future";
-#[error]
+#[error(code = 11)]
 const EInvalidSignature: vector<u8> =
     b"The enclave did not sign these values, or the contract's types differ from the server's";
+#[error(code = 12)]
+const ENotPublisher: vector<u8> = b"The Publisher is not of the module that defines the application's type";
+#[error(code = 13)]
+const ERetired: vector<u8> = b"The config is retired";
+#[error(code = 14)]
+const ENotRegistrar: vector<u8> = b"The registrar was revoked, or never belonged to this config";
+#[error(code = 15)]
+const EKeyTooOld: vector<u8> = b"The enclave's key is older than the config allows";
+#[error(code = 16)]
+const EInvalidKeyAge: vector<u8> = b"The greatest age of keys must be more than 0 ms";
 
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
 /// Maximum lead of the enclave's clock over the chain's.
 const MAX_AHEAD_MS: u64 = 60_000;
+
+public use fun current_config_version as EnclaveConfig.config_version;
+public use fun share_config as EnclaveConfig.share;
+public use fun share_enclave as Enclave.share;
 
 /// The image that enclaves of the application `T` must run. Shared.
 public struct EnclaveConfig<phantom T> has key {
@@ -55,7 +73,11 @@ public struct EnclaveConfig<phantom T> has key {
     name: String,
     pcrs: Pcrs,
     capability_id: ID,
-    version: u64,
+    config_version: u64,
+    max_key_age_ms: Option<u64>,
+    /// The ids of the `RegistrarCap`s that may register.
+    registrars: vector<ID>,
+    is_retired: bool,
 }
 
 /// One registered enclave of the application `T`: the attested public key of an instance that runs the image of its
@@ -65,11 +87,30 @@ public struct Enclave<phantom T> has key {
     pk: vector<u8>,
     config_id: ID,
     config_version: u64,
+    /// The time of the attestation that it was registered with, by the clock of the hypervisor that signed it, in
+    /// milliseconds since the Unix epoch. The chain accepts an attestation for about three hours.
+    registered_at_ms: u64,
 }
 
-/// The right to decide which enclaves speak for the application `T`.
+/// The right to decide which enclaves speak for the application `T`. It governs the configs that it made, no others.
+///
+/// There is no second way in: who loses it can't change these configs any more, and who steals it can let any image
+/// speak until their users move to another config. Keep it at an address of a multisig.
 public struct EnclaveCap<phantom T> has key, store {
     id: UID,
+}
+
+/// The right to register enclaves that run the present image of one config, and nothing else: for a machine that
+/// restarts enclaves.
+public struct RegistrarCap<phantom T> has key, store {
+    id: UID,
+    config_id: ID,
+}
+
+/// Registers are updated, and the successor is not registered yet: only `finish_rotation` of the same transaction can
+/// end this.
+public struct Rotation<phantom T> {
+    config_id: ID,
 }
 
 /// The key of `sui::derived_object` with which an Enclave's address is derived from its config.
@@ -85,28 +126,65 @@ public struct IntentMessage<T: drop> has copy, drop {
     payload: T,
 }
 
+/// A capability was created.
+public struct EnclaveCapCreated<phantom T> has copy, drop {
+    capability_id: ID,
+}
+
 /// A config was created.
 public struct EnclaveConfigCreated<phantom T> has copy, drop {
     config_id: ID,
     capability_id: ID,
     name: String,
     pcrs: Pcrs,
-    version: u64,
+    config_version: u64,
 }
 
 /// A config has new registers: enclaves of older versions are stale from now on.
 public struct PcrsUpdated<phantom T> has copy, drop {
     config_id: ID,
     pcrs: Pcrs,
-    version: u64,
+    config_version: u64,
 }
 
-/// An enclave was registered, and may speak for the application.
+/// A config has a new name.
+public struct NameUpdated<phantom T> has copy, drop {
+    config_id: ID,
+    name: String,
+}
+
+/// A config has another greatest age of keys.
+public struct MaxKeyAgeUpdated<phantom T> has copy, drop {
+    config_id: ID,
+    max_key_age_ms: Option<u64>,
+}
+
+/// A config ended: none of its enclaves speaks for the application any more.
+public struct ConfigRetired<phantom T> has copy, drop {
+    config_id: ID,
+}
+
+/// A registrar may register enclaves from now on.
+public struct RegistrarCapCreated<phantom T> has copy, drop {
+    config_id: ID,
+    registrar_id: ID,
+}
+
+/// A registrar may no longer register. Its enclaves remain.
+public struct RegistrarCapRevoked<phantom T> has copy, drop {
+    config_id: ID,
+    registrar_id: ID,
+}
+
+/// An enclave was registered, and may speak for the application. `registered_by` is the id of the capability or
+/// registrar that was used.
 public struct EnclaveRegistered<phantom T> has copy, drop {
     enclave_id: ID,
     config_id: ID,
     config_version: u64,
     pk: vector<u8>,
+    registered_at_ms: u64,
+    registered_by: ID,
 }
 
 /// An enclave was destroyed, and no longer speaks for the application.
@@ -117,13 +195,56 @@ public struct EnclaveDestroyed<phantom T> has copy, drop {
     pk: vector<u8>,
 }
 
-// === Configs ===
+// === Capabilities ===
 
-/// The one capability of an application. `otw` is the one-time witness that the application's `init` receives.
+/// The capability of an application. `otw` is the one-time witness that the application's `init` receives, so that
+/// there is only one.
 public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
     assert!(sui::types::is_one_time_witness(&otw), ENotOneTimeWitness);
-    EnclaveCap { id: object::new(ctx) }
+    create_cap(ctx)
 }
+
+/// A capability of an application whose module is on chain already, or claims its Publisher with the one-time witness.
+/// `T` is any type of the Publisher's module.
+///
+/// Whoever holds the Publisher is an admin: this makes a further capability, and with it further configs, at any time.
+/// So a contract that has one must pin the id of the config that it accepts.
+public fun new_cap_from_publisher<T>(publisher: &Publisher, ctx: &mut TxContext): EnclaveCap<T> {
+    assert!(publisher.from_module<T>(), ENotPublisher);
+    create_cap(ctx)
+}
+
+/// Lets the returned capability register enclaves of a config's present image, until it is revoked.
+public fun new_registrar_cap<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    ctx: &mut TxContext,
+): RegistrarCap<T> {
+    config.assert_admin(cap);
+    let id = object::new(ctx);
+    let config_id = object::id(config);
+    config.registrars.push_back(id.to_inner());
+    event::emit(RegistrarCapCreated<T> { config_id, registrar_id: id.to_inner() });
+    RegistrarCap { id, config_id }
+}
+
+/// Revokes a registrar, wherever it is. The enclaves that it registered remain: each `EnclaveRegistered` names the
+/// capability that was used.
+public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, registrar_id: ID) {
+    config.assert_cap(cap);
+    assert!(config.is_registrar(registrar_id), ENotRegistrar);
+    config.remove_registrar(registrar_id);
+}
+
+/// Gives up a registrar, revoked or not. Its holder may call it.
+public fun destroy_registrar_cap<T>(registrar: RegistrarCap<T>, config: &mut EnclaveConfig<T>) {
+    let RegistrarCap { id, config_id } = registrar;
+    assert!(config_id == object::id(config), EWrongConfig);
+    if (config.is_registrar(id.to_inner())) config.remove_registrar(id.to_inner());
+    id.delete();
+}
+
+// === Configs ===
 
 /// Creates and shares a config at version 0. The registers are those of `out/nitro.pcrs`.
 public fun create_enclave_config<T>(
@@ -134,7 +255,25 @@ public fun create_enclave_config<T>(
     pcr2: vector<u8>,
     ctx: &mut TxContext,
 ) {
-    transfer::share_object(cap.new_config(name, pcrs::new(pcr0, pcr1, pcr2), ctx))
+    transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, ctx))
+}
+
+/// `create_enclave_config`, for a transaction that goes on with the config: it must end with `share_config`.
+public fun new_enclave_config<T>(
+    cap: &EnclaveCap<T>,
+    name: String,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    ctx: &mut TxContext,
+): EnclaveConfig<T> {
+    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), ctx)
+}
+
+#[allow(lint(share_owned))]
+/// Shares a config of `new_enclave_config`, in the transaction that made it.
+public fun share_config<T>(config: EnclaveConfig<T>) {
+    transfer::share_object(config)
 }
 
 /// Replaces the trusted image: every enclave registered so far becomes stale.
@@ -145,17 +284,35 @@ public fun update_pcrs<T>(
     pcr1: vector<u8>,
     pcr2: vector<u8>,
 ) {
-    config.assert_cap(cap);
+    config.assert_admin(cap);
     config.pcrs = pcrs::new(pcr0, pcr1, pcr2);
-    config.version = config.version + 1;
-    let config_id = object::id(config);
-    event::emit(PcrsUpdated<T> { config_id, pcrs: config.pcrs, version: config.version });
+    config.config_version = config.config_version + 1;
+    let EnclaveConfig { id, pcrs, config_version, .. } = config;
+    event::emit(PcrsUpdated<T> { config_id: id.to_inner(), pcrs: *pcrs, config_version: *config_version });
 }
 
 /// Renames a config. The name is for people; nothing depends on it.
 public fun update_name<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, name: String) {
-    config.assert_cap(cap);
+    config.assert_admin(cap);
     config.name = name;
+    event::emit(NameUpdated<T> { config_id: object::id(config), name });
+}
+
+/// Sets the greatest age at which keys may speak, in milliseconds since their attestation, also for the enclaves that
+/// are registered; none: keys may have any age, as in a new config.
+public fun update_max_key_age<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, max_key_age_ms: Option<u64>) {
+    config.assert_admin(cap);
+    max_key_age_ms.do_ref!(|age| assert!(*age > 0, EInvalidKeyAge));
+    config.max_key_age_ms = max_key_age_ms;
+    event::emit(MaxKeyAgeUpdated<T> { config_id: object::id(config), max_key_age_ms });
+}
+
+/// Ends a config for ever: from now on nothing can be registered under it, `assert_signed` aborts, anyone can destroy
+/// its enclaves, and it can't be changed.
+public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_admin(cap);
+    config.is_retired = true;
+    event::emit(ConfigRetired<T> { config_id: object::id(config) });
 }
 
 // === Enclaves ===
@@ -169,8 +326,57 @@ public fun register_enclave<T>(
     cap: &EnclaveCap<T>,
     document: NitroAttestationDocument,
 ) {
-    let pk = (*document.public_key()).destroy_with_default(vector[]);
-    transfer::share_object(config.new_enclave(cap, pcrs::of_document(&document), pk))
+    transfer::share_object(config.new_enclave(cap, document))
+}
+
+/// `register_enclave`, for a transaction that goes on with the enclave: it must end with `share_enclave`.
+public fun new_enclave<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    document: NitroAttestationDocument,
+): Enclave<T> {
+    config.enclave_of(cap, attested::of_document(&document))
+}
+
+/// `register_enclave` by a registrar that is not revoked.
+public fun register_enclave_as_registrar<T>(
+    config: &mut EnclaveConfig<T>,
+    registrar: &RegistrarCap<T>,
+    document: NitroAttestationDocument,
+) {
+    transfer::share_object(config.enclave_of_registrar(registrar, attested::of_document(&document)))
+}
+
+#[allow(lint(share_owned))]
+/// Shares an enclave of `new_enclave`, in the transaction that registered it.
+public fun share_enclave<T>(enclave: Enclave<T>) {
+    transfer::share_object(enclave)
+}
+
+/// `update_pcrs`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
+/// invalid, so that the application is never left without an enclave.
+///
+/// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again.
+/// Destroying stale enclaves is a later step.
+public fun begin_rotation<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+): Rotation<T> {
+    config.update_pcrs(cap, pcr0, pcr1, pcr2);
+    Rotation { config_id: object::id(config) }
+}
+
+/// Registers and shares the successor, and ends the rotation of this config.
+public fun finish_rotation<T>(
+    rotation: Rotation<T>,
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    document: NitroAttestationDocument,
+) {
+    transfer::share_object(rotation.successor_of(config, cap, attested::of_document(&document)))
 }
 
 /// Destroys any enclave of a config, stale or not. Its key can't be registered at that version again.
@@ -180,20 +386,24 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
     enclave.destroy()
 }
 
-/// Destroys a stale enclave. Anyone may call it.
+/// Destroys an enclave that is stale, or whose config is retired. Anyone may call it.
+///
+/// Not one whose key is merely too old: the capability's holder may allow a greater age again.
 public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>) {
-    assert!(enclave.is_stale(config), ENotStale);
+    assert!(enclave.is_stale(config) || config.is_retired, ENotStale);
     enclave.destroy()
 }
 
 // === Verification ===
 
 /// Accepts only values that an enclave of this config's latest version signed recently: aborts when the enclave
-/// belongs to another config or is stale, when `timestamp_ms` is more than `max_age_ms` before the Clock or more than
-/// a minute ahead of it, or when the signature is not the enclave's for exactly these values.
+/// belongs to another config or is stale, when the config is retired or its greatest age of keys has passed, when
+/// `timestamp_ms` is more than `max_age_ms` before the Clock or more than a minute ahead of it, or when the signature
+/// is not the enclave's for exactly these values.
 ///
 /// Accept `Enclave` and `EnclaveConfig` of your own application's `T`, not of any `T`: anyone can publish a module and
-/// register enclaves for it.
+/// register enclaves for it. The capability's holder may have several configs; this accepts each until it is retired.
+/// To accept one only, store its id and compare it.
 public fun assert_signed<T, P: drop>(
     enclave: &Enclave<T>,
     config: &EnclaveConfig<T>,
@@ -205,16 +415,19 @@ public fun assert_signed<T, P: drop>(
     signature: &vector<u8>,
 ) {
     assert!(!enclave.is_stale(config), EInvalidConfigVersion);
+    assert!(!config.is_retired, ERetired);
     let now = clock.timestamp_ms();
+    assert!(!enclave.is_key_too_old(config, now), EKeyTooOld);
     // Neither subtraction can underflow, whatever timestamp was signed.
     if (timestamp_ms > now) assert!(timestamp_ms - now <= MAX_AHEAD_MS, EInFuture)
     else assert!(now - timestamp_ms <= max_age_ms, ETooOld);
     assert!(enclave.verify_signature(intent, timestamp_ms, payload, signature), EInvalidSignature);
 }
 
-/// Returns whether this enclave's key ever signed these values. It checks neither that the enclave is of its config's
-/// latest version, nor how old the timestamp is: it accepts answers of an enclave whose image is no longer trusted,
-/// and answers from last year. Use `assert_signed`.
+/// Returns whether this enclave's key ever signed these values. It sees no config, so it checks neither that the
+/// enclave is of the config's latest version, nor that the config is not retired, nor how old the key or the timestamp
+/// is: it accepts answers of an enclave whose image is no longer trusted, and answers from last year. Use
+/// `assert_signed`.
 public fun verify_signature<T, P: drop>(
     enclave: &Enclave<T>,
     intent: u8,
@@ -247,9 +460,24 @@ public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
     config.pcrs.pcr2()
 }
 
-/// The number of changes of the registers: 0 in a new config.
-public fun version<T>(config: &EnclaveConfig<T>): u64 {
-    config.version
+/// The number of changes of the registers: 0 in a new config. Also `config.config_version()`.
+public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
+    config.config_version
+}
+
+/// The greatest age of keys in milliseconds, if there is one: see `update_max_key_age`.
+public fun max_key_age_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
+    config.max_key_age_ms
+}
+
+/// Returns whether the config has ended: see `retire`.
+public fun is_retired<T>(config: &EnclaveConfig<T>): bool {
+    config.is_retired
+}
+
+/// Returns whether the `RegistrarCap` with this id may register enclaves.
+public fun is_registrar<T>(config: &EnclaveConfig<T>, registrar_id: ID): bool {
+    config.registrars.contains(&registrar_id)
 }
 
 /// The id of the capability that governs the config.
@@ -259,7 +487,7 @@ public fun capability_id<T>(config: &EnclaveConfig<T>): ID {
 
 /// Returns whether an enclave with this key was registered at the config's latest version, even if destroyed since.
 public fun was_registered<T>(config: &EnclaveConfig<T>, pk: vector<u8>): bool {
-    derived_object::exists(&config.id, EnclaveKey { config_version: config.version, pk })
+    derived_object::exists(&config.id, EnclaveKey { config_version: config.config_version, pk })
 }
 
 /// The ed25519 public key, 32 bytes.
@@ -277,16 +505,26 @@ public fun config_version<T>(enclave: &Enclave<T>): u64 {
     enclave.config_version
 }
 
+/// The time of the enclave's attestation, in milliseconds since the Unix epoch.
+public fun registered_at_ms<T>(enclave: &Enclave<T>): u64 {
+    enclave.registered_at_ms
+}
+
+/// The id of the config whose enclaves the registrar may register.
+public fun registrar_config_id<T>(registrar: &RegistrarCap<T>): ID {
+    registrar.config_id
+}
+
 /// Returns whether the registers changed since the enclave was registered. Aborts if the config is not the enclave's.
 public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>): bool {
     enclave.assert_config(config);
-    enclave.config_version < config.version
+    enclave.config_version < config.config_version
 }
 
 // === Configs and registration, on plain values ===
 
-/// `create_enclave_config` without sharing the config.
-public(package) fun new_config<T>(
+/// `new_enclave_config` of registers that are checked.
+public(package) fun config_of<T>(
     cap: &EnclaveCap<T>,
     name: String,
     pcrs: Pcrs,
@@ -294,44 +532,111 @@ public(package) fun new_config<T>(
 ): EnclaveConfig<T> {
     let id = object::new(ctx);
     let capability_id = object::id(cap);
-    let version = 0;
+    let config_version = 0;
     event::emit(EnclaveConfigCreated<T> {
         config_id: id.to_inner(),
         capability_id,
         name,
         pcrs,
-        version,
+        config_version,
     });
-    EnclaveConfig { id, name, pcrs, capability_id, version }
+    EnclaveConfig {
+        id,
+        name,
+        pcrs,
+        capability_id,
+        config_version,
+        max_key_age_ms: option::none(),
+        registrars: vector[],
+        is_retired: false,
+    }
 }
 
-/// `register_enclave` without extracting these values from the document and without sharing the enclave. A document
-/// without a public key has empty bytes.
-public(package) fun new_enclave<T>(
+/// `new_enclave` without the document.
+public(package) fun enclave_of<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
-    pcrs: Pcrs,
-    pk: vector<u8>,
+    attested: Attested,
 ): Enclave<T> {
     config.assert_cap(cap);
+    config.register(object::id(cap), attested)
+}
+
+/// `register_enclave_as_registrar` without the document, and without sharing the enclave.
+public(package) fun enclave_of_registrar<T>(
+    config: &mut EnclaveConfig<T>,
+    registrar: &RegistrarCap<T>,
+    attested: Attested,
+): Enclave<T> {
+    assert!(config.is_registrar(object::id(registrar)), ENotRegistrar);
+    config.register(object::id(registrar), attested)
+}
+
+/// `finish_rotation` without the document, and without sharing the enclave.
+public(package) fun successor_of<T>(
+    rotation: Rotation<T>,
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    attested: Attested,
+): Enclave<T> {
+    let Rotation { config_id } = rotation;
+    assert!(config_id == object::id(config), EWrongConfig);
+    config.enclave_of(cap, attested)
+}
+
+fun create_cap<T>(ctx: &mut TxContext): EnclaveCap<T> {
+    let id = object::new(ctx);
+    event::emit(EnclaveCapCreated<T> { capability_id: id.to_inner() });
+    EnclaveCap { id }
+}
+
+fun remove_registrar<T>(config: &mut EnclaveConfig<T>, registrar_id: ID) {
+    let (_, index) = config.registrars.index_of(&registrar_id);
+    config.registrars.swap_remove(index);
+    event::emit(RegistrarCapRevoked<T> { config_id: object::id(config), registrar_id });
+}
+
+/// The caller has checked that `registered_by` is allowed to register.
+fun register<T>(config: &mut EnclaveConfig<T>, registered_by: ID, attested: Attested): Enclave<T> {
+    let (pcrs, pk, registered_at_ms) = attested.unpack();
+    assert!(!config.is_retired, ERetired);
     assert!(pcrs == config.pcrs, EInvalidPCRs);
     assert!(pk.length() == PUBLIC_KEY_BYTES, EInvalidPublicKey);
     assert!(!config.was_registered(pk), EAlreadyRegistered);
     let config_id = object::id(config);
-    let config_version = config.version;
+    let config_version = config.config_version;
     let id = derived_object::claim(&mut config.id, EnclaveKey { config_version, pk });
-    event::emit(EnclaveRegistered<T> { enclave_id: id.to_inner(), config_id, config_version, pk });
-    Enclave { id, pk, config_id, config_version }
+    event::emit(EnclaveRegistered<T> {
+        enclave_id: id.to_inner(),
+        config_id,
+        config_version,
+        pk,
+        registered_at_ms,
+        registered_by,
+    });
+    Enclave { id, pk, config_id, config_version, registered_at_ms }
 }
 
 fun destroy<T>(enclave: Enclave<T>) {
-    let Enclave { id, pk, config_id, config_version } = enclave;
+    let Enclave { id, pk, config_id, config_version, .. } = enclave;
     event::emit(EnclaveDestroyed<T> { enclave_id: id.to_inner(), config_id, config_version, pk });
     id.delete();
 }
 
 fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     assert!(object::id(cap) == config.capability_id, EInvalidCap);
+}
+
+/// A retired config can't be changed.
+fun assert_admin<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_cap(cap);
+    assert!(!config.is_retired, ERetired);
+}
+
+fun is_key_too_old<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, now: u64): bool {
+    let attested = enclave.registered_at_ms;
+    // The hypervisor's clock may be ahead of the chain's.
+    config.max_key_age_ms.is_some_and!(|max| now > attested && now - attested > *max)
 }
 
 fun assert_config<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>) {
@@ -355,18 +660,29 @@ public fun new_cap_for_testing<T>(ctx: &mut TxContext): EnclaveCap<T> {
 public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
-    cap.new_config(b"testing".to_string(), pcrs::new(pcr, pcr, pcr), ctx)
+    cap.new_enclave_config(b"testing".to_string(), pcr, pcr, pcr, ctx)
 }
 
 #[test_only]
-/// An enclave with this public key at the config's latest version, that is not shared.
+/// An enclave with this public key at the config's latest version, attested at the epoch, that is not shared.
 public fun new_enclave_for_testing<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
     pk: vector<u8>,
 ): Enclave<T> {
+    config.new_enclave_attested_at_for_testing(cap, pk, 0)
+}
+
+#[test_only]
+/// The same, attested at this time in milliseconds since the Unix epoch.
+public fun new_enclave_attested_at_for_testing<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pk: vector<u8>,
+    registered_at_ms: u64,
+): Enclave<T> {
     let pcrs = config.pcrs;
-    config.new_enclave(cap, pcrs, pk)
+    config.enclave_of(cap, attested::new(pcrs, pk, registered_at_ms))
 }
 
 #[test_only]

@@ -3,13 +3,13 @@ module enclave::pcrs;
 
 use sui::nitro_attestation::NitroAttestationDocument;
 
-// The abort codes of these errors contain the source line: match them by name, never by number.
+// Clients tell errors apart by these codes, which never change, or by the names.
 
-#[error]
+#[error(code = 1)]
 const EPcrMissing: vector<u8> = b"Registers PCR0, PCR1 and PCR2 must all be there";
-#[error]
+#[error(code = 2)]
 const EPcrLength: vector<u8> = b"A register is 48 bytes (SHA-384)";
-#[error]
+#[error(code = 3)]
 const EDebugPcrs: vector<u8> =
     b"PCR0 is all zero: an enclave in debug mode, whose console and memory the host can read";
 

@@ -1,6 +1,7 @@
 #[test_only]
 module enclave::enclave_tests;
 
+use enclave::attested;
 use enclave::enclave::{
     Self,
     Enclave,
@@ -18,14 +19,25 @@ use sui::test_utils;
 
 public struct ENCLAVE_TESTS has drop {}
 
-/// The fields of both events, which are private to their module: equal values have equal bytes.
-public struct EnclaveFields has drop {
+/// The fields of the events, which are private to their module: equal values have equal bytes.
+public struct DestroyedFields has drop {
     enclave_id: ID,
     config_id: ID,
     config_version: u64,
     pk: vector<u8>,
 }
 
+public struct RegisteredFields has drop {
+    enclave_id: ID,
+    config_id: ID,
+    config_version: u64,
+    pk: vector<u8>,
+    registered_at_ms: u64,
+    registered_by: ID,
+}
+
+/// When the enclaves are attested.
+const AT_MS: u64 = 1_700_000_000_000;
 const ADMIN: address = @0xAD;
 const STRANGER: address = @0x57;
 
@@ -66,7 +78,7 @@ fun register(
     cap: &EnclaveCap<ENCLAVE_TESTS>,
     key: vector<u8>,
 ): Enclave<ENCLAVE_TESTS> {
-    config.new_enclave(cap, pcrs::new(PCR0, PCR1, PCR2), key)
+    config.enclave_of(cap, attested::new(pcrs::new(PCR0, PCR1, PCR2), key, AT_MS))
 }
 
 use fun register as EnclaveConfig.register;
@@ -81,7 +93,8 @@ fun an_enclave_of_the_configured_image_is_registered() {
     let enclave = config.register(&cap, KEY);
     assert_eq!(*enclave.pk(), KEY);
     assert_eq!(enclave.config_id(), object::id(&config));
-    assert_eq!(enclave.config_version(), 1);
+    assert_eq!(enclave.config_version(), config.config_version());
+    assert_eq!(enclave.registered_at_ms(), AT_MS);
     assert!(!enclave.is_stale(&config));
     assert!(config.was_registered(KEY));
     assert!(!config.was_registered(OTHER_KEY));
@@ -94,19 +107,22 @@ fun registration_and_destruction_are_announced() {
     let (scenario, cap, mut config) = begin();
     config.update_pcrs(&cap, PCR0, PCR1, PCR2);
     let enclave = config.register(&cap, KEY);
-    let fields = EnclaveFields {
-        enclave_id: object::id(&enclave),
-        config_id: object::id(&config),
+    let (enclave_id, config_id) = (object::id(&enclave), object::id(&config));
+    let registered = event::events_by_type<EnclaveRegistered<ENCLAVE_TESTS>>();
+    let fields = RegisteredFields {
+        enclave_id,
+        config_id,
         config_version: 1,
         pk: KEY,
+        registered_at_ms: AT_MS,
+        registered_by: object::id(&cap),
     };
-    let expected = bcs::to_bytes(&vector[fields]);
-    let registered = event::events_by_type<EnclaveRegistered<ENCLAVE_TESTS>>();
-    assert_eq!(bcs::to_bytes(&registered), expected);
+    assert_eq!(bcs::to_bytes(&registered), bcs::to_bytes(&vector[fields]));
     assert!(event::events_by_type<EnclaveDestroyed<ENCLAVE_TESTS>>().is_empty());
     enclave.destroy_enclave(&config, &cap);
     let destroyed = event::events_by_type<EnclaveDestroyed<ENCLAVE_TESTS>>();
-    assert_eq!(bcs::to_bytes(&destroyed), expected);
+    let fields = DestroyedFields { enclave_id, config_id, config_version: 1, pk: KEY };
+    assert_eq!(bcs::to_bytes(&destroyed), bcs::to_bytes(&vector[fields]));
     end(scenario, cap, config);
 }
 
@@ -131,7 +147,7 @@ fun only_the_configs_own_capability_registers() {
 
 fun register_image(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>) {
     let (scenario, cap, mut config) = begin();
-    config.new_enclave(&cap, pcrs::new(pcr0, pcr1, pcr2), KEY).destroy_enclave_for_testing();
+    config.enclave_of(&cap, attested::new(pcrs::new(pcr0, pcr1, pcr2), KEY, AT_MS)).destroy_enclave_for_testing();
     end(scenario, cap, config);
 }
 

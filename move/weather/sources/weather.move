@@ -35,6 +35,9 @@ fun init(otw: WEATHER, ctx: &mut TxContext) {
 /// Mints a reading that an enclave of the latest version signed at most 90 minutes ago; see `enclave::assert_signed`
 /// for everything that aborts.
 ///
+/// Any config of this application will do that is not retired. A contract that wants one config only stores its id and
+/// compares it: see "Once, and for one config" in src/sui/README.md.
+///
 /// A reading is true whoever submits it: several senders may use the same signature, several times, until it is too
 /// old.
 public fun update_weather(

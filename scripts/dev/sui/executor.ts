@@ -2,7 +2,18 @@
 import { bcs } from '@mysten/sui/bcs';
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { toBase64 } from '@mysten/sui/utils';
-import { type Call, type ExecutionContext, MoveAbort, publish, runCall, TypeMismatch } from './contract.ts';
+import { packageDigest } from '../../sui/package_digest.ts';
+import {
+  type Call,
+  type ExecutionContext,
+  HotPotato,
+  MoveAbort,
+  publish,
+  runCall,
+  TypeMismatch,
+  UpgradeReceipt,
+  type UpgradeTicket,
+} from './contract.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
 
 /** A call of the node ends with this gRPC status. */
@@ -24,7 +35,23 @@ type Argument = { input: number } | { result: number; nested: number };
 type Command =
   | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
   | { kind: 'transfer'; objects: Argument[]; to: Argument }
-  | { kind: 'publish'; modules: readonly Uint8Array[] };
+  | { kind: 'publish'; modules: readonly Uint8Array[] }
+  | Upgrade;
+
+interface Upgrade {
+  kind: 'upgrade';
+  modules: readonly Uint8Array[];
+  dependencies: readonly string[];
+  packageId: string;
+  ticket: Argument;
+}
+
+/** A package that a transaction wrote. */
+interface Published {
+  readonly id: string;
+  readonly original: string;
+  readonly modules: readonly Uint8Array[];
+}
 
 const GAS_USED = 2_000_000n;
 const DEFAULT_BUDGET = 5_000_000n;
@@ -121,7 +148,7 @@ export class Executor {
       return this.#ledger.objects.get(objectId);
     });
     const budget = BigInt(gasData.budget ?? 0);
-    const { status, changes, packageId } = await this.#run(
+    const { status, changes, published } = await this.#run(
       sender,
       values,
       commands.map(bcsCommand),
@@ -130,7 +157,8 @@ export class Executor {
     );
     const effective = status.success ? changes : new Changes(this.#ledger, digest);
     const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
-    const changedObjects = [...effective.written.values()].map(({ id, type }) =>
+    const kept = [...effective.written.values()].filter(({ id }) => !effective.deleted.has(id));
+    const changedObjects = kept.map(({ id, type }) =>
       GrpcTypes.ChangedObject.create({
         objectId: id,
         objectType: type,
@@ -138,8 +166,11 @@ export class Executor {
         idOperation: this.#ledger.objects.has(id) ? Id.NONE : Id.CREATED,
       }),
     );
-    if (status.success && packageId !== undefined) {
-      this.#ledger.packages.set(packageId, packageId);
+    if (status.success && published !== undefined) {
+      const { id: packageId, original, modules } = published;
+      this.#ledger.packages.set(packageId, original);
+      this.#ledger.modules.set(packageId, modules);
+      this.published.push([...modules]);
       changedObjects.push(
         GrpcTypes.ChangedObject.create({
           objectId: packageId,
@@ -195,7 +226,7 @@ export class Executor {
     commands: readonly Command[],
     seed: string,
     budget: bigint,
-  ): Promise<{ status: Status; changes: Changes; packageId?: string }> {
+  ): Promise<{ status: Status; changes: Changes; published?: Published }> {
     const changes = new Changes(this.#ledger, seed);
     const context: ExecutionContext = {
       changes,
@@ -204,7 +235,7 @@ export class Executor {
       root: this.#root,
       original: (id) => this.#ledger.packages.get(id) ?? id,
     };
-    const results: unknown[][] = [];
+    const results: (readonly unknown[])[] = [];
     const value = (argument: Argument) => {
       if ('result' in argument) return results[argument.result]?.[argument.nested];
       const input = inputs[argument.input];
@@ -213,19 +244,30 @@ export class Executor {
         ? changes.get((input as LedgerObject).id)
         : input;
     };
-    let packageId: string | undefined;
+    let published: Published | undefined;
+    const used = new Set<unknown>();
     for (const [index, command] of commands.entries()) {
       try {
         if (command.kind === 'call') {
           const { call, args } = command;
           const known = this.#ledger.packages.has(call.package) || /^0x0*2$/.test(call.package);
           if (!known) throw new Refusal('NOT_FOUND', `Object ${call.package} not found`);
-          results.push(await runCall(context, { ...call, args: args.map(value) }));
+          const values = args.map(value);
+          for (const given of values) used.add(given);
+          results.push(await runCall(context, { ...call, args: values }));
         } else if (command.kind === 'publish') {
           const made = publish(context);
-          packageId = made.packageId;
-          this.published.push([...command.modules]);
+          published = { id: made.packageId, original: made.packageId, modules: command.modules };
           results.push([made.upgradeCap]);
+        } else if (command.kind === 'upgrade') {
+          const ticket = value(command.ticket) as UpgradeTicket;
+          used.add(ticket);
+          if (ticket.packageId !== command.packageId || !isDigestOf(ticket.digest, command)) {
+            return { status: refusedUpgrade(BigInt(index)), changes };
+          }
+          const original = context.original(command.packageId);
+          published = { id: changes.freshId(), original, modules: command.modules };
+          results.push([new UpgradeReceipt(ticket.capId, published.id)]);
         } else {
           const address = bcs.Address.parse(value(command.to) as Uint8Array);
           for (const object of command.objects.map(value) as LedgerObject[]) {
@@ -237,13 +279,31 @@ export class Executor {
         return { status: failure(error, BigInt(index)), changes };
       }
     }
+    if (results.flat().some((result) => result instanceof HotPotato && !used.has(result))) {
+      const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.UNUSED_VALUE_WITHOUT_DROP;
+      const description = 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }';
+      return {
+        status: { success: false, error: GrpcTypes.ExecutionError.create({ description, kind }) },
+        changes,
+      };
+    }
     if (this.gasNeeded > budget) {
       const { INSUFFICIENT_GAS: kind } = GrpcTypes.ExecutionError_ExecutionErrorKind;
       const error = GrpcTypes.ExecutionError.create({ description: 'InsufficientGas', kind });
       return { status: { success: false, error }, changes };
     }
-    return { status: { success: true }, changes, ...(packageId !== undefined && { packageId }) };
+    return { status: { success: true }, changes, ...(published && { published }) };
   }
+}
+
+function isDigestOf(digest: Uint8Array, { modules, dependencies }: Upgrade): boolean {
+  return Buffer.from(digest).equals(packageDigest(modules, dependencies));
+}
+
+function refusedUpgrade(command: bigint): Status {
+  const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.PACKAGE_UPGRADE_ERROR;
+  const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
+  return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
 }
 
 function failure(error: unknown, command: bigint): Status {
@@ -254,7 +314,7 @@ function failure(error: unknown, command: bigint): Status {
     return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
   }
   if (!(error instanceof MoveAbort)) throw error;
-  const { location, constant } = error;
+  const { location, constant, code } = error;
   const named = typeof constant === 'string';
   const abort = GrpcTypes.MoveAbort.create({
     // The abort code of a clever error has its top bit set, and encodes a line and constants.
@@ -262,6 +322,7 @@ function failure(error: unknown, command: bigint): Status {
     location,
     ...(named && {
       cleverError: GrpcTypes.CleverError.create({
+        ...(code !== undefined && { errorCode: BigInt(code) }),
         constantName: constant,
         constantType: 'vector<u8>',
         value: { oneofKind: 'rendered', rendered: `the text of ${constant}` },
@@ -300,6 +361,10 @@ function grpcCommand({ command }: GrpcTypes.Command): Command {
     return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
   }
   if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
+  if (command.oneofKind === 'upgrade') {
+    const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
+    return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
+  }
   throw new Refusal('INVALID_ARGUMENT', `no command ${command.oneofKind} on loopback`);
 }
 
@@ -312,7 +377,12 @@ function bcsArgument(argument: BcsArgument): Argument {
   return { result, nested };
 }
 
-function bcsCommand({ MoveCall: call, TransferObjects: transfer, Publish: made }: BcsCommand): Command {
+function bcsCommand({
+  MoveCall: call,
+  TransferObjects: transfer,
+  Publish: made,
+  Upgrade: next,
+}: BcsCommand): Command {
   if (call) {
     const { package: id, module, function: name, typeArguments, arguments: args } = call;
     return {
@@ -328,12 +398,22 @@ function bcsCommand({ MoveCall: call, TransferObjects: transfer, Publish: made }
       to: bcsArgument(transfer.address),
     };
   }
-  if (made)
+  if (made) return { kind: 'publish', modules: made.modules.map(moduleOf) };
+  if (next) {
+    const { modules, dependencies, package: packageId, ticket } = next;
     return {
-      kind: 'publish',
-      modules: made.modules.map((module) => Buffer.from(toBase64Text(module), 'base64')),
+      kind: 'upgrade',
+      modules: modules.map(moduleOf),
+      dependencies,
+      packageId,
+      ticket: bcsArgument(ticket),
     };
+  }
   throw new Refusal('INVALID_ARGUMENT', 'an unknown command');
+}
+
+function moduleOf(module: string | Iterable<number>): Uint8Array {
+  return Buffer.from(toBase64Text(module), 'base64');
 }
 
 function toBase64Text(module: string | Iterable<number>): string {

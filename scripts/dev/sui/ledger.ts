@@ -2,6 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { deriveDynamicFieldID, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
+import { readModule } from '../../sui/module_bytecode.ts';
 
 export type Owner =
   | { readonly kind: 'address' | 'object'; readonly address: string }
@@ -22,6 +23,17 @@ const CLAIM_FIELD = normalizeStructTag(
   '0x2::dynamic_field::Field<0x2::derived_object::Claimed, 0x2::derived_object::ClaimedStatus>',
 );
 const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
+
+const PackageObject = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+    typeOrigins: bcs.vector(bcs.bool()),
+    linkage: bcs.map(bcs.bool(), bcs.bool()),
+  }),
+});
 
 export function digestOf({ id, version, content }: LedgerObject): string {
   return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
@@ -85,11 +97,22 @@ export class Ledger {
   readonly objects = new Map<string, LedgerObject>();
   /** Packages by id, with the id that each was first published as. */
   readonly packages = new Map<string, string>();
+  /** The modules of packages, where a transaction published them. */
+  readonly modules = new Map<string, readonly Uint8Array[]>();
   /** Objects that another transaction holds: a stand-in for what validators remember. */
   readonly locked = new Set<string>();
   /** Digests of the executed transactions. */
   readonly executed: string[] = [];
   clock = 1n;
+
+  /** A package as an object in BCS, up to its modules; what follows is empty. */
+  packageBytes(id: string): Uint8Array {
+    const modules = this.modules.get(id) ?? [];
+    const named = modules.map((bytecode) => [readModule(bytecode).name, bytecode] as const);
+    return PackageObject.serialize({
+      Package: { id, version: 1, modules: new Map(named), typeOrigins: [], linkage: new Map() },
+    }).toBytes();
+  }
 
   commit(digest: string, { written, deleted, version }: Changes): void {
     for (const [id, object] of written) this.objects.set(id, object);

@@ -9,7 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { fromBase64, toBase64 } from '@mysten/sui/utils';
+import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
 import { Executor, Refusal } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
@@ -35,6 +35,8 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
+  /** In base58: the digest of the first checkpoint. */
+  chainId = toBase58(new Uint8Array(32).fill(0x2a));
   /** Rejects for a signature that is not the sender's. */
   verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
     data,
@@ -106,7 +108,11 @@ export class LoopbackNode {
           return {
             result: {
               oneofKind: 'object',
-              object: GrpcTypes.Object.create({ ...found, owner: { kind: OwnerKind.IMMUTABLE } }),
+              object: GrpcTypes.Object.create({
+                ...found,
+                owner: { kind: OwnerKind.IMMUTABLE },
+                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.ledger.packageBytes(objectId) }),
+              }),
             },
           };
         }
@@ -119,6 +125,10 @@ export class LoopbackNode {
       });
       return GrpcTypes.BatchGetObjectsResponse.toBinary({ objects });
     },
+    'sui.rpc.v2.LedgerService/GetServiceInfo': () =>
+      GrpcTypes.GetServiceInfoResponse.toBinary(
+        GrpcTypes.GetServiceInfoResponse.create({ chainId: this.chainId }),
+      ),
     'sui.rpc.v2.LedgerService/GetEpoch': () => {
       const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
       const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState });
@@ -167,6 +177,7 @@ export class LoopbackNode {
       const originalId = this.ledger.packages.get(packageId);
       if (!originalId) throw new Refusal('NOT_FOUND', `Object ${packageId} not found`);
       return GrpcTypes.GetPackageResponse.toBinary({
+        // Full nodes describe the modules here, and give their bytecode with the object only.
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
     },

@@ -39,39 +39,40 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test("the admin's path ends with a new enclave of the new image, and without those of the old", async () => {
+test("the admin's path ends with a new enclave of the new image, and goes on over the years to the end", async () => {
   const { nsm, node } = fixture;
-  const enclaves = [await startWeather({ nsm }), await startWeather({ nsm })];
-  const variables: Record<string, string> = {
-    URL: enclaves[0]?.server.url ?? '',
-    NEW_URL: enclaves[1]?.server.url ?? '',
-  };
+  const enclaves = [await startWeather({ nsm }), await startWeather({ nsm }), await startWeather({ nsm })];
+  const [URL = '', NEW_URL = '', THIRD_URL = ''] = enclaves.map(({ server }) => server.url);
+  const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
   // Stand-ins for AWS, the image's build and GitHub.
   const extra: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,
+    rotate: [...pcrs, ...root],
     status: root,
     update_weather: root,
   };
-  const prints: Record<string, [property: string, variable: string]> = {
-    publish: ['package', 'PACKAGE'],
-    create_config: ['config', 'CONFIG'],
-    register_enclave: ['enclave', 'REGISTERED'],
+  const prints: Record<string, [property: string, variable: string][]> = {
+    publish: [
+      ['package', 'PACKAGE'],
+      ['upgradeCap', 'UPGRADE_CAP'],
+    ],
+    create_config: [['config', 'CONFIG']],
+    register_enclave: [['enclave', 'ENCLAVE']],
+    rotate: [['enclave', 'SUCCESSOR']],
+    add_registrar: [['registrar', 'REGISTRAR']],
   };
-  const run = async ({ env, name, args }: Line, more: string[]) => {
+  const run = async ({ env, name, args }: Line) => {
     const given = args.map((arg) => arg.replace(/^\$(\w+)$/, (_, variable) => variables[variable] ?? ''));
     const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
     const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), ...framework };
-    const result = await scriptProcess(name, [...given, ...more, '--rpc-url', node.url, '--json'], key);
+    const more = [...(extra[name] ?? []), '--rpc-url', node.url, '--json'];
+    const result = await scriptProcess(name, [...given, ...more], key);
     expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
-    const [property, variable] = prints[name] ?? [];
-    if (property !== undefined && variable !== undefined)
+    for (const [property, variable] of prints[name] ?? [])
       variables[variable] = String(result.json()[property]);
-    if (variables['ENCLAVE'] === undefined && variables['REGISTERED'] !== undefined) {
-      variables['ENCLAVE'] = variables['REGISTERED'];
-    }
     return result.json();
   };
 
@@ -82,27 +83,34 @@ test("the admin's path ends with a new enclave of the new image, and without tho
     'register_enclave',
     'status',
     'update_weather',
-    'update_pcrs',
-    'register_enclave',
+    'rotate',
     'destroy_enclave',
   ]);
-  for (const line of lines) {
-    if (line.name === 'update_pcrs') {
-      // Both enclaves run one image: its registers are withdrawn and allowed again, like those of another image.
-      expect(await run(line, ['--pcrs', fixture.file('other.pcrs')])).toMatchObject({ status: 'done' });
-      expect(await run(line, pcrs)).toMatchObject({ status: 'done', version: '2' });
-    } else {
-      expect(await run(line, extra[line.name] ?? [])).toMatchObject({ status: 'done' });
-    }
-  }
-
-  const { CONFIG = '', NEW_URL = '', ENCLAVE, REGISTERED } = variables;
-  expect(REGISTERED).not.toBe(ENCLAVE);
+  for (const line of lines) expect(await run(line), line.name).toMatchObject({ status: 'done' });
+  const { CONFIG = '', ENCLAVE, SUCCESSOR } = variables;
+  expect(SUCCESSOR).not.toBe(ENCLAVE);
   expect(await fixture.done('status', CONFIG, NEW_URL, ...root)).toMatchObject({
-    config: { version: '2' },
-    enclaves: [{ id: REGISTERED, stale: false }],
+    config: { configVersion: '1' },
+    enclaves: [{ id: SUCCESSOR, stale: false }],
     destroyed: [ENCLAVE],
     live: { trusted: true, registration: 'registered' },
+  });
+
+  const later = commands('Over the years');
+  expect(later.map(({ name }) => name)).toEqual([
+    'update_config',
+    'add_registrar',
+    'register_enclave',
+    'revoke_registrar',
+    'retire_config',
+    'upgrade',
+  ]);
+  // A restarted enclave has a new key.
+  variables['NEW_URL'] = THIRD_URL;
+  for (const line of later) expect(await run(line), line.name).toMatchObject({ status: 'done' });
+  expect(await fixture.done('status', CONFIG)).toMatchObject({
+    config: { maxKeyAgeMs: String(168 * 3_600_000), registrars: [], isRetired: true },
+    enclaves: expect.arrayContaining([expect.objectContaining({ id: variables['ENCLAVE'] })]),
   });
 }, 120_000);
 

@@ -238,8 +238,8 @@ describe('an execution that goes wrong', () => {
     fixture.node.executor.execute = async (...args) => {
       const config = fixture.node.ledger.objects.get(configId);
       const content = Buffer.from(config?.content ?? []);
-      // The id of the capability comes before the last field, the version.
-      content.fill(1, content.length - 40, content.length - 8);
+      const at = content.indexOf(Buffer.from(capId.slice(2), 'hex'));
+      content.fill(1, at, at + 32);
       if (config) fixture.node.ledger.objects.set(configId, { ...config, content });
       return await execute.apply(fixture.node.executor, args);
     };

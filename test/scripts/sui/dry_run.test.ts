@@ -40,6 +40,19 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
     says: `call ${APP}::weather::update_weather`,
   },
   destroy_enclave: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::destroy_enclave` },
+  retire_config: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::retire` },
+  update_config: {
+    args: () => [ENCLAVE, OBJECT, '--name', 'new', '--max-key-age', '24'],
+    says: `call ${ENCLAVE}::enclave::update_name and update_max_key_age`,
+  },
+  add_registrar: {
+    args: () => [ENCLAVE, OBJECT, ADDRESS],
+    says: `transfer the RegistrarCap to ${ADDRESS}`,
+  },
+  revoke_registrar: {
+    args: () => [ENCLAVE, OBJECT, APP],
+    says: `call ${ENCLAVE}::enclave::revoke_registrar_cap`,
+  },
   status: { args: () => [OBJECT], says: `read the config ${OBJECT}` },
 };
 
@@ -117,7 +130,7 @@ describe('publish', () => {
     const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
     fixture.close();
-    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 3 modules, \d+ bytes/);
+    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 5 modules, \d+ bytes/);
     expect(out).toContain('publish the modules');
     expect(out).toContain('Not checked on the chain');
     expect(exit).toBe(2);

@@ -266,3 +266,54 @@ describe('2: no verdict', () => {
     expect(err).toContain('status 503 (NSM)');
   });
 });
+
+describe('--print-root --compare', () => {
+  const compare = (name: string, ...args: string[]) =>
+    verify('--print-root', '--compare', file(name), ...args);
+
+  beforeAll(async () => {
+    const { out: pem } = await verify('--print-root');
+    const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+    writeFileSync(file('root.pem'), pem.replaceAll('\n', '\r\n'));
+    writeFileSync(file('root.der'), der);
+    const changed = Uint8Array.from(der);
+    changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1;
+    writeFileSync(file('changed.der'), changed);
+    writeFileSync(file('two.pem'), `${pem}\n${enclave.nsm.rootPem()}`);
+  });
+
+  test.each(['root.pem', 'root.der'])('finds the same root in %s, with its fingerprint', async (name) => {
+    const { exit, out } = await compare(name);
+    expect(exit).toBe(0);
+    expect(out).toContain('The same certificate.');
+    // As AWS publishes it, and as the certificate beside the source of Sui's verifier has it.
+    const sha256 = '641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b';
+    expect(out.match(new RegExp(sha256, 'g'))).toHaveLength(2);
+  });
+
+  test.each(['dev-root.pem', 'changed.der'])('%s has another root', async (name) => {
+    const { exit, out } = await compare(name, '--json');
+    expect(exit).toBe(1);
+    const { same, pinned, found } = JSON.parse(out);
+    expect(same).toBe(false);
+    expect(found).not.toBe(pinned);
+  });
+
+  test.each([
+    ['garbage', 'holds no certificate'],
+    ['empty', 'holds no certificate'],
+    ['two.pem', 'must hold one certificate'],
+    ['nowhere', 'nowhere'],
+  ])('of %s there is no verdict', async (name, message) => {
+    const { exit, err } = await compare(name);
+    expect(exit).toBe(2);
+    expect(err).toContain(message);
+  });
+
+  test('goes with --print-root only', async () => {
+    expect(await verify('--compare', file('root.pem'))).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('--compare goes with --print-root'),
+    });
+  });
+});

@@ -1,23 +1,53 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { EXPLAINED_ABORTS, explainAbort } from '../../../src/sui/aborts.ts';
+import { ABORT_CODES, explainAbort } from '../../../src/sui/aborts.ts';
 
-function errorsOf(module: string): { name: string; text: string }[] {
+function errorsOf(module: string): { name: string; code: number; text: string }[] {
   const path = new URL(`../../../move/enclave/sources/${module}.move`, import.meta.url);
   const constants = readFileSync(path, 'utf8').matchAll(
-    /#\[error\]\s*const (E\w+): vector<u8> =\s*b"([^"]*)";/g,
+    /#\[error\(code = (\d+)\)\]\s*const (E\w+): vector<u8> =\s*b"([^"]*)";/g,
   );
-  return [...constants].map(([, name = '', text = '']) => ({ name, text }));
+  return [...constants].map(([, code, name = '', text = '']) => ({ name, code: Number(code), text }));
 }
 
 describe('the explanations of aborts', () => {
-  const inSources = ['enclave', 'pcrs'].flatMap((module) =>
-    errorsOf(module).map(({ name }) => `${module}::${name}`),
-  );
+  const MODULES = ['enclave', 'pcrs', 'once'];
+  const inSources = MODULES.flatMap((module) => errorsOf(module).map(({ name }) => `${module}::${name}`));
 
-  test('cover every error of the Move sources, and no other', () => {
-    expect(inSources.length).toBeGreaterThan(10);
-    expect([...EXPLAINED_ABORTS].sort()).toEqual(inSources.sort());
+  test('cover every error of the Move sources with its code, and no other', () => {
+    expect(inSources.length).toBeGreaterThan(20);
+    const codes = MODULES.flatMap((module) =>
+      errorsOf(module).map(({ name, code }) => [`${module}::${name}`, code]),
+    );
+    expect(ABORT_CODES).toEqual(Object.fromEntries(codes));
+  });
+
+  test.each(MODULES)('no two errors of %s have one code', (module) => {
+    const codes = errorsOf(module).map(({ code }) => code);
+    expect(new Set(codes).size).toBe(codes.length);
+  });
+
+  test('are found by the code where the node gives one, whatever the number is', () => {
+    const { explanation } = explainAbort({ module: 'enclave', name: 'ERetired', number: '1' });
+    for (const abort of [{ code: 13 }, { code: 13, name: 'ERetired' }]) {
+      expect(explainAbort({ module: 'enclave', ...abort, number: '2' })).toEqual({
+        abort: 'enclave::ERetired',
+        explanation,
+      });
+    }
+  });
+
+  test('are not given for an error that only shares a number, or a code, with one of them', () => {
+    expect(explainAbort({ module: 'enclave', number: '13' })).toEqual({
+      abort: 'enclave::13',
+      explanation: 'a check of the contract failed',
+    });
+    const foreign = { module: 'enclave', code: 13, name: 'EClosed', text: 'We are closed', number: '13' };
+    expect(explainAbort(foreign)).toEqual({ abort: 'enclave::EClosed', explanation: 'We are closed' });
+    expect(explainAbort({ module: 'dice', code: 13, text: 'Roll again', number: '5' })).toEqual({
+      abort: 'dice::13',
+      explanation: 'Roll again',
+    });
   });
 
   test.each(inSources)('%s says more than its constant', (abort) => {

@@ -89,6 +89,26 @@ describe('failureOf', () => {
     });
   });
 
+  test('names an abort by its code, whatever the number is, and by its name where there is no code', () => {
+    const location = { package: ID, module: 'enclave', functionName: 'assert_signed' };
+    const abortOf = (cleverError: object) =>
+      failureOf({
+        $kind: 'MoveAbort',
+        message: 'MoveAbort',
+        MoveAbort: { abortCode: '9223372268062277633', location, cleverError },
+      } as Parameters<typeof failureOf>[0]);
+    for (const cleverError of [
+      { errorCode: 13 },
+      { errorCode: 13, constantName: 'ERetired' },
+      { constantName: 'ERetired' },
+    ]) {
+      expect(abortOf(cleverError)).toMatchObject({
+        abort: 'enclave::ERetired',
+        message: expect.stringContaining('retired for ever'),
+      });
+    }
+  });
+
   test('describes an abort without a location', () => {
     const failure = failureOf({ $kind: 'MoveAbort', message: 'MoveAbort', MoveAbort: { abortCode: '7' } });
     expect(failure.message).toBe('a check of the contract failed (?::7, in an unknown place)');

@@ -39,7 +39,10 @@ describe('readConfig', () => {
       name: 'weather',
       image: sui.parsePcrs(fixture.nsm.pcrsFile()),
       capabilityId: capId,
-      version: 0n,
+      configVersion: 0n,
+      maxKeyAgeMs: null,
+      registrars: [],
+      isRetired: false,
     });
   });
 
@@ -132,7 +135,9 @@ describe('enclaves', () => {
       publicKey,
       configId,
       configVersion: 0n,
+      registeredAtMs: expect.any(BigInt),
     });
+    expect(Math.abs(Number(enclave.registeredAtMs) - Date.now())).toBeLessThan(60_000);
     expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(false);
     await fixture.rotate(configId, capId);
     expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(true);

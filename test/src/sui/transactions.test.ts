@@ -3,6 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Chain } from '../../../scripts/sui/chain.ts';
 import { EnclaveError } from '../../../src/errors.ts';
 import * as sui from '../../../src/sui/index.ts';
 import { u64 } from '../../../src/wire/bcs.ts';
@@ -131,19 +132,158 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
+  const run = async (build: (tx: Transaction) => void) => {
+    const chain = new Chain(
+      { 'rpc-url': fixture.node.url },
+      { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() },
+    );
+    let ids: readonly { readonly id: string; readonly type: string }[] = [];
+    const tx = new Transaction();
+    build(tx);
+    await chain.submit(tx, {
+      title: '',
+      fields: {},
+      report({ created }) {
+        ids = created;
+        return {};
+      },
+    });
+    return (struct: string) => ids.find(({ type }) => type.includes(`::enclave::${struct}<`))?.id ?? '';
+  };
+  const attestationOf = async () => {
+    const { server } = await startWeather({ nsm: fixture.nsm });
+    const answer = await (await server.get('/get_attestation')).json();
+    return new Uint8Array(Buffer.from((answer as { attestation: string }).attestation, 'hex'));
+  };
+
+  test('newEnclaveConfig, newEnclave: one transaction creates, registers and shares', async () => {
+    const attestation = await attestationOf();
+    const build = (tx: Transaction) => {
+      const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'at once', image });
+      const enclave = sui.newEnclave(tx, { ...common, configId: config, capId, attestation });
+      sui.shareEnclave(tx, { ...common, enclave });
+      sui.shareConfig(tx, { ...common, config });
+    };
+    expect((await callsOf(build)).map((call) => typeof call === 'object' && call.call)).toEqual([
+      `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
+      `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
+      `${PACKAGE}::enclave::new_enclave<${APPLICATION}>`,
+      `${PACKAGE}::enclave::share_enclave<${APPLICATION}>`,
+      `${PACKAGE}::enclave::share_config<${APPLICATION}>`,
+    ]);
+    const created = await run(build);
+    const enclave = await sui.readEnclave(client, created('Enclave'));
+    expect(enclave).toMatchObject({ configId: created('EnclaveConfig'), configVersion: 0n });
+  });
+
+  test('newRegistrarCap, registerEnclaveAsRegistrar, revokeRegistrarCap: a registrar registers until it is revoked', async () => {
+    const created = await run((tx) => {
+      tx.transferObjects([sui.newRegistrarCap(tx, { ...common, configId, capId })], fixture.address);
+    });
+    const registrarId = created('RegistrarCap');
+    expect((await sui.readConfig(client, configId)).registrars).toEqual([registrarId]);
+    expect(await sui.readRegistrar(client, registrarId)).toEqual({ ...common, id: registrarId, configId });
+    const attestation = await attestationOf();
+    const register = (tx: Transaction) =>
+      sui.registerEnclaveAsRegistrar(tx, { ...common, configId, registrarId, attestation });
+    expect((await callsOf(register)).at(-1)).toEqual({
+      call: `${PACKAGE}::enclave::register_enclave_as_registrar<${APPLICATION}>`,
+      args: [configId, registrarId, 'result 0'],
+    });
+    const revoke = (tx: Transaction) =>
+      sui.revokeRegistrarCap(tx, { ...common, configId, capId, registrarId });
+    expect(await callsOf(revoke)).toEqual([
+      {
+        call: `${PACKAGE}::enclave::revoke_registrar_cap<${APPLICATION}>`,
+        args: [configId, capId, bcs.Address.serialize(registrarId).toBytes()],
+      },
+    ]);
+    await run(revoke);
+    await expect(callsOf(register)).rejects.toThrow('ENotRegistrar');
+    const giveUp = (tx: Transaction) => sui.destroyRegistrarCap(tx, { ...common, configId, registrarId });
+    expect(await callsOf(giveUp)).toEqual([
+      { call: `${PACKAGE}::enclave::destroy_registrar_cap<${APPLICATION}>`, args: [registrarId, configId] },
+    ]);
+  });
+
+  test('beginRotation, finishRotation: neither goes without the other', async () => {
+    const attestation = await attestationOf();
+    const admin = { ...common, configId, capId };
+    const calls = await callsOf((tx) => {
+      const document = sui.loadAttestation(tx, attestation);
+      const rotation = sui.beginRotation(tx, { ...admin, image });
+      sui.finishRotation(tx, { ...admin, rotation, document });
+    });
+    expect(calls.slice(1)).toEqual([
+      {
+        call: `${PACKAGE}::enclave::begin_rotation<${APPLICATION}>`,
+        args: [configId, capId, ...registers(image)],
+      },
+      {
+        call: `${PACKAGE}::enclave::finish_rotation<${APPLICATION}>`,
+        args: ['result 1', configId, capId, 'result 0'],
+      },
+    ]);
+    const half = callsOf((tx) => sui.beginRotation(tx, { ...admin, image }));
+    await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
+  });
+
+  test('updateName, updateMaxKeyAge and retireConfig change what readConfig reads', async () => {
+    const admin = { ...common, configId: await fixture.config(capId), capId };
+    const read = () => sui.readConfig(client, admin.configId);
+    await run((tx) => sui.updateName(tx, { ...admin, name: 'other' }));
+    await run((tx) => sui.updateMaxKeyAge(tx, { ...admin, maxKeyAgeMs: 86_400_000 }));
+    expect(await read()).toMatchObject({ name: 'other', maxKeyAgeMs: 86_400_000n, isRetired: false });
+    const enclave = { registeredAtMs: 1000n } as sui.Enclave;
+    expect(sui.isKeyTooOld(enclave, await read(), 86_401_000)).toBe(false);
+    expect(sui.isKeyTooOld(enclave, await read(), 86_401_001)).toBe(true);
+    await run((tx) => sui.updateMaxKeyAge(tx, { ...admin, maxKeyAgeMs: null }));
+    expect(await read()).toMatchObject({ maxKeyAgeMs: null });
+    expect(sui.isKeyTooOld(enclave, await read(), Number.MAX_SAFE_INTEGER)).toBe(false);
+    await run((tx) => sui.retireConfig(tx, admin));
+    expect(await read()).toMatchObject({ isRetired: true });
+    await expect(run((tx) => sui.updateName(tx, { ...admin, name: 'again' }))).rejects.toMatchObject({
+      abort: 'enclave::ERetired',
+    });
+    await expect(run((tx) => sui.retireConfig(tx, admin))).rejects.toMatchObject({
+      abort: 'enclave::ERetired',
+    });
+  });
+
+  test('publishPackage without an owner makes the package immutable', async () => {
+    const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: null };
+    expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual([
+      'Publish',
+      { call: `${FRAMEWORK}::package::make_immutable<>`, args: ['result 0'] },
+    ]);
+  });
+
   test('publishPackage transfers the upgrade capability to the owner', async () => {
     const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: fixture.address };
     expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
   });
 
-  test('updateName and destroyOldEnclave, which the simulated chain does not know', () => {
+  test('newCapFromPublisher, upgradePackage and destroyOldEnclave, without the simulated chain', () => {
     const tx = new Transaction();
-    sui.updateName(tx, { ...common, configId, capId, name: 'new' });
+    sui.newCapFromPublisher(tx, { ...common, publisherId: configId });
+    sui.upgradePackage(tx, {
+      modules: ['oRzrCw=='],
+      dependencies: [FRAMEWORK],
+      upgradeCapId: capId,
+      packageId: PACKAGE,
+      digest: new Uint8Array(32),
+      policy: 128,
+    });
     sui.destroyOldEnclave(tx, { ...common, enclaveId: configId, configId });
     expect(
-      tx.getData().commands.map(({ MoveCall: call }) => [call?.function, call?.arguments.length]),
+      tx
+        .getData()
+        .commands.map(({ $kind, MoveCall: call }) => [call?.function ?? $kind, call?.arguments.length]),
     ).toEqual([
-      ['update_name', 3],
+      ['new_cap_from_publisher', 1],
+      ['authorize_upgrade', 3],
+      ['Upgrade', undefined],
+      ['commit_upgrade', 2],
       ['destroy_old_enclave', 2],
     ]);
   });
@@ -184,6 +324,29 @@ describe('the builders refuse before anything is sent', () => {
       'a register that is too short',
       '96 hexadecimal',
       (tx) => sui.updatePcrs(tx, { ...call, image: { ...given, pcr2: '00' } }),
+    ],
+    [
+      'a greatest age of 0 ms',
+      'more than 0 ms',
+      (tx) => sui.updateMaxKeyAge(tx, { ...call, maxKeyAgeMs: 0 }),
+    ],
+    [
+      'a registrar without an id',
+      'the id of the registrar must be 0x and 64',
+      (tx) => sui.revokeRegistrarCap(tx, { ...call, registrarId: '0x6' }),
+    ],
+    [
+      'a digest of 31 bytes',
+      'the digest must be a Uint8Array of 32 bytes',
+      (tx) =>
+        sui.upgradePackage(tx, {
+          modules: ['oRzrCw=='],
+          dependencies: [],
+          upgradeCapId: ID,
+          packageId: ID,
+          digest: new Uint8Array(31),
+          policy: 0,
+        }),
     ],
     [
       'an empty document',

@@ -38,3 +38,15 @@ public fun destroy_some<Element>(t: Option<Element>): Element {
 public fun destroy_with_default<Element: drop>(t: Option<Element>, default: Element): Element {
     if (t.is_some()) t.destroy_some() else default
 }
+
+public macro fun do_ref<$T, $R: drop>($o: &Option<$T>, $f: |&$T| -> $R) {
+    let given = $o;
+    if (given.is_some()) {
+        $f(given.borrow());
+    }
+}
+
+public macro fun is_some_and<$T>($o: &Option<$T>, $f: |&$T| -> bool): bool {
+    let given = $o;
+    given.is_some() && $f(given.borrow())
+}

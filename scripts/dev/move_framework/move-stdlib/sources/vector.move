@@ -42,6 +42,20 @@ public fun swap_remove<Element>(v: &mut vector<Element>, i: u64): Element {
     v.pop_back()
 }
 
+public fun contains<Element>(v: &vector<Element>, e: &Element): bool {
+    let (found, _) = v.index_of(e);
+    found
+}
+
+public fun index_of<Element>(v: &vector<Element>, e: &Element): (bool, u64) {
+    let mut i = 0;
+    while (i < v.length()) {
+        if (&v[i] == e) return (true, i);
+        i = i + 1;
+    };
+    (false, 0)
+}
+
 public macro fun do_ref<$T, $R: drop>($v: &vector<$T>, $f: |&$T| -> $R) {
     let v = $v;
     let mut i = 0;
@@ -49,4 +63,22 @@ public macro fun do_ref<$T, $R: drop>($v: &vector<$T>, $f: |&$T| -> $R) {
         $f(&v[i]);
         i = i + 1;
     }
+}
+
+public fun reverse<Element>(v: &mut vector<Element>) {
+    let length = v.length();
+    let mut i = 0;
+    while (i < length / 2) {
+        v.swap(i, length - 1 - i);
+        i = i + 1;
+    }
+}
+
+public macro fun map<$T, $U>($v: vector<$T>, $f: |$T| -> $U): vector<$U> {
+    let mut v = $v;
+    let mut r = vector[];
+    v.reverse();
+    while (v.length() > 0) r.push_back($f(v.pop_back()));
+    v.destroy_empty();
+    r
 }

@@ -20,8 +20,25 @@ public fun exists_<Name: copy + drop + store>(object: &UID, name: Name): bool {
     has_child_object(parent, hash_type_and_key(parent, name))
 }
 
+public fun remove<Name: copy + drop + store, Value: store>(object: &mut UID, name: Name): Value {
+    let parent = object.to_address();
+    let hash = hash_type_and_key(parent, name);
+    let Field { id, name: _, value } = remove_child_object<Field<Name, Value>>(parent, hash);
+    id.delete();
+    value
+}
+
+public fun exists_with_type<Name: copy + drop + store, Value: store>(object: &UID, name: Name): bool {
+    let parent = object.to_address();
+    has_child_object_with_ty<Field<Name, Value>>(parent, hash_type_and_key(parent, name))
+}
+
 public(package) native fun hash_type_and_key<K: copy + drop + store>(parent: address, k: K): address;
 
 public(package) native fun add_child_object<Child: key>(parent: address, child: Child);
 
 public(package) native fun has_child_object(parent: address, id: address): bool;
+
+public(package) native fun remove_child_object<Child: key>(parent: address, id: address): Child;
+
+public(package) native fun has_child_object_with_ty<Child: key>(parent: address, id: address): bool;

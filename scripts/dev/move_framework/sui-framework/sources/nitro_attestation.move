@@ -22,6 +22,10 @@ entry fun load_nitro_attestation(attestation: vector<u8>, clock: &Clock): NitroA
     load_nitro_attestation_internal(&attestation, clock.timestamp_ms())
 }
 
+public fun timestamp(attestation: &NitroAttestationDocument): &u64 {
+    &attestation.timestamp
+}
+
 public fun pcrs(attestation: &NitroAttestationDocument): &vector<PCREntry> {
     &attestation.pcrs
 }

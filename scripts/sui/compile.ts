@@ -1,0 +1,57 @@
+/** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
+import type { Environment } from '../command.ts';
+import type { BuildNetwork, Bytecode } from './bytecode.ts';
+import type { Chain } from './chain.ts';
+import { type SuiCommand, usageError } from './command.ts';
+import { SuiCommandError } from './errors.ts';
+
+export interface Compiled extends Bytecode {
+  /** The packages, for people. */
+  readonly title: string;
+  /** The framework, for people. */
+  readonly framework: string;
+  /** Size of all modules. */
+  readonly bytes: number;
+}
+
+/** A local network runs the latest framework, as devnet does. */
+async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
+  const { BUILD_NETWORKS } = await import('./bytecode.ts');
+  const { noNetwork } = await import('./network.ts');
+  if (network === undefined) throw noNetwork();
+  return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
+}
+
+/**
+ * @param options.again whether the package may be published already
+ * @throws UsageError; SuiCommandError: MOVE, ALREADY_PUBLISHED, STAND_IN_FRAMEWORK
+ */
+export async function compile(
+  spec: SuiCommand,
+  name: string,
+  env: Environment,
+  chain: Chain,
+  options: { readonly again: boolean },
+): Promise<Compiled> {
+  const { frameworkOf, packageNames } = await import('./move_packages.ts');
+  const known = packageNames();
+  if (!known.includes(name)) {
+    throw usageError(
+      spec,
+      `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`,
+    );
+  }
+  const { compileForPublishing } = await import('./bytecode.ts');
+  const framework = frameworkOf(env);
+  const bytecode = await compileForPublishing(name, framework, await buildNetwork(chain), options);
+  const bytes = bytecode.modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
+  const title = bytecode.packages.map((packageName) => `move/${packageName}`).join(' and ');
+  chain.notes.push(`Compiled ${title}: ${bytecode.modules.length} modules, ${bytes} bytes.`);
+  if (framework.isStandIn) {
+    throw new SuiCommandError(
+      'STAND_IN_FRAMEWORK',
+      "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
+    );
+  }
+  return { ...bytecode, title, framework: framework.description, bytes };
+}

@@ -1,0 +1,16 @@
+/** The digest by which an upgrade names the package that it is authorized for. */
+import { fromHex } from '@mysten/sui/utils';
+import { blake2b } from '@noble/hashes/blake2.js';
+
+/**
+ * Blake2b-256 over the sorted digests of the modules and the sorted ids of the packages that they link to, in one
+ * order: as validators compute it, and `sui move build --dump-bytecode-as-base64` prints it.
+ */
+export function packageDigest(
+  modules: readonly Uint8Array[],
+  dependencies: readonly string[],
+): Uint8Array<ArrayBuffer> {
+  const digest = (bytes: Uint8Array) => new Uint8Array(blake2b(bytes, { dkLen: 32 }));
+  const parts = [...modules.map(digest), ...dependencies.map((id) => fromHex(id))];
+  return digest(Buffer.concat(parts.sort(Buffer.compare)));
+}

@@ -1,0 +1,87 @@
+/** `Published.toml`, in which the Sui CLI and the compiler note where a package is on each network. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fromBase58, toHex } from '@mysten/sui/utils';
+import type { Chain } from './chain.ts';
+
+export interface Publication {
+  /** The first 4 bytes of the digest of the chain's first checkpoint, in hexadecimal. */
+  readonly chainId: string;
+  /** The id of the latest version. */
+  readonly publishedAt: string;
+  /** The id of the first version. */
+  readonly originalId: string;
+  readonly version: bigint;
+  /** Null for a package that nobody can upgrade. */
+  readonly upgradeCap: string | null;
+}
+
+/** The networks that last: others start anew, and forget packages. */
+const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
+
+const HEADER = `# Where this package is on each network. Written by publish and upgrade, and read by the Move compiler.
+# Commit this file.
+`;
+
+/** A section with its header, up to the next section. */
+function sectionPattern(network: string): RegExp {
+  return new RegExp(`^\\[\\s*published\\.${network}\\s*\\][^\\n]*\\n(?:(?!\\[).*(?:\\n|$))*`, 'm');
+}
+
+/** The file with this publication in place of the network's earlier one. */
+export function withPublication(toml: string, network: string, publication: Publication): string {
+  const { chainId, publishedAt, originalId, version, upgradeCap } = publication;
+  const section = [
+    `[published.${network}]`,
+    `chain-id = "${chainId}"`,
+    `published-at = "${publishedAt}"`,
+    `original-id = "${originalId}"`,
+    `version = ${version}`,
+    'build-config = { flavor = "sui", edition = "2024" }',
+    ...(upgradeCap === null ? [] : [`upgrade-capability = "${upgradeCap}"`]),
+    '',
+  ].join('\n');
+  const others = (toml === '' ? HEADER : toml).replace(sectionPattern(network), '').trimEnd();
+  return `${others}\n\n${section}`;
+}
+
+/** The upgrade capability that the file names for a network, or undefined. */
+export function upgradeCapIn(toml: string, network: string): string | undefined {
+  const [section = ''] = sectionPattern(network).exec(toml) ?? [];
+  return /^upgrade-capability\s*=\s*"(0x[0-9a-f]{64})"/m.exec(section)?.[1];
+}
+
+/** The content of the file; empty if there is none. */
+export function readPublished(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}
+
+/**
+ * Notes a publication in the file, if the node's chain is that of the network. Never fails: the package is on chain,
+ * and the command must say so.
+ */
+export async function notePublication(
+  chain: Chain,
+  path: string,
+  publication: Omit<Publication, 'chainId'>,
+): Promise<void> {
+  const { network = '' } = chain;
+  const because = (reason: string) =>
+    chain.notes.push(`${path} is not written: ${reason}. Note the ids that are printed here.`);
+  try {
+    if (CHAIN_IDS[network] === undefined) return void because(`${network} does not last`);
+    const { chainIdentifier } = await chain.client.core.getChainIdentifier();
+    const chainId = toHex(fromBase58(chainIdentifier).slice(0, 4));
+    if (chainId !== CHAIN_IDS[network]) {
+      return void because(`the node's chain is ${chainId}, and that of ${network} is ${CHAIN_IDS[network]}`);
+    }
+    writeFileSync(path, withPublication(readPublished(path), network, { ...publication, chainId }));
+    chain.notes.push(`Noted in ${path}: commit that file.`);
+  } catch (error) {
+    because((error as Error).message.slice(0, 200));
+  }
+}

@@ -1,0 +1,59 @@
+/** `npm run rotate`: allows another image and registers an enclave of it, in one transaction. */
+import { runAsProcess } from '../command.ts';
+import { PCRS_OPTION, pcrsPath, ROOT_OPTION, suiCommand } from './command.ts';
+
+export const main = suiCommand({
+  name: 'rotate',
+  purpose:
+    'Allows the image of the PCR file in place of the one before, and registers the enclave at the URL, which must run\nit, in one transaction. All older enclaves are stale from then on: answers that they signed just before abort.\nDestroy them later.',
+  positionals: ['enclave_package_id', 'enclave_config_id', 'enclave_url'],
+  options: { ...PCRS_OPTION, ...ROOT_OPTION },
+  plan: ({ args, options }) => {
+    const { enclave_package_id: id, enclave_config_id: configId, enclave_url: url } = args;
+    return [
+      `read the registers in ${pcrsPath(options)}`,
+      `ask ${url} for its attestation, with a fresh nonce, and compare its registers with these`,
+      `read the config ${configId}`,
+      'call 0x2::nitro_attestation::load_nitro_attestation with the document',
+      `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
+    ];
+  },
+  async run({ args, options }, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { toHex } = await import('@mysten/sui/utils');
+    const { enclaveAddress, readConfig } = await import('../../src/sui/objects.ts');
+    const { beginRotation, finishRotation, loadAttestation } = await import('../../src/sui/transactions.ts');
+    const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
+    const { checkContract, checkNotRetired, readImage, readRoots } = await import('./contract.ts');
+    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
+    const { enclave_url: url = '' } = args;
+    const image = await readImage(chain, options);
+    const roots = await readRoots(options);
+    const attested = await askForAttestation(url, roots?.[0], chain);
+    const publicKey = await attestedKeyOf(attested, image, roots);
+    const config = await readConfig(chain.client, configId);
+    await checkContract(chain, config, { enclavePackage });
+    checkNotRetired(config);
+    const { application, capabilityId: capId } = config;
+    const call = { enclavePackage, application, configId: config.id, capId };
+    const configVersion = config.configVersion + 1n;
+    const tx = new Transaction();
+    const document = loadAttestation(tx, attested.document);
+    const rotation = beginRotation(tx, { ...call, image });
+    finishRotation(tx, { ...call, rotation, document });
+    return await chain.submit(tx, {
+      title: `allow another image for ${application}, and register the enclave at ${url}`,
+      fields: {
+        enclave: enclaveAddress(config, configVersion, publicKey),
+        publicKey: toHex(publicKey),
+        config: config.id,
+        configVersion,
+        capability: capId,
+        before: config.image,
+        after: image,
+      },
+    });
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,152 @@
+/** That the objects on chain have the bytes that src/sui reads, and that the loopback node's model writes. */
+import { readFileSync } from 'node:fs';
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { blake2b } from '@noble/hashes/blake2.js';
+import { expect, test } from 'vitest';
+import { Config, Enclave, Registrar } from '../../scripts/dev/sui/contract.ts';
+import { buildPackage, frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
+import { readConfig, readEnclave, readRegistrar } from '../../src/sui/index.ts';
+
+const PACKAGE = `0x${'e'.repeat(64)}`;
+const APPLICATION = `${PACKAGE}::weather::WEATHER`;
+const TRANSACTION = 9n;
+
+/** The id of the object that the test's transaction makes as its first, second, … */
+function idOf(index: number): string {
+  const digest = Buffer.alloc(32);
+  digest.writeBigUInt64LE(TRANSACTION);
+  const bytes = Buffer.concat([Buffer.of(0xf1), digest, bcs.u64().serialize(index).toBytes()]);
+  return `0x${Buffer.from(blake2b(bytes, { dkLen: 32 })).toString('hex')}`;
+}
+
+const [CAP, CONFIG, REGISTRAR] = [idOf(0), idOf(1), idOf(2)] as const;
+// Derived from the config's, by a hash that has another width in WebAssembly: see address.test.ts.
+const ENCLAVE = `0x${'d'.repeat(64)}`;
+const PCR = new Uint8Array(48).fill(1);
+const KEY = new Uint8Array(32).fill(0x11);
+
+const config = Config.serialize({
+  id: CONFIG,
+  name: 'testing',
+  pcrs: [PCR, PCR, PCR],
+  capability_id: CAP,
+  config_version: 1,
+  max_key_age_ms: 86_400_000,
+  registrars: [REGISTRAR],
+  is_retired: true,
+}).toBytes();
+const enclave = Enclave.serialize({
+  id: ENCLAVE,
+  pk: KEY,
+  config_id: CONFIG,
+  config_version: 1,
+  registered_at_ms: 1744683923696n,
+}).toBytes();
+const registrar = Registrar.serialize({ id: REGISTRAR, config_id: CONFIG }).toBytes();
+
+const hex = (bytes: Uint8Array) => `x"${Buffer.from(bytes).toString('hex')}"`;
+
+test('in the Move VM the objects have these bytes', async () => {
+  const run = await testPackage('enclave', frameworkOf(process.env), {
+    extra: {
+      'tests/layout.move': `#[test_only]
+module enclave::layout;
+use enclave::enclave;
+use std::bcs;
+use std::unit_test::assert_eq;
+public struct T {}
+#[test]
+fun as_written_here() {
+    let mut ctx = tx_context::new_from_hint(@0xA, ${TRANSACTION}, 0, 0, 0);
+    let cap = enclave::new_cap_for_testing<T>(&mut ctx);
+    let mut config = cap.new_config_for_testing(&mut ctx);
+    let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
+    config.update_pcrs(&cap, pcr0, pcr1, pcr2);
+    config.update_max_key_age(&cap, option::some(86400000));
+    let registrar = config.new_registrar_cap(&cap, &mut ctx);
+    let enclave = config.new_enclave_attested_at_for_testing(&cap, ${hex(KEY)}, 1744683923696);
+    config.retire(&cap);
+    assert_eq!(bcs::to_bytes(&config), ${hex(config)});
+    assert_eq!(bcs::to_bytes(&registrar), ${hex(registrar)});
+    let mut expected = bcs::to_bytes(&object::id(&enclave));
+    ${hex(enclave.subarray(32))}.do_ref!(|byte| expected.push_back(*byte));
+    assert_eq!(bcs::to_bytes(&enclave), expected);
+    enclave.destroy_enclave_for_testing();
+    registrar.destroy_registrar_cap(&mut config);
+    config.destroy_config_for_testing();
+    cap.destroy_cap_for_testing();
+}
+`,
+    },
+  });
+  expect(run.output).toContain('[ PASS    ] enclave::layout::as_written_here');
+});
+
+test('src/sui/README.md says how many bytes are stored', async () => {
+  const readme = readFileSync(new URL('../../src/sui/README.md', import.meta.url), 'utf8');
+  const after = (call: string) => {
+    const row = readme.split('\n').find((line) => line.startsWith(`| \`${call}\``)) ?? '';
+    return Number(row.split('|').at(-2)?.replace(/\D/g, ''));
+  };
+  const builds = await Promise.all(['enclave', 'weather'].map((name) => buildPackage(name, frameworkOf({}))));
+  const bytes = builds
+    .flatMap(({ modules }) => modules)
+    .map((module) => Buffer.from(module, 'base64').length);
+  expect(after('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
+  // The example has no registrar, and no greatest age of keys.
+  expect(after('create_enclave_config')).toBe(config.length - 32 - 8);
+  // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
+  expect(after('register_enclave')).toBe(enclave.length + 65);
+  expect(after('new_registrar_cap')).toBe(registrar.length + 32);
+});
+
+/** A client whose node has one object. */
+function clientOf(struct: string, objectId: string, content: Uint8Array): ClientWithCoreApi {
+  const type = `${PACKAGE}::enclave::${struct}<${APPLICATION}>`;
+  const getObjects = async () => ({ objects: [{ objectId, type, content }] });
+  return { core: { getObjects } } as unknown as ClientWithCoreApi;
+}
+
+test('they are read from these bytes', async () => {
+  const contract = { enclavePackage: PACKAGE, application: APPLICATION };
+  const pcr = '01'.repeat(48);
+  expect(await readConfig(clientOf('EnclaveConfig', CONFIG, config), CONFIG)).toEqual({
+    ...contract,
+    id: CONFIG,
+    name: 'testing',
+    image: { pcr0: pcr, pcr1: pcr, pcr2: pcr },
+    capabilityId: CAP,
+    configVersion: 1n,
+    maxKeyAgeMs: 86_400_000n,
+    registrars: [REGISTRAR],
+    isRetired: true,
+  });
+  expect(await readEnclave(clientOf('Enclave', ENCLAVE, enclave), ENCLAVE)).toEqual({
+    ...contract,
+    id: ENCLAVE,
+    publicKey: KEY,
+    configId: CONFIG,
+    configVersion: 1n,
+    registeredAtMs: 1744683923696n,
+  });
+  expect(await readRegistrar(clientOf('RegistrarCap', REGISTRAR, registrar), REGISTRAR)).toEqual({
+    ...contract,
+    id: REGISTRAR,
+    configId: CONFIG,
+  });
+});
+
+test.each([
+  ['config', config.length],
+  ['enclave', enclave.length],
+])('the %s with one byte more or less is refused', async (name, length) => {
+  const content = name === 'config' ? config : enclave;
+  for (const changed of [content.subarray(0, length - 1), Buffer.concat([content, Buffer.of(0)])]) {
+    const reading =
+      name === 'config'
+        ? readConfig(clientOf('EnclaveConfig', CONFIG, changed), CONFIG)
+        : readEnclave(clientOf('Enclave', ENCLAVE, changed), ENCLAVE);
+    await expect(reading).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  }
+});
