@@ -92,6 +92,18 @@ function withCharacter(char: string, original: string): Forgery {
   const start = Number(forge()['payload_start_index']);
   return { ...withKc(text), message: (bytes) => bytes.write(char, start + at, 'latin1') };
 }
+/** Bits that PayloadText reads as these bytes where both of its selectors are 1; `before` has the first four. */
+function bitsReadAs(bytes: readonly number[], before: number): string | undefined {
+  const [byte, ...others] = bytes;
+  if (byte === undefined) return before.toString(2).padStart(4, '0');
+  for (let window = before << 8; window < (before + 1) << 8; window++) {
+    // The bytes 2 and 4 bits further on, less the one here.
+    if (((window >> 2) & 255) + (window & 255) - (window >> 4) !== byte) continue;
+    const rest = bitsReadAs(others, window & 15);
+    if (rest !== undefined) return (window >> 4).toString(2).padStart(8, '0') + rest;
+  }
+  return undefined;
+}
 const EMAIL = '"email":"a@id.example",';
 const withEmail = (ev: string, lie = {}): Forgery => ({
   payload: PAYLOAD.replace(KC, EMAIL + ev),
@@ -249,24 +261,25 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
     expect(refusal(forgery)).toBe('Num2Bits');
   });
 
-  test('one that begins within a byte', () => {
-    // The claim's text, two bits late: at a character that is 3 modulo 4 no byte of the payload begins.
-    const shifted = (BigInt(`0x${Buffer.from(KC).toString('hex')}`) << 2n).toString(16);
-    const bytes = Buffer.from(shifted.padStart(2 * KC.length + 2, '0'), 'hex').toString('latin1');
-    const payload = `{${ISS}"x":"${bytes}",${AUD}${NONCE_CLAIM}`;
-    const start = payload.indexOf(bytes);
+  test('one at a character that is 3 modulo 4, where no byte begins', () => {
+    // Both selectors are 1 there, and what PayloadText computes is none of the payload's bytes. Few texts have such bits.
+    const text = '"j":"",';
+    const bits = bitsReadAs([...Buffer.from(text)], 6);
+    const sextets = Math.ceil((6 + 8 * text.length) / 6);
+    const bytes = Buffer.from(
+      `${'0'.repeat(18)}${bits}${'0'.repeat(48)}`.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ??
+        [],
+    );
+    const prefix = `{${ISS}"x":"`.padEnd(48);
     const forgery: Forgery = {
-      payload,
-      kc: claim(KC),
+      payload: `${prefix}${bytes.toString('latin1')}",${AUD}${NONCE_CLAIM}`,
+      kc: claim(text),
       lie: (input) => {
-        // 6 bits into the first byte of `bytes`, whose text begins there.
-        const first = Math.floor((8 * start + 6) / 6);
-        const offset = Number(input['payload_start_index']);
-        input['kc_index_b64'] = String(offset + first);
-        input['kc_length_b64'] = String(Math.ceil((8 * KC.length) / 6));
+        input['kc_index_b64'] = String(Number(input['payload_start_index']) + (prefix.length / 3) * 4 + 3);
+        input['kc_length_b64'] = String(sextets);
       },
     };
-    expect(refusal(forgery)).not.toBeNull();
+    expect(refusal(forgery)).toBe('PayloadText');
   });
 
   test('one with a character outside base64url, which the generator reads as one inside', () => {
