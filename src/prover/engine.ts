@@ -96,6 +96,8 @@ async function* framesOf(stdout: Readable): AsyncGenerator<{ type: number; body:
       const end = LENGTH_SIZE + pending.readUInt32LE(0);
       if (end > MAX_ANSWER)
         throw new ProverError('PROVER_ENGINE', 'the engine sent more than the largest valid answer');
+      if (end < LENGTH_SIZE + HEAD_SIZE)
+        throw new ProverError('PROVER_ENGINE', 'the engine sent less than the smallest valid answer');
       if (pending.length < end) break;
       yield { type: pending.readUInt8(LENGTH_SIZE), body: pending.subarray(LENGTH_SIZE + HEAD_SIZE, end) };
       pending = pending.subarray(end);

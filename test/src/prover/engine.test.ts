@@ -76,6 +76,11 @@ test.each<[string, string, RegExp]>([
     'process.stdout.write(Buffer.alloc(100, 0xff))',
     /more than the largest/,
   ],
+  [
+    'sends less than the head of an answer',
+    'process.stdout.write(Buffer.alloc(4))',
+    /less than the smallest/,
+  ],
   ['never answers', '', /exited before it answered/],
 ])('fails if the worker %s', async (name, onFrame, message) => {
   const engine = worker(name.replaceAll(' ', '-'), onFrame);

@@ -123,6 +123,10 @@ describe('the circuit accepts', () => {
     ['a verified email', withEmail('"email_verified":true,')],
     ['an email verified by a string', withEmail('"email_verified" : "true" ,')],
     ['a nonce of other randomness', withNonce(nonceFor(5n), 5n)],
+    [
+      'a claim within a nested object, which a front end must refuse',
+      { payload: PAYLOAD.replace(KC, `"x":{${KC}"y":1},`) },
+    ],
   ])('%s', (_, forgery) => {
     expect(refusal(forgery)).toBeNull();
   });
