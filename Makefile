@@ -198,9 +198,11 @@ $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-loc
 	@touch $@
 
 # The engine's own tests, in Go; the small circuit, attacked rule by rule, and its proofs checked against snarkjs.
-test-prover: install
-	@node scripts/prover/engine.ts --test
-	@$(MAKE) --no-print-directory prover-dev SIZE=small
+# The engine's run while the circuit is compiled, which takes two minutes of a single core.
+test-prover: install $(PROVER_ENGINE)
+	@node scripts/prover/engine.ts --test & tests=$$!; \
+	$(MAKE) --no-print-directory prover-dev SIZE=small; built=$$?; \
+	wait $$tests && exit $$built
 	CACHE=$(CACHE) npm run --silent test:prover
 
 # What a proof costs, beside snarkjs and the library's engine; needs both sizes of prover-dev.
