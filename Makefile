@@ -196,10 +196,12 @@ $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-loc
 	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs.
-test-prover: install
-	@node scripts/prover/engine.ts --test
-	@$(MAKE) --no-print-directory prover-dev SIZE=small
+# Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs. The engine's
+# tests run while the circuit is compiled, which takes two minutes of a single core.
+test-prover: install $(PROVER_ENGINE)
+	@node scripts/prover/engine.ts --test & tests=$$!; \
+	$(MAKE) --no-print-directory prover-dev SIZE=small; built=$$?; \
+	wait $$tests && exit $$built
 	CACHE=$(CACHE) npm run --silent test:prover
 
 # Measures a proof, beside snarkjs and the library's engine; needs both sizes of prover-dev.

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { PROFILES } from '../../src/prover/profile.ts';
+import { mainComponent, PROFILES } from '../../src/prover/profile.ts';
 import { command, type Io, runAsProcess, UsageError } from '../command.ts';
 import {
   type Artifacts,
@@ -56,7 +56,7 @@ export const main = command({
 function compile(folder: string, { size }: Artifacts): void {
   // The generated JavaScript is CommonJS, whichever package the cache's folder is in.
   writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
-  compileCircuit(folder, PROFILES[size], ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
+  compileCircuit(folder, mainComponent(PROFILES[size]), ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
 }
 
 /** Builds circom's generator in C++, under the name of the production one: optional, and six times as fast. */

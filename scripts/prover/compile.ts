@@ -3,22 +3,22 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { type CircuitProfile, mainComponent } from '../../src/prover/profile.ts';
 import { CIRCUIT_SOURCES } from './artifacts.ts';
 
 /**
- * Compiles the circuit of a profile into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the
- * small size needs 1.2 GB of memory, the full one 3.3 GB.
+ * Compiles a circuit into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the small size needs 1.2 GB
+ * of memory, the full one 3.3 GB.
  *
+ * @param main the source of the main component, such as mainComponent returns
  * @throws ConfigError
  */
-export function compileCircuit(folder: string, profile: CircuitProfile, flags: readonly string[]): void {
+export function compileCircuit(folder: string, main: string, flags: readonly string[]): void {
   const compiler = join(CIRCUIT_SOURCES, 'node_modules/circom2/cli.js');
   if (!existsSync(compiler)) {
     throw new ConfigError(`circom is not installed: run npm ci --ignore-scripts in ${CIRCUIT_SOURCES}`);
   }
   const source = join(folder, 'circuit.circom');
-  writeFileSync(source, mainComponent(profile));
+  writeFileSync(source, main);
   const args = [compiler, source, ...flags, '-l', '.', '-l', 'node_modules', '-o', folder];
   runTool(process.execPath, args, CIRCUIT_SOURCES);
 }

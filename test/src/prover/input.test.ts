@@ -100,7 +100,50 @@ describe('a token is accepted', () => {
     expect(told(built, 'kc').text).toBe(`"sub":"${CLAIMS.sub}",`);
   });
 
+  const time = `"iat":${CLAIMS.iat},"exp":${CLAIMS.exp}`;
+  test.each<[string, string, string]>([
+    [
+      'Cognito, with a list of identities',
+      'sub',
+      `{"at_hash":"x","sub":"0428b408","cognito:groups":["x"],"iss":"https:\\/\\/cognito-idp.us-east-1.amazonaws.com\\/x",` +
+        `"nonce":"${NONCE}","identities":[{"userId":"1","sub":"2","aud":"x"}],"aud":"client-id",${time}}`,
+    ],
+    [
+      'Slack, with escapes in other names and values',
+      'email',
+      `{"iss":"https:\\/\\/slack.com","sub":"U03","aud":"24.57","nonce":"${NONCE}",${time},"email":"a@id.example",` +
+        `"email_verified":true,"https:\\/\\/slack.com\\/team_id":"T0","name":"\\"sub\\":\\"x\\",\\\\"}`,
+    ],
+    [
+      'Apple, with an email that a string verifies',
+      'email',
+      `{"iss":"https://appleid.apple.com","aud":"com.example",${time},"sub":"001.a.2","nonce":"${NONCE}",` +
+        `"email_verified":"true","email":"a@id.example"}`,
+    ],
+    [
+      'Kakao, with names that are not ASCII, and white space',
+      'sub',
+      `{\r\n\t"aud" : "0a69c634" ,\n"nickname":"홍길동", "iss":"https://kauth.kakao.com",${time},"nonce":"${NONCE}","sub" : "29"\n}`,
+    ],
+  ])('of %s', (_, keyClaimName, payload) => {
+    const built = build(requestFor(signToken(payload), { keyClaimName }));
+    const claims = JSON.parse(payload);
+    for (const [signal, name] of [
+      ['kc', keyClaimName],
+      ['nonce', 'nonce'],
+      ['aud', 'aud'],
+    ] as const) {
+      const { bytes, text } = told(built, signal);
+      expect(text).toBe(bytes);
+      expect(JSON.parse(`{${text.slice(0, -1)}}`)).toEqual({ [name]: claims[name] });
+    }
+    expect(told(built, 'ev').text).toContain(keyClaimName === 'email' ? '"email_verified":' : '"nonce":');
+  });
+
   test('at each limit of the profile', () => {
+    const name = 'n'.repeat(30);
+    expect(() => build(requestWith({ [name]: 'v'.repeat(90) }, { keyClaimName: name }))).not.toThrow();
+    expect(() => build(requestWith({ iss: `https://${'i'.repeat(148)}` }))).not.toThrow();
     expect(() => build(requestWith({ sub: 's'.repeat(113) }))).not.toThrow();
     expect(() => build(requestWith({ aud: 'a'.repeat(143) }))).not.toThrow();
     const spaces = JSON.stringify(CLAIMS).replace('"sub":', '"sub"   :   ');
@@ -133,7 +176,7 @@ describe('a token is refused, with the reason but without its claims,', () => {
     ['with a key claim that is too long', 'PROVER_CLAIM', { sub: 's'.repeat(114) }],
     ['with an audience that is too long', 'PROVER_CLAIM', { aud: 'a'.repeat(144) }],
     ['without an issuer', 'PROVER_CLAIM', { iss: undefined }],
-    ['with an issuer that is too long', 'PROVER_PROFILE', { iss: `https://${'i'.repeat(160)}` }],
+    ['with an issuer that is too long', 'PROVER_PROFILE', { iss: `https://${'i'.repeat(149)}` }],
     ['without a nonce', 'PROVER_CLAIM', { nonce: undefined }],
     ['with another nonce', 'PROVER_NONCE', { nonce: `A${NONCE.slice(1)}` }],
   ])('%s', (_, expected, claims) => {
@@ -163,6 +206,12 @@ describe('a token is refused, with the reason but without its claims,', () => {
       expect(() => build(request)).toThrow(code('PROVER_CLAIM'));
     },
   );
+
+  test('with a key claim that is too long with its name', () => {
+    const name = 'n'.repeat(30);
+    const request = requestWith({ [name]: 'v'.repeat(91) }, { keyClaimName: name });
+    expect(() => build(request)).toThrow(code('PROVER_PROFILE'));
+  });
 
   test('with a header or message over its size limit', () => {
     const header = { alg: 'RS256', kid: 'k'.repeat(152), typ: 'JWT' };

@@ -27,6 +27,8 @@ const unsignedLength = () => {
   return Number(payload_start_index) + Number(payload_len);
 };
 const LENGTH = unsignedLength();
+const LONG_PAYLOAD = PAYLOAD.replace(KC, `"x":"${'x'.repeat(100)}",${KC}`);
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const BLOCKS = Math.ceil((LENGTH + 9) / 64);
 
 const nonceFor = (randomness: bigint) => {
@@ -34,14 +36,23 @@ const nonceFor = (randomness: bigint) => {
   return Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
 };
 /** A payload with another nonce claim. */
-const withNonce = (value: string, randomness?: bigint): Forgery => {
-  const text = `"nonce":"${value}"}`;
-  return {
-    payload: PAYLOAD.replace(NONCE_CLAIM, text),
-    nonce: claim(text),
-    ...(randomness !== undefined && { randomness }),
-  };
-};
+const withNonce = (value: string, randomness?: bigint): Forgery => ({
+  ...withNonceClaim(`"nonce":"${value}"}`),
+  ...(randomness !== undefined && { randomness }),
+});
+const withNonceClaim = (text: string): Forgery => ({
+  payload: PAYLOAD.replace(NONCE_CLAIM, text),
+  nonce: claim(text),
+  // Something well-formed, so that nothing else is wrong.
+  ev: claim(AUD),
+});
+/** A nonce with '+' where base64url has '-'. */
+function withPlainBase64(): Forgery {
+  for (let randomness = 1n; ; randomness++) {
+    const nonce = nonceFor(randomness);
+    if (nonce.includes('-')) return withNonce(nonce.replace('-', '+'), randomness);
+  }
+}
 /** A payload with another key claim. */
 const withKc = (text: string, lie = {}): Forgery => ({
   payload: PAYLOAD.replace(KC, text),
@@ -51,6 +62,48 @@ const withAud = (text: string, lie = {}): Forgery => ({
   payload: PAYLOAD.replace(AUD, text),
   aud: claim(text, lie),
 });
+/** A message whose padding ends one block beyond the circuit's: no block is the last one, so the hash is zero. */
+function beyondTheLastBlock(): Forgery {
+  const payloadBase64 = Buffer.from(LONG_PAYLOAD).toString('base64url');
+  return {
+    payload: LONG_PAYLOAD,
+    headerBase64: 'e'.repeat(505 - 1 - payloadBase64.length),
+    blocks: 8,
+    // The length's bytes.
+    message: (bytes) => bytes.fill(0, 508),
+    encoded: (em) => em.fill(0, 256 - 32),
+    lie: shift({ num_sha2_blocks: 1 }),
+  };
+}
+/** The base64url character of the sextet that the hint in Base64Bits computes for a character. */
+function readAs(char: string): string {
+  const code = char.charCodeAt(0);
+  const sextet = code >= 97 ? code - 71 : code >= 65 ? code - 65 : code >= 48 ? code + 4 : 62;
+  return ALPHABET[sextet & 63] as string;
+}
+/** A key claim in whose base64 `char` replaces `original`. */
+function withCharacter(char: string, original: string): Forgery {
+  // The last sextet of three bytes has the low bits of the third: one of these is a third byte, wherever they begin.
+  const sextet = ALPHABET.indexOf(original);
+  const text = `"sub":"${String.fromCharCode(sextet < 35 ? sextet + 64 : sextet).repeat(3)}",`;
+  const payload = PAYLOAD.replace(KC, text);
+  const base64 = Buffer.from(payload).toString('base64url');
+  const at = base64.indexOf(original, Math.ceil((8 * (payload.indexOf(text) + 7)) / 6));
+  const start = Number(forge()['payload_start_index']);
+  return { ...withKc(text), message: (bytes) => bytes.write(char, start + at, 'latin1') };
+}
+/** Bits that PayloadText reads as these bytes where both of its selectors are 1; `before` has the first four. */
+function bitsReadAs(bytes: readonly number[], before: number): string | undefined {
+  const [byte, ...others] = bytes;
+  if (byte === undefined) return before.toString(2).padStart(4, '0');
+  for (let window = before << 8; window < (before + 1) << 8; window++) {
+    // The bytes 2 and 4 bits further on, less the one here.
+    if (((window >> 2) & 255) + (window & 255) - (window >> 4) !== byte) continue;
+    const rest = bitsReadAs(others, window & 15);
+    if (rest !== undefined) return (window >> 4).toString(2).padStart(8, '0') + rest;
+  }
+  return undefined;
+}
 const EMAIL = '"email":"a@id.example",';
 const withEmail = (ev: string, lie = {}): Forgery => ({
   payload: PAYLOAD.replace(KC, EMAIL + ev),
@@ -70,6 +123,10 @@ describe('the circuit accepts', () => {
     ['a verified email', withEmail('"email_verified":true,')],
     ['an email verified by a string', withEmail('"email_verified" : "true" ,')],
     ['a nonce of other randomness', withNonce(nonceFor(5n), 5n)],
+    [
+      'a claim within a nested object, which a front end must refuse',
+      { payload: PAYLOAD.replace(KC, `"x":{${KC}"y":1},`) },
+    ],
   ])('%s', (_, forgery) => {
     expect(refusal(forgery)).toBeNull();
   });
@@ -89,6 +146,11 @@ describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it:
     ['no block', 'Num2Bits', { lie: shift({ num_sha2_blocks: -BLOCKS }) }],
     ['a payload that is longer than stated', 'CheckPadding', { lie: shift({ payload_len: -1 }) }],
     ['a payload that is shorter than stated', 'CheckPadding', { lie: shift({ payload_len: 1 }) }],
+    [
+      'a block beyond the last one, with a signature of zeros instead of a hash',
+      'OneHot',
+      beyondTheLastBlock(),
+    ],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });
@@ -102,7 +164,29 @@ describe('rule 2, the header ends before the dot: refused is', () => {
       { lie: shift({ payload_start_index: -1, payload_len: 1 }) },
     ],
     ['a header one character longer', 'ZkLogin', { lie: shift({ payload_start_index: 1, payload_len: -1 }) }],
-    ['a header over 248 characters', 'Below', { headerBase64: 'e'.repeat(249) }],
+    [
+      'a header four characters shorter, which leaves claims where they are in base64',
+      'ZkLogin',
+      { lie: shift({ payload_start_index: -4, payload_len: 4 }) },
+    ],
+    [
+      'a header four characters longer',
+      'ZkLogin',
+      {
+        payload: PAYLOAD.replace(ISS, `"x":12345,${ISS}`),
+        lie: shift({ payload_start_index: 4, payload_len: -4 }),
+      },
+    ],
+    [
+      'another character in place of the dot',
+      'ZkLogin',
+      { message: (bytes) => bytes.write(',', Number(forge()['payload_start_index']) - 1) },
+    ],
+    [
+      'a header that goes on after 248 characters and a dot',
+      'Below',
+      { headerBase64: `${'e'.repeat(248)}.e` },
+    ],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });
@@ -181,35 +265,43 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
     expect(refusal(forgery)).toBe('Num2Bits');
   });
 
-  test('one that begins within a byte', () => {
-    // The claim's text, two bits late: at a character that is 3 modulo 4 no byte of the payload begins.
-    const shifted = (BigInt(`0x${Buffer.from(KC).toString('hex')}`) << 2n).toString(16);
-    const bytes = Buffer.from(shifted.padStart(2 * KC.length + 2, '0'), 'hex').toString('latin1');
-    const payload = `{${ISS}"x":"${bytes}",${AUD}${NONCE_CLAIM}`;
-    const start = payload.indexOf(bytes);
+  test('one at a character that is 3 modulo 4, where no byte begins', () => {
+    // Both selectors are 1 there, and what PayloadText computes is none of the payload's bytes. Few texts have such bits.
+    const text = '"j":"",';
+    const bits = bitsReadAs([...Buffer.from(text)], 6);
+    const sextets = Math.ceil((6 + 8 * text.length) / 6);
+    const bytes = Buffer.from(
+      `${'0'.repeat(18)}${bits}${'0'.repeat(48)}`.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ??
+        [],
+    );
+    const prefix = `{${ISS}"x":"`.padEnd(48);
     const forgery: Forgery = {
-      payload,
-      kc: claim(KC),
+      payload: `${prefix}${bytes.toString('latin1')}",${AUD}${NONCE_CLAIM}`,
+      kc: claim(text),
       lie: (input) => {
-        // 6 bits into the first byte of `bytes`, whose text begins there.
-        const first = Math.floor((8 * start + 6) / 6);
-        const offset = Number(input['payload_start_index']);
-        input['kc_index_b64'] = String(offset + first);
-        input['kc_length_b64'] = String(Math.ceil((8 * KC.length) / 6));
+        input['kc_index_b64'] = String(Number(input['payload_start_index']) + (prefix.length / 3) * 4 + 3);
+        input['kc_length_b64'] = String(sextets);
       },
     };
-    expect(refusal(forgery)).not.toBeNull();
+    expect(refusal(forgery)).toBe('PayloadText');
   });
 
-  test('one with a character outside base64url', () => {
+  test('one with a character outside base64url, which the generator reads as one inside', () => {
     for (const char of ['+', '/', '=', '.', '@', '[', '`', '{', ':', ',', '\0', '\x80', '\xff']) {
-      const forgery: Forgery = {
-        message: (bytes) => {
-          const at = Number(forge()['kc_index_b64']) + 4;
-          bytes.write(char, at, 'latin1');
-        },
-      };
-      expect(refusal(forgery), char).toBe('Base64Bits');
+      expect(refusal(withCharacter(char, readAs(char))), char).toBe('Base64Bits');
+    }
+    expect(refusal(withCharacter('f', 'f'))).toBeNull();
+  });
+
+  test('one without its last character, even if that has only zeros to add', () => {
+    for (const shift of ['', '"x":1,', '"x":12,']) {
+      const payload = PAYLOAD.replace(KC, shift + KC);
+      const forgery = (by: number): Forgery => ({
+        payload,
+        lie: (input) => (input['kc_length_b64'] = String(Number(input['kc_length_b64']) + by)),
+      });
+      expect(refusal(forgery(0))).toBeNull();
+      expect(refusal(forgery(-1))).not.toBeNull();
     }
   });
 });
@@ -261,7 +353,34 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
     ['a name without its last quote', 'Member', withKc(KC, { nameLength: 4 })],
     ['a name that goes on', 'Member', withKc(KC, { nameLength: 6 })],
     ['a name over 32 characters', 'Below', withKc(`"${'n'.repeat(31)}":"1",`)],
+    [
+      'a name with the white space after it, over 32 characters',
+      'Below',
+      withKc(`"${'n'.repeat(30)}"  :"1",`, { nameLength: 34 }),
+    ],
     ['a value over 115 characters', 'Below', withKc(`"s":"${'7'.repeat(114)}",`)],
+    ['a value that goes on after 115 characters', 'Below', withKc(`"s":"${'7'.repeat(113)}"7",`)],
+    [
+      'a colon within the name',
+      'Member',
+      withKc('"a:b" "1",', { nameLength: 5, colonIndex: 2, valueIndex: 6, valueLength: 3 }),
+    ],
+    [
+      'a quote that ends the name and begins the value',
+      'Member',
+      withKc('"a:"b",', { nameLength: 4, colonIndex: 2, valueIndex: 3, valueLength: 3 }),
+    ],
+    [
+      'a name without a first quote',
+      'JsonString',
+      withKc('xsub":"1",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 3 }),
+    ],
+    [
+      'a name without a last quote',
+      'JsonString',
+      withKc('"subx:"1",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 3 }),
+    ],
+    ['a value without a first quote', 'JsonString', withKc('"sub":x1",')],
     [
       'a name of one quote',
       'JsonString',
@@ -314,7 +433,11 @@ describe('rule 6, the audience is a single string named aud: refused is', () => 
     ['another claim', 'ZkLogin', withAud('"azp":"client-id",')],
     ['a list', 'JsonString', withAud('"aud":["client-id"],')],
     ['a value with an escape', 'JsonString', withAud('"aud":"client\\/id",')],
+    ['a value without a first quote', 'JsonString', withAud('"aud":xclient-id",')],
+    ['a value without a last quote', 'JsonString', withAud('"aud":"client-idx,')],
+    ['a value with a quote within', 'JsonString', withAud('"aud":"client"id",')],
     ['a value over 145 characters', 'Below', withAud(`"aud":"${'c'.repeat(144)}",`)],
+    ['a value that goes on after 145 characters', 'Below', withAud(`"aud":"${'c'.repeat(143)}"c",`)],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });
@@ -329,6 +452,14 @@ describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is
       'ZkLogin',
       withNonce(NONCE.slice(0, 26) + String.fromCharCode(NONCE.charCodeAt(26) + 1)),
     ],
+    [
+      'a nonce that differs at the bit before the last',
+      'ZkLogin',
+      withNonce(NONCE.slice(0, 26) + String.fromCharCode(NONCE.charCodeAt(26) + 2)),
+    ],
+    ['a nonce without a first quote', 'ZkLogin', withNonceClaim(`"nonce":x${NONCE}"}`)],
+    ['a nonce without a last quote', 'ZkLogin', withNonceClaim(`"nonce":"${NONCE}x}`)],
+    ['a nonce in the alphabet of plain base64', 'Base64Bits', withPlainBase64()],
     ['a nonce that is longer', 'Member', withNonce(`${NONCE}A`)],
     ['a nonce that is shorter', 'Member', withNonce(NONCE.slice(1))],
     [
@@ -371,7 +502,10 @@ describe('rule 9, the issuer is a slice of the payload: refused is', () => {
   });
 
   test('one over 224 characters', () => {
-    expect(refusal({ lie: (input) => (input['iss_length_b64'] = '225') })).not.toBeNull();
+    const lie = (length: string) => (input: Record<string, string | string[]>) =>
+      (input['iss_length_b64'] = length);
+    expect(refusal({ payload: LONG_PAYLOAD, lie: lie('224') })).toBeNull();
+    expect(refusal({ payload: LONG_PAYLOAD, lie: lie('225') })).toBe('Below');
   });
 });
 

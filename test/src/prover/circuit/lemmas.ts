@@ -29,7 +29,7 @@ export const GADGETS: readonly Gadget[] = [
   },
   {
     name: 'Base64Bits',
-    because: '64 sextets have 64 different characters (tested below)',
+    because: '64 sextets have 64 different characters (gadgets.prover.ts)',
     mark: /^(.*)\.encode\[0\]\.char$/,
     needs: ['chars', 'inside'],
     gives: ['bits'],

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { circuitHashOf, defaultCache } from '../../../../scripts/prover/artifacts.ts';
 import { buildWhole, compileCircuit, removeOlder } from '../../../../scripts/prover/compile.ts';
-import { PROFILES } from '../../../../src/prover/profile.ts';
+import { mainComponent, PROFILES } from '../../../../src/prover/profile.ts';
 import { lemmasOf } from './lemmas.ts';
 import { eachSymbol, readR1cs } from './r1cs.ts';
 import { undetermined } from './unique.ts';
@@ -15,7 +15,9 @@ test('the inputs determine every wire, except inverses that nothing else depends
   // Fewer blocks use the same templates; without optimisation each signal keeps its wire and its name.
   const profile = { ...PROFILES.small, blocks: 4 };
   const folder = join(defaultCache(), 'prover', `plain-circuit-${circuitHashOf(profile)}`);
-  buildWhole(folder, (partial) => compileCircuit(partial, profile, ['--r1cs', '--sym', '--O0']));
+  buildWhole(folder, (partial) =>
+    compileCircuit(partial, mainComponent(profile), ['--r1cs', '--sym', '--O0']),
+  );
   removeOlder(folder);
   const lemmas = lemmasOf(join(folder, 'circuit.sym'));
   expect(lemmas.length).toBeGreaterThan(300);

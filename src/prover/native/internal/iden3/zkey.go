@@ -38,6 +38,8 @@ const (
 	zkeyHeaderSize  = 2*(4+fp.Bytes) + 3*4 + 3*g1Size + 3*g2Size
 	// maxDomain leaves one of BN254's 28 factors of two for the coset.
 	maxDomain = 1 << 27
+	// maxWires leaves a bit of a point's 32-bit index for its sign.
+	maxWires = 1 << 30
 )
 
 // DevelopmentNotice is what a development key carries.
@@ -141,6 +143,9 @@ func (k *Key) readHeader(c *container) error {
 	k.Wires, k.Public, k.Domain = count(0), count(4), count(8)
 	if k.Domain < 2 || k.Domain&(k.Domain-1) != 0 || k.Domain > maxDomain {
 		return fmt.Errorf("the domain has %d elements: a power of two from 2 to 2^27 is needed", k.Domain)
+	}
+	if k.Wires > maxWires {
+		return fmt.Errorf("%d wires are more than the %d that are supported", k.Wires, maxWires)
 	}
 	if k.Wires <= k.Public || k.Public >= k.Domain {
 		return fmt.Errorf("%d wires, %d public values and a domain of %d don't go together", k.Wires, k.Public, k.Domain)

@@ -12,7 +12,6 @@
 package worker
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -83,7 +82,7 @@ const (
 
 // Worker is the state between frames.
 type Worker struct {
-	in     *bufio.Reader
+	in     io.Reader // unbuffered: a buffer would keep the beginning of a witness
 	out    io.Writer
 	engine groth16.Engine
 
@@ -102,7 +101,7 @@ type Worker struct {
 // New returns a worker without a key.
 func New(in io.Reader, out io.Writer, engine groth16.Engine) *Worker {
 	return &Worker{
-		in: bufio.NewReaderSize(in, 1<<16), out: out, engine: engine,
+		in: in, out: out, engine: engine,
 		status: Status{State: noKey, Engine: string(engine), Vectors: cpu.Vectors},
 	}
 }
@@ -139,15 +138,28 @@ func (w *Worker) next() error {
 	}
 	r := request{head[lengthSize], binary.LittleEndian.Uint32(head[lengthSize+1:]), int64(length) - headSize}
 	err := w.serve(&r)
-	if r.size > 0 { // what serve didn't want
-		if _, err := io.CopyN(io.Discard, w.in, r.size); errors.Is(err, io.EOF) {
-			return torn(io.ErrUnexpectedEOF)
-		} else if err != nil {
-			return err
-		}
+	if err := w.drop(&r); err != nil {
+		return err
 	}
 	if err != nil {
 		return w.fail(r.id, err)
+	}
+	return nil
+}
+
+// drop reads what serve left of a body, which may be a witness: it wipes its buffer, which io.Discard would not.
+func (w *Worker) drop(r *request) error {
+	if r.size == 0 {
+		return nil
+	}
+	var buffer [1 << 13]byte
+	defer clear(buffer[:])
+	for r.size > 0 {
+		if err := w.read(r, buffer[:min(r.size, int64(len(buffer)))]); errors.Is(err, io.EOF) {
+			return torn(io.ErrUnexpectedEOF)
+		} else if err != nil {
+			return torn(err)
+		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +210,38 @@ func TestAWorkerWipesTheWitness(t *testing.T) {
 	for _, v := range c.w.prover.Witness {
 		if v != (iden3.Scalar{}) {
 			t.Fatal("the witness is still there")
+		}
+	}
+}
+
+// keeper is an input that keeps the memory that it was read into.
+type keeper struct {
+	io.Reader
+	into [][]byte
+}
+
+func (k *keeper) Read(b []byte) (int, error) {
+	k.into = append(k.into, b)
+	return k.Reader.Read(b)
+}
+
+func TestAWorkerWipesWhateverAWitnessWasReadInto(t *testing.T) {
+	w := New(nil, io.Discard, groth16.Own)
+	if err := w.Load(keyFile(t)); err != nil {
+		t.Fatal(err)
+	}
+	var input []byte
+	for _, body := range [][]byte{statement.WTNS(), statement.WTNS()[1:]} { // proved, and refused
+		input = append(input, frame(TypeProve, 2, body)...)
+	}
+	k := &keeper{Reader: bytes.NewReader(input)}
+	w.in = k
+	if err := w.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range k.into {
+		if len(b) > lengthSize+headSize && slices.ContainsFunc(b, func(v byte) bool { return v != 0 }) {
+			t.Fatalf("%d bytes are still there", len(b))
 		}
 	}
 }

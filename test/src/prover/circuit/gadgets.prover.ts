@@ -1,0 +1,114 @@
+/**
+ * Tests the lemmas of the static check that this circuit adds to the audited ones: each gadget is compiled alone, and
+ * its hints are replaced by all combinations of small numbers. Its constraints must leave only the honest ones.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { compileCircuit } from '../../../../scripts/prover/compile.ts';
+import { broken, eachSymbol, mod, P, type R1cs, readR1cs } from './r1cs.ts';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Gadget {
+  readonly r1cs: R1cs;
+  readonly wires: ReadonlyMap<string, number>;
+}
+
+/** Without optimisation each signal keeps its wire and its name. */
+function compiled(file: string, component: string): Gadget {
+  compileCircuit(folder, `pragma circom 2.1.6;\ninclude "${file}";\ncomponent main = ${component};\n`, [
+    '--r1cs',
+    '--sym',
+    '--O0',
+  ]);
+  const wires = new Map<string, number>();
+  eachSymbol(join(folder, 'circuit.sym'), (name, wire) => wires.set(name.replace('main.', ''), wire));
+  return { r1cs: readR1cs(join(folder, 'circuit.r1cs')), wires };
+}
+
+/** Returns the value of `result` that the constraints accept for these signals, or undefined if they refuse them. */
+function accepted({ r1cs, wires }: Gadget, signals: Record<string, number>, result: string) {
+  const witness: (bigint | undefined)[] = Array.from({ length: r1cs.wires });
+  witness[0] = 1n;
+  for (const [name, value] of Object.entries(signals))
+    witness[wires.get(name) as number] = mod(BigInt(value));
+  while (solveOne(r1cs, witness));
+  expect(witness).not.toContain(undefined);
+  const complete = witness as bigint[];
+  return broken(r1cs, complete).length === 0 ? complete[wires.get(result) as number] : undefined;
+}
+
+/** Computes wires that are alone in C, with the coefficient 1 or -1. Returns whether there were any. */
+function solveOne(
+  { constraints, starts, termWires, termCoefficients, coefficients }: R1cs,
+  witness: (bigint | undefined)[],
+) {
+  let found = false;
+  for (let at = 0; at < constraints; at++) {
+    const open: { wire: number; part: number; coefficient: bigint }[] = [];
+    const [a = 0n, b = 0n, c = 0n] = [0, 1, 2].map((part) => {
+      let sum = 0n;
+      for (let term = starts[3 * at + part] as number; term < (starts[3 * at + part + 1] as number); term++) {
+        const wire = termWires[term] as number;
+        const coefficient = coefficients[termCoefficients[term] as number] as bigint;
+        const value = witness[wire];
+        if (value === undefined) open.push({ wire, part, coefficient });
+        else sum += value * coefficient;
+      }
+      return sum;
+    });
+    const [one, ...others] = open;
+    if (one === undefined || others.length > 0 || one.part !== 2) continue;
+    if (one.coefficient !== 1n && one.coefficient !== P - 1n) continue;
+    witness[one.wire] = mod((a * b - c) * one.coefficient);
+    found = true;
+  }
+  return found;
+}
+
+/** Every list of `length` numbers from `values`. */
+function lists(length: number, values: readonly number[]): number[][] {
+  if (length === 0) return [[]];
+  return lists(length - 1, values).flatMap((list) => values.map((value) => [...list, value]));
+}
+
+const named = (array: string, values: readonly number[]) =>
+  Object.fromEntries(values.map((value, i) => [`${array}[${i}]`, value]));
+
+test('Below: only ones followed by zeros, as many ones as the length says', () => {
+  const gadget = compiled('select.circom', 'Below(4)');
+  for (const below of lists(4, [-2, -1, 0, 1, 2])) {
+    const isHonest = below.every((each, i) => each === 0 || (each === 1 && (i === 0 || below[i - 1] === 1)));
+    const ones = BigInt(below.filter((each) => each === 1).length);
+    expect(accepted(gadget, named('below', below), 'length'), String(below)).toBe(
+      isHonest ? ones : undefined,
+    );
+  }
+});
+
+test('OneHot: only a single one, at the index', () => {
+  const gadget = compiled('select.circom', 'OneHot(4)');
+  for (const hot of lists(4, [-2, -1, 0, 1, 2])) {
+    const isHonest = hot.toSorted().join() === '0,0,0,1';
+    expect(accepted(gadget, named('hot', hot), 'index'), String(hot)).toBe(
+      isHonest ? BigInt(hot.indexOf(1)) : undefined,
+    );
+  }
+});
+
+test('Base64Bits: only bits, of the character that RFC 4648, section 5, has for them; outside, only those of A', () => {
+  const gadget = compiled('base64.circom', 'Base64Bits(1)');
+  for (const bits of lists(6, [-1, 0, 1, 2])) {
+    const char = (inside: number) =>
+      accepted(gadget, { ...named('bits', bits), 'inside[0]': inside }, 'chars[0]');
+    const isHonest = bits.every((bit) => bit === 0 || bit === 1);
+    const expected = isHonest ? BigInt(ALPHABET.charCodeAt(Number.parseInt(bits.join(''), 2))) : undefined;
+    expect(char(1), String(bits)).toBe(expected);
+    expect(char(0), String(bits)).toBe(expected === undefined ? undefined : mod(expected - 65n));
+  }
+});
