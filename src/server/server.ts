@@ -9,15 +9,17 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
+import { Bodies } from './http/body.ts';
 import { Connections, createRequestClass } from './http/connections.ts';
 import { cors } from './http/cors.ts';
 import { answerError, methodNotAllowed, notFound, onClientError, refuseConnect } from './http/errors.ts';
 import { InFlight } from './http/in_flight.ts';
-import { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
+import { type CallEndpoint, SealedEndpoint } from './http/sealed.ts';
 import { originForm } from './http/target.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
+import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
 
@@ -32,6 +34,7 @@ export interface ServerParts {
   readonly application: Application;
   /** The 32 bytes that `/health_check` returns and the attestation document contains. */
   readonly publicKey: Uint8Array;
+  readonly sealingKey: SealingKey;
   readonly secrets: Secrets;
   readonly health: EndpointHealth;
   readonly documents: Documents;
@@ -62,7 +65,7 @@ export function createHttpServer(parts: ServerParts): Server {
     timeoutMs: config.requestTimeoutMs,
     maxRunning: config.maxConcurrentRequests,
   });
-  const bodies = new JsonBodies(config.bodyLimitBytes, config.requestTimeoutMs);
+  const bodies = new Bodies(config.bodyLimitBytes, config.requestTimeoutMs);
   server.on('close', () => {
     inFlight.stop();
     bodies.stop();
@@ -100,8 +103,8 @@ function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListen
   };
 }
 
-function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): Express {
-  const { config, application, publicKey, secrets, health, documents, clock, report } = parts;
+function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: Bodies): Express {
+  const { config, application, publicKey, sealingKey, secrets, health, documents, clock, report } = parts;
   const routes = express();
   // In other environments, Express answers an error in its own error handling with the stack.
   routes.set('env', 'production');
@@ -129,12 +132,18 @@ function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: JsonBodies
     sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
   });
 
-  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot']);
+  const sealed = new SealedEndpoint(sealingKey, bodies, config.sealedPaddingBytes);
+  routes
+    .route('/sealed')
+    .post((request, response) => sealed.answer(request, response))
+    .all(methodNotAllowed('POST'));
+
+  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot', '/sealed']);
   for (const own of endpointsOf(application)) {
     if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
     if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
     taken.add(own.path);
-    addEndpoint(routes, own, { config, secrets, clock, inFlight, bodies });
+    addEndpoint(routes, own, { config, secrets, clock, inFlight, bodies, sealed });
   }
 
   const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
@@ -172,9 +181,10 @@ const AttestationQuery = v.strictObject({
 /** `/process_data` is an endpoint whose body has the single property `payload`. */
 function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
   if (!processData) return endpoints;
+  const { idempotent = true } = processData;
   const body = v.strictObject({ payload: processData.payload });
   const handle = ({ payload }: { payload: never }, caller: Caller) => processData.handle(payload, caller);
-  return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
+  return [endpoint({ method: 'POST', path: '/process_data', body, idempotent, handle }), ...endpoints];
 }
 
 interface EndpointParts {
@@ -182,35 +192,60 @@ interface EndpointParts {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly inFlight: InFlight;
-  readonly bodies: JsonBodies;
+  readonly bodies: Bodies;
+  readonly sealed: SealedEndpoint;
 }
 
 function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void {
-  const { config, secrets, clock, inFlight, bodies } = parts;
-  const { body, query } = own;
-  const answer = (request: Request, response: Response, input: never) =>
-    inFlight.work(response, async () => {
+  const { config, secrets, clock, inFlight, bodies, sealed } = parts;
+  requireSchema(own);
+  const call: CallEndpoint = (request, response, input) => {
+    const schema = own.method === 'GET' ? own.query : own.body;
+    const valid = (schema && validate(schema, input)) as never;
+    return inFlight.work(response, async () => {
       requireSecrets(secrets);
       const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
-      const answered = await own.handle(input, caller);
+      const answered = await own.handle(valid, caller);
       // One that was signed earlier may be handed out again.
       if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
       sendJson(response, 200, answered);
     });
+  };
+  sealed.add(own, call);
+  if (config.requests === 'sealed') {
+    if (own.idempotent === false) {
+      throw new ConfigError(
+        `the endpoint ${own.path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
+      );
+    }
+    routes.all(own.path, requireSealed);
+  }
   if (own.method === 'GET') {
-    if (body) throw new ConfigError(`the endpoint GET ${own.path} can't have a body: give it a query`);
-    get(routes, own.path, (request, response) =>
-      answer(request, response, (query && validate(query, { ...request.query })) as never),
-    );
+    get(routes, own.path, (request, response) => call(request, response, { ...request.query }));
     return;
   }
-  if (query) throw new ConfigError(`the endpoint POST ${own.path} can't have a query: give it a body`);
-  if (!body) throw new ConfigError(`the endpoint POST ${own.path} needs a schema of its body`);
   const handler: RequestHandler = async (request, response) => {
-    await answer(request, response, validate(body, await bodies.read(request)));
+    await call(request, response, await bodies.readJson(request));
   };
   routes.route(own.path).post(handler).all(methodNotAllowed('POST'));
 }
+
+/** @throws ConfigError */
+function requireSchema({ method, path, body, query }: Endpoint): void {
+  if (method === 'GET' && body) {
+    throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
+  }
+  if (method === 'POST' && query) {
+    throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
+  }
+  if (method === 'POST' && !body) {
+    throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
+  }
+}
+
+const requireSealed: RequestHandler = () => {
+  throw new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
+};
 
 /** Registers a handler for GET and HEAD. */
 function get(routes: Express, path: string, handler: RequestHandler): void {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { SEALED_TYPE } from '../../sealing/request.ts';
 import { ServerError } from '../errors.ts';
 
 /** RFC 8259, section 8.1: JSON is UTF-8, with or without a charset. */
@@ -29,8 +30,8 @@ interface Reading {
   readonly fail: (error: Error) => void;
 }
 
-/** Reads JSON bodies, with limits on size, time and the total memory of incomplete bodies. */
-export class JsonBodies {
+/** Reads bodies, with limits on size, time and the total memory of incomplete bodies. */
+export class Bodies {
   readonly #limitBytes: number;
   readonly #timeoutMs: number;
   readonly #maxIncompleteBytes: number;
@@ -66,14 +67,35 @@ export class JsonBodies {
    * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too slowly;
    *   OVERLOADED if incomplete bodies use too much memory and this is the oldest
    */
-  async read(request: IncomingMessage): Promise<unknown> {
-    const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
-    if (!JSON_TYPE.test(type ?? '')) {
+  async readJson(request: IncomingMessage): Promise<unknown> {
+    if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
       throw new ServerError(
         'UNSUPPORTED_MEDIA_TYPE',
         'send the body as Content-Type: application/json, in UTF-8',
       );
     }
+    const body = await this.#read(request);
+    if (!isUtf8(body)) throw new ServerError('MALFORMED_JSON', 'the body is not UTF-8');
+    try {
+      return JSON.parse(body.toString());
+    } catch {
+      throw new ServerError('MALFORMED_JSON', 'the body is not JSON');
+    }
+  }
+
+  /** A sealed message. @throws as `readJson`, without MALFORMED_JSON */
+  async readSealed(request: IncomingMessage): Promise<Uint8Array> {
+    if (request.headers['content-type']?.toLowerCase() !== SEALED_TYPE) {
+      throw new ServerError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        `send a sealed request as Content-Type: ${SEALED_TYPE}`,
+      );
+    }
+    return await this.#read(request);
+  }
+
+  async #read(request: IncomingMessage): Promise<Buffer> {
+    const { 'content-encoding': encoding, 'content-length': length } = request.headers;
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new ServerError(
         'UNSUPPORTED_MEDIA_TYPE',
@@ -81,13 +103,7 @@ export class JsonBodies {
       );
     }
     if (Number(length) > this.#limitBytes) throw this.#tooLarge();
-    const body = await this.#readBytes(request);
-    if (!isUtf8(body)) throw new ServerError('MALFORMED_JSON', 'the body is not UTF-8');
-    try {
-      return JSON.parse(body.toString());
-    } catch {
-      throw new ServerError('MALFORMED_JSON', 'the body is not JSON');
-    }
+    return await this.#readBytes(request);
   }
 
   #readBytes(request: IncomingMessage): Promise<Buffer> {
