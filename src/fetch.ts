@@ -9,11 +9,20 @@ export interface Bounds {
   readonly maxSize: number;
 }
 
-export interface TextAnswer {
+interface Outcome {
   readonly status: number;
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
+}
+
+export interface TextAnswer extends Outcome {
   readonly text: string;
+}
+
+export interface BytesAnswer extends Outcome {
+  readonly bytes: Uint8Array;
+  /** The `Content-Type`, or null. */
+  readonly type: string | null;
 }
 
 /** Internal: each client turns it into an error with a code of its own. */
@@ -70,12 +79,18 @@ export function isTimeout(value: unknown): value is number {
 /** What isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
+/** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError */
+export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
+  const { status, ok, bytes } = await fetchBytes(url, init, bounds);
+  return { status, ok, text: new TextDecoder().decode(bytes) };
+}
+
 /**
  * Follows no redirect, sends no cookie and ignores every cache.
  *
  * @throws NoAnswerError
  */
-export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
+export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): Promise<BytesAnswer> {
   // Don't call it as a method of `bounds`: a browser's fetch would throw "Illegal invocation".
   const { fetch = globalThis.fetch } = bounds;
   const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
@@ -84,29 +99,39 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
     const response = await fetch(url, { ...init, ...options, signal });
     began = true;
-    const text = await readText(response, bounds.maxSize);
-    return { status: response.status, ok: response.ok, text };
+    const bytes = await readBody(response, bounds.maxSize);
+    const { status, ok } = response;
+    return { status, ok, bytes, type: response.headers.get('content-type') };
   } catch (cause) {
     if (cause instanceof NoAnswerError) throw cause;
     throw new NoAnswerError(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
   }
 }
 
-async function readText(response: Response, maxSize: number): Promise<string> {
-  const decoder = new TextDecoder();
+async function readBody(response: Response, maxSize: number): Promise<Uint8Array> {
   const reader = response.body?.getReader();
-  let text = '';
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for (;;) {
     const chunk = await reader?.read();
-    if (chunk?.value === undefined) return text + decoder.decode();
+    if (chunk?.value === undefined) return joined(chunks, size);
     size += chunk.value.length;
     if (size > maxSize) {
       await reader?.cancel();
       throw new NoAnswerError('too large');
     }
-    text += decoder.decode(chunk.value, { stream: true });
+    chunks.push(chunk.value);
   }
+}
+
+function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
 }
 
 /** The `code` in the JSON of an error response, if it has the form of one. Nothing else of the response is passed on. */
