@@ -4,6 +4,7 @@ import {
   createDecipheriv,
   createPrivateKey,
   createPublicKey,
+  createSecretKey,
   diffieHellman,
   hash,
   type KeyObject,
@@ -23,8 +24,9 @@ import { bootSeed } from './seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an X25519 private key, up to its 32 bytes. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
-/** RFC 8410, section 4: SubjectPublicKeyInfo of an X25519 public key, up to its 32 bytes. */
+/** RFC 8410, section 4: SubjectPublicKeyInfo of an X25519 public key, up to its 32 bytes. 12 bytes are 16 of base64. */
 const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
+const SPKI_PREFIX_BASE64 = SPKI_PREFIX.toString('base64');
 
 /**
  * The enclave's X25519 key (RFC 7748), which requests are sealed to. Like the signing key, it is generated at boot,
@@ -92,8 +94,10 @@ class AgreementKey implements RecipientKey {
 
   /** @throws an OpenSSL error for a key of low order, as RFC 9180, section 7.1.4, demands */
   agree(enc: Uint8Array): Uint8Array {
-    const spki = Buffer.concat([SPKI_PREFIX, enc]);
-    const publicKey = createPublicKey({ key: spki, format: 'der', type: 'spki' });
+    // PEM in a string (RFC 7468): Node takes more than twice as long for any other form.
+    const base64 = Buffer.from(enc.buffer, enc.byteOffset, enc.byteLength).toString('base64');
+    const spki = SPKI_PREFIX_BASE64 + base64;
+    const publicKey = createPublicKey(`-----BEGIN PUBLIC KEY-----\n${spki}\n-----END PUBLIC KEY-----\n`);
     return diffieHellman({ privateKey: this.#privateKey, publicKey });
   }
 }
@@ -117,8 +121,9 @@ function hmac(key: Uint8Array, message: Uint8Array): Buffer {
     outer[at] = byte ^ 0x5c;
   }
   inner.set(message, HASH_BLOCK);
-  outer.set(hash('sha256', inner, 'buffer'), HASH_BLOCK);
-  return hash('sha256', outer, 'buffer');
+  // A string with a byte in each character: Node makes it in half the time of a Buffer.
+  outer.write(hash('sha256', inner, 'binary'), HASH_BLOCK, 'binary');
+  return Buffer.from(hash('sha256', outer, 'binary'), 'binary');
 }
 
 /** HKDF-SHA256 (RFC 5869). */
@@ -150,14 +155,18 @@ const kem = {
   },
 };
 
-/** AES-256-GCM without waiting. @returns the ciphertext and its tag */
+/**
+ * AES-256-GCM without waiting. Its key is a KeyObject, since Node takes eight times as long to accept bytes.
+ *
+ * @returns the ciphertext and its tag
+ */
 export function sealAesGcm(
   key: Uint8Array,
   nonce: Uint8Array,
   aad: Uint8Array,
   plaintext: Uint8Array,
 ): Uint8Array {
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(aad);
+  const cipher = createCipheriv('aes-256-gcm', createSecretKey(key), nonce).setAAD(aad);
   return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
@@ -171,7 +180,9 @@ const aead = {
     sealed: Uint8Array,
   ): Promise<Uint8Array> => {
     const end = sealed.length - TAG_SIZE;
-    const cipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_SIZE }).setAAD(aad);
+    const cipher = createDecipheriv('aes-256-gcm', createSecretKey(key), nonce, {
+      authTagLength: TAG_SIZE,
+    }).setAAD(aad);
     cipher.setAuthTag(sealed.subarray(end));
     return Buffer.concat([cipher.update(sealed.subarray(0, end)), cipher.final()]);
   },
