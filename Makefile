@@ -17,18 +17,18 @@ help:
 	  /^[a-z][a-z0-9_-]*:/ && text != "" { name = $$1; sub(/:.*/, "", name); sub(/\. .*/, "", text); sub(/\.$$/, "", text); \
 	    printf "make %-18s %s\n", name, text } { text = "" }' $(firstword $(MAKEFILE_LIST))
 
-# What runs until it is ended takes the shell's place (exec), so that a signal to make or npm reaches it.
+# Commands that run until they are stopped replace the shell (exec), so that a signal to make or npm reaches them.
 
-# The server against stand-ins, restarted when a file changes; ATTEST=emulated adds a software NSM.
+# Starts the server against stand-ins and restarts it when a file changes; ATTEST=emulated adds a software NSM.
 dev: install addon
 	@exec node scripts/dev/main.ts
 
-# A wallet's page, to try zkLogin by hand: the salt service, and stand-ins of provider, prover and Sui node. PORT is
-# the page's.
+# Serves a wallet's page to try zkLogin by hand, with the salt service and stand-ins of provider, prover and Sui node.
+# PORT is the page's.
 dev-wallet: install
 	@exec node scripts/dev/wallet/main.ts
 
-# Every check that needs neither a browser nor a container. What the types and the linter say is shown where they fail.
+# Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
 test: install addon
 	@mkdir -p build
 	@{ npm run --silent types -- --incremental --tsBuildInfoFile build/types.tsbuildinfo && \
@@ -37,7 +37,7 @@ test: install addon
 	wait $$checks || { cat build/checks.log; exit 1; }; \
 	exit $$tests
 
-# The pinned Node and the packages, as package-lock.json has them.
+# Installs the pinned Node and the packages of package-lock.json.
 install: $(INSTALLED)
 	@node scripts/check/node.cjs
 
@@ -45,7 +45,7 @@ $(INSTALLED): package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The native NSM addon. Where the pinned Node can't be had, everything else works without it.
+# Builds the native NSM addon. Where the pinned Node is not available, everything else works without it.
 addon: install
 	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory --silent build/nsm.node; \
 	else echo 'No NSM addon here: it is built on Linux x64 only. ATTEST=emulated works without it.'; fi
@@ -58,7 +58,7 @@ build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@
 
-# The native programs that tests run. These are init with sanitizers and short waits, compiled as one file (which takes
+# Builds the native programs that tests run. These are init with sanitizers and short waits, compiled as one file (which takes
 # a third of the time), and the stand-in of the NSM's driver. npm test makes them too, so that none tests an old binary.
 .PHONY: test-natives
 test-natives: build/test/init build/test/nsm_driver.so
@@ -74,27 +74,27 @@ build/test/nsm_driver.so: test/src/nsm/preload.c
 	@mkdir -p $(@D)
 	@$(CC) -O2 -fPIC -shared $< -o $@.partial && mv $@.partial $@
 
-# The commands as processes, and the READMEs followed step by step.
+# Runs the commands as processes, and follows the READMEs step by step.
 test-e2e: install addon
 	npm run --silent test:e2e
 
-# The NSM addon under AddressSanitizer and LeakSanitizer, in Node.
+# Runs the NSM addon under AddressSanitizer and LeakSanitizer, in Node.
 test-memory: install build/test/nsm_driver.so
 	npm run --silent test:memory
 
-# The attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
+# Runs the attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
 test-browser: install
 	npm run --silent test:browser
 
-# A wallet's whole way in headless Chromium: OpenID provider, salt service and page on loopback.
+# Runs a wallet from login to signature in headless Chromium: OpenID provider, salt service and page on loopback.
 test-wallet: install
 	npm run --silent test:wallet
 
-# The library for what runs outside the enclave: out/sui-enclave-<version>.tgz. CHANNEL is stable or experimental.
+# Packs the library for dapps: out/sui-enclave-<version>.tgz. CHANNEL is stable or experimental.
 package: install
 	@CHANNEL=$(CHANNEL) npm run --silent package
 
-# The API documentation from the docstrings: out/docs. TypeDoc needs an older TypeScript, so it has its own lockfile.
+# Writes the API documentation from the docstrings to out/docs. TypeDoc needs an older TypeScript, so it has its own lockfile.
 docs: install build/docs/node_modules/.package-lock.json
 	@node build/docs/node_modules/typedoc/bin/typedoc --options scripts/docs/typedoc.json
 
@@ -104,26 +104,26 @@ build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/do
 	cd build/docs && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The unit tests of the Move packages, without the Sui CLI.
+# Runs the unit tests of the Move packages, without the Sui CLI.
 .PHONY: test-move
 test-move: install
 	npm run --silent test:move
 
-# Makes that package, installs it into an empty project, uses it from JavaScript, TypeScript and a page.
+# Packs the library, installs it into an empty project and uses it from JavaScript, TypeScript and a page.
 test-package: install
 	npm run --silent test:package
 
 SECONDS_TO_FUZZ ?= 60
-# Feeds changed and generated attestation documents to the decoder, for SECONDS_TO_FUZZ seconds.
+# Feeds changed and generated attestation documents and sealed content to their decoders, for SECONDS_TO_FUZZ seconds.
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
 
-# Requests per second and latencies of the server, and the time to verify an attestation.
+# Measures the server's signing, requests per second, latencies and memory.
 .PHONY: bench bench-attestation bench-sealing
 bench: install
 	npm run --silent bench
 
-# The time to decode and verify an attestation document.
+# Measures the decoding and verification of an attestation document.
 bench-attestation: install
 	npm run --silent bench:attestation
 
@@ -139,49 +139,48 @@ APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
+# The containers of the proving service start from a base of their own.
+DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
-.PHONY: image update-lock verify-build test-images test-boot boot-test
+.PHONY: image update-lock verify-build test-images test-boot
 .DEFAULT_GOAL := image
 
-# out/nitro.eif, out/nitro.pcrs and out/measurements.json.
+# Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
 	@node scripts/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
-# The same bytes again: uncached, in another folder, with another user name, time zone, umask and clock.
+# Builds the image again and compares every byte: uncached, in another folder, with another user, time zone and clock.
 verify-build: image
 	@node scripts/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
-# The same recipe with the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
+# Builds the images of the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
 	@node test/e2e/boot/applications.ts
 	@node scripts/image/build.ts --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
 	@node scripts/image/build.ts --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
-# The images, booted in an emulated enclave. The emulator is built once for each state of its recipe.
+# Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images
 	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
-
-boot-test: test-boot
 
 # Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
-	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS)
+	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
 
 # On the parent instance: runs out/nitro.eif in an enclave.
-.PHONY: run_enclave run run-debug
+.PHONY: run_enclave run-debug
 run_enclave: install
 	@exec node scripts/parent/run_enclave.ts
 
-run: run_enclave
-
-# The same in debug mode, with the enclave's console; it proves nothing then.
+# Runs it in debug mode, with the enclave's console; it proves nothing then.
 run-debug: install
 	@exec node scripts/parent/run_enclave.ts --debug
 
 # Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
 	@node scripts/image/update_lock.ts $(LOCKS)
+	@node scripts/image/update_lock.ts $(DEPLOY_LOCKS)
 
 # --- zkLogin's prover ---
 .PHONY: prover-dev test-prover bench-prover
@@ -189,7 +188,7 @@ SIZE ?= full
 CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
 export PROVER_ENGINE ?= build/prover/prover
 
-# The circuit, its witness generators, and a development key that anyone can forge with.
+# Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.
 prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
 	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
 
@@ -201,15 +200,36 @@ $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-loc
 	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The engine's own tests, in Go; the small circuit, attacked rule by rule, and its proofs checked against snarkjs.
+# Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs.
 test-prover: install
 	@node scripts/prover/engine.ts --test
 	@$(MAKE) --no-print-directory prover-dev SIZE=small
 	CACHE=$(CACHE) npm run --silent test:prover
 
-# What a proof costs, beside snarkjs and the library's engine; needs both sizes of prover-dev.
+# Measures a proof, beside snarkjs and the library's engine; needs both sizes of prover-dev.
 bench-prover: install
 	CACHE=$(CACHE) npm run --silent bench:prover
+
+# --- The proving service on many machines ---
+.PHONY: prover-images test-deploy check-deploy
+
+# The containers of front end, backend and HAProxy.
+prover-images: install
+	@node scripts/prover/images.ts --cache $(CACHE)/packages
+
+# The shipped HAProxy configuration before backends that are killed and added; needs Debian's haproxy.
+test-deploy: install
+	CACHE=$(CACHE) npm run --silent test:deploy
+
+# The Kubernetes manifests against the published schemas; needs Python with pip and venv.
+check-deploy: build/check-deploy/bin/kubernetes-validate
+	@$< --strict --quiet deploy/kubernetes/*.yaml
+
+build/check-deploy/bin/kubernetes-validate: deploy/requirements.txt
+	@rm -rf build/check-deploy
+	@python3 -m venv build/check-deploy
+	@build/check-deploy/bin/pip --quiet --disable-pip-version-check install --no-deps --require-hashes --only-binary :all: -r $<
+	@touch $@
 
 # Removes everything that is built or installed.
 clean:

@@ -10,8 +10,9 @@ const ISOLATED = [
   'test/scripts/{parent,salt,sui,verify}/**/*.test.ts',
   'test/src/nsm/{addon,device}.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
+  'test/src/prover/backend/{backend,generator,supervisor}.test.ts',
   'test/src/server/{clock,health,log,secrets,server,upstream}.test.ts',
-  'test/src/server/http/{body,connections,hostile,in_flight}.test.ts',
+  'test/src/server/http/{connections,hostile,in_flight,json_body}.test.ts',
 ];
 
 export default defineConfig({

@@ -24,6 +24,16 @@ export interface Io {
 /** @param argv the arguments after the command's name @returns the exit code */
 export type Main = (argv: readonly string[], env: Environment, io: Io) => Promise<number>;
 
+/** The result of a command: `text` for people, or `json` for programs if it got `--json`. */
+export interface Result {
+  /** Default: `EXIT.done`. */
+  readonly exit?: number;
+  /** Printed with `--json`; a bigint becomes a string. */
+  readonly json: object;
+  /** Printed without `--json`. Default: nothing, as the command has logged all of it. */
+  readonly text?: string;
+}
+
 /** The exit codes of all commands. */
 export const EXIT = {
   /** Done, or nothing to do. */
@@ -54,7 +64,7 @@ export interface Failure {
   readonly exit: number;
   /** For people, printed on standard error. */
   readonly text: string;
-  /** For programs, printed on standard output in place of `text` if the command got `--json`. */
+  /** For programs, printed on standard output in place of `text` if the command got `--json`: `{"error", "code"}` at least. */
   readonly json: object;
 }
 
@@ -64,13 +74,16 @@ type Values<Options extends ParseArgsOptionsConfig> = ReturnType<
 
 export interface Context {
   readonly env: Environment;
+  /** With `--json`, `log` writes to standard error: standard output holds nothing but the result. */
   readonly io: Io;
+  /** Whether the command got `--json`. */
+  readonly asJson: boolean;
 }
 
 export interface Command<Options extends ParseArgsOptionsConfig> {
-  /** The output of `--help`. */
+  /** The output of `--help`, which ends with a line about `--json` unless it mentions that option itself. */
   readonly usage: string;
-  /** In the format of parseArgs; `--help` needs no entry. */
+  /** In the format of parseArgs, without `--help` and `--json`: every command has these. */
   readonly options: Options;
   /** Names of the positional arguments, in order. Default: none. */
   readonly positionals?: readonly string[];
@@ -78,38 +91,58 @@ export interface Command<Options extends ParseArgsOptionsConfig> {
   readonly optional?: number;
   /** Whether the last positional argument may be repeated. */
   readonly repeats?: boolean;
-  /** @returns the exit code */
   run(
     given: { readonly values: Values<Options>; readonly positionals: readonly string[] },
     context: Context,
-  ): Promise<number> | number;
-  /** Default: `failureOf`. Undefined: a fault of the program, which is thrown on. */
+  ): Promise<Result> | Result;
+  /** Default: `commandFailure`. Undefined: a fault of the program, which is thrown on. */
   report?(error: unknown): Failure | undefined | Promise<Failure | undefined>;
 }
 
 /** The `main` of a command. */
 export function command<const Options extends ParseArgsOptionsConfig>(spec: Command<Options>): Main {
-  const { usage, report = failureOf } = spec;
+  const usage = spec.usage.includes('--json') ? spec.usage : `${spec.usage}\n\n${JSON_HELP}`;
+  const { report = commandFailure } = spec;
   return async (argv, env, io) => {
     if (argv.includes('--help')) {
       io.log(usage);
       return EXIT.done;
     }
+    // Not from the parsed options: an error in the command line is reported as JSON too.
+    const asJson = argv.includes('--json');
     try {
-      return await spec.run(parse(spec, argv), { env, io });
+      const given = parse({ ...spec, usage }, argv);
+      const {
+        exit = EXIT.done,
+        json,
+        text,
+      } = await spec.run(given, {
+        env,
+        io: asJson ? { ...io, log: io.error } : io,
+        asJson,
+      });
+      if (asJson) io.log(formatJson(json));
+      else if (text !== undefined) io.log(text);
+      return exit;
     } catch (error) {
       const failure = await report(error);
       if (failure === undefined) throw error;
-      // Not from the parsed options: an error in the command line is reported as JSON too.
-      if ('json' in spec.options && argv.includes('--json')) io.log(JSON.stringify(failure.json, null, 2));
+      if (asJson) io.log(formatJson(failure.json));
       else io.error(failure.text);
       return failure.exit;
     }
   };
 }
 
+const JSON_HELP =
+  "--json prints the result, or the error, as JSON (after npm run --silent, to keep npm's own lines out of it).";
+
+function formatJson(value: object): string {
+  return JSON.stringify(value, (_name, each) => (typeof each === 'bigint' ? each.toString() : each), 2);
+}
+
 /** Every error with a code; undefined for all others. */
-export function failureOf(error: unknown): Failure | undefined {
+export function commandFailure(error: unknown): Failure | undefined {
   if (!(error instanceof EnclaveError)) return undefined;
   const { code, message } = error;
   return {
@@ -118,6 +151,13 @@ export function failureOf(error: unknown): Failure | undefined {
     json: { status: 'failed', code, error: message },
   };
 }
+
+/** How a command that handles secrets reports an unexpected error, whose message may contain one. */
+export const INTERNAL_FAILURE: Failure = {
+  exit: EXIT.failed,
+  text: 'INTERNAL: an internal error',
+  json: { status: 'failed', code: 'INTERNAL', error: 'an internal error' },
+};
 
 /** Runs a command as this process. */
 export async function runAsProcess(main: Main): Promise<void> {
@@ -155,8 +195,13 @@ function parseNumbersToo<Options extends ParseArgsOptionsConfig>(
   const restore = <T>(value: T) => (typeof value === 'string' ? value.replace('\0', '') : value);
   const args = argv.map((arg) => arg.replace(/^-(?=\.?\d)/, '\0-'));
   try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-    const restored = Object.entries(values).map(([name, value]) => [
+    const { values, positionals } = parseArgs({
+      args,
+      options: { ...options, json: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    const own = Object.entries(values).filter(([name]) => name !== 'json');
+    const restored = own.map(([name, value]) => [
       name,
       Array.isArray(value) ? value.map(restore) : restore(value),
     ]);

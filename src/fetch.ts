@@ -13,6 +13,8 @@ interface Outcome {
   readonly status: number;
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
+  /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
+  readonly retryAfterSeconds?: number;
 }
 
 export interface TextAnswer extends Outcome {
@@ -81,8 +83,8 @@ export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
 /** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
-  const { status, ok, bytes } = await fetchBytes(url, init, bounds);
-  return { status, ok, text: new TextDecoder().decode(bytes) };
+  const { bytes, type: _, ...outcome } = await fetchBytes(url, init, bounds);
+  return { ...outcome, text: new TextDecoder().decode(bytes) };
 }
 
 /**
@@ -100,8 +102,10 @@ export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): P
     const response = await fetch(url, { ...init, ...options, signal });
     began = true;
     const bytes = await readBody(response, bounds.maxSize);
-    const { status, ok } = response;
-    return { status, ok, bytes, type: response.headers.get('content-type') };
+    const { status, ok, headers } = response;
+    const retryAfter = headers.get('retry-after') ?? '';
+    const answer = { status, ok, bytes, type: headers.get('content-type') };
+    return /^[0-9]{1,6}$/.test(retryAfter) ? { ...answer, retryAfterSeconds: Number(retryAfter) } : answer;
   } catch (cause) {
     if (cause instanceof NoAnswerError) throw cause;
     throw new NoAnswerError(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });

@@ -12,7 +12,7 @@ const matches = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map((match) => match.slice(1).find(Boolean) ?? '')),
 ];
 
-const pages = globSync(['*.md', '{src,scripts,enclave,move,test}/**/*.md'], {
+const pages = globSync(['*.md', '{src,scripts,deploy,enclave,move,test}/**/*.md'], {
   cwd: root,
   // The circuit's tools.
   exclude: ['**/node_modules/**'],
@@ -42,7 +42,7 @@ describe('a page lists', () => {
     const code = all('src/{*.ts,server/*.ts}') + all(`${APPS}/**/*.ts`);
     const variables = matches(
       code,
-      /(?:(?:text|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
+      /(?:(?:string|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
     );
     expect(variables).toContain('PORT');
     expect(names('src/server/README.md', 'Environment').sort()).toEqual([...variables, ...secrets].sort());
@@ -93,7 +93,7 @@ describe.each(pages)('%s', (page) => {
   test('names folders and files that are there', () => {
     // A placeholder, or what the page has its reader write.
     const isExample = (path: string) => /price|stocks|salt\/server\.env/.test(path);
-    for (const path of matches(text, /(?:`|\()((?:src|test|scripts|move|enclave)\/[\w./]*\w)/g)) {
+    for (const path of matches(text, /(?:`|\()((?:src|test|scripts|deploy|move|enclave)\/[\w./]*\w)/g)) {
       // Of the text src/apps/<name>, the part before the placeholder.
       if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);
     }

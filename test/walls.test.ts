@@ -1,4 +1,4 @@
-/** What may import what (ARCHITECTURE.md): the walls between the folders. */
+/** The walls between the folders: which may import which (ARCHITECTURE.md). */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** What the files of a folder import and must not. */
+/** The imports of a folder's files that are not allowed. */
 function breaches(folder: string, isAllowed: (imported: string) => boolean): string[] {
   const files = globSync(`${folder}/**/*.ts`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   expect(files.length).toBeGreaterThan(0);
@@ -59,9 +59,27 @@ describe('the walls', () => {
     }
   });
 
-  test("src/prover needs zkLogin's numbers and claims, and no server", () => {
-    const rooms = ['src/prover', 'src/zklogin', 'src/wire', 'src/errors.ts'];
-    expect(breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
+  test("src/oidc, which servers and commands share, needs zkLogin's issuers and only a type of the server", () => {
+    const rooms = ['src/oidc', 'src/zklogin', 'src/errors.ts', 'src/server/upstream.ts'];
+    expect(breaches('src/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
+    for (const file of globSync('src/oidc/*.ts', { cwd: ROOT })) {
+      expect(readFileSync(join(ROOT, file), 'utf8')).not.toMatch(
+        /^(?:import|export)(?! type)[^;]*\/server\//m,
+      );
+    }
+  });
+
+  test("src/prover needs zkLogin's numbers and claims, and no server but in its two services", () => {
+    const rooms = ['src/prover', 'src/oidc', 'src/zklogin', 'src/wire', 'src/errors.ts'];
+    const services = ['src/prover/frontend', 'src/prover/backend'];
+    const found = breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms));
+    const others = found.filter((breach) => !services.some((service) => breach.startsWith(`${service}/`)));
+    expect(others).toEqual([]);
+    const withServer = (path: string) => !path.startsWith('src/') || isWithin(path, [...rooms, 'src/server']);
+    expect(breaches('src/prover/{frontend,backend}', withServer)).toEqual([]);
+    const isOther = (path: string) => !isWithin(path, services);
+    for (const folder of ['src/apps', 'src/server', 'src/zklogin'])
+      expect(breaches(folder, isOther)).toEqual([]);
   });
 
   test('applications and the NSM do not import src/server/http', () => {
@@ -69,4 +87,23 @@ describe('the walls', () => {
       expect(breaches(folder, (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
     }
   });
+});
+
+/** The exports of every application's app.ts (src/app.ts). */
+const APPLICATION = ['create', 'signs', 'secretsNotInEnvironment'];
+
+test('no two modules of src export the same name, apart from applications', () => {
+  const modulesOf = new Map<string, string[]>();
+  for (const file of globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })) {
+    const declared = readFileSync(join(ROOT, file), 'utf8').matchAll(
+      /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
+    );
+    // A type may have the name of its schema, in the same module.
+    for (const name of new Set([...declared].map(([, each = '']) => each))) {
+      modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
+    }
+  }
+  expect(modulesOf.get('EnclaveClient')).toEqual(['src/client/client.ts']);
+  const twice = [...modulesOf].filter(([name, files]) => files.length > 1 && !APPLICATION.includes(name));
+  expect(twice).toEqual([]);
 });

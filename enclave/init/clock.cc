@@ -118,7 +118,7 @@ unsigned steer_clock(const ClockDevices& devices, const char* path) {
 }
 
 void run_clock(const ClockDevices& devices, const char* path) {
-  // What started this process has steered a moment ago, or it is started again: soon, in either case.
+  // Waits first: init has just steered the clock, and after a restart a short delay does no harm.
   for (unsigned wait = kPtp.every_seconds;;) {
     sleep(wait);
     wait = steer_clock(devices, path);

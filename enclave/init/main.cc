@@ -104,7 +104,7 @@ int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_path
   return 0;
 }
 
-// What is left of root's rights to the process that sets the clock.
+// Prints the rights that the process which sets the clock keeps.
 int timekeeper(unsigned user) {
   if (!become_timekeeper(user)) {
     perror("timekeeper");

@@ -43,7 +43,7 @@ constexpr uint64_t kUntilBreak = UINT64_MAX;
 // Documents have lists in maps in the payload, nothing deeper.
 constexpr int kMaxDepth = 8;
 
-// Reads CBOR from the front; each function returns false where something else stands there, or the bytes end.
+// Reads CBOR from the front; each function returns false if something else is there, or the bytes end.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : left_(bytes) {}
@@ -88,7 +88,7 @@ class Reader {
     return true;
   }
 
-  // Whether another entry follows. Where the bytes end too early one does, and can't be read.
+  // Returns whether another entry follows: also if the bytes end too early, so that reading the entry fails.
   bool next_entry(uint64_t& entries) {
     if (entries != kUntilBreak) return entries-- > 0;
     if (left_.empty() || left_.front() != kBreak) return true;
@@ -179,7 +179,7 @@ std::optional<long long> ask_nsm_time(int device) {
   std::array<unsigned char, kNonceBytes> nonce;
   if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size())) return {};
   const std::string request = attestation_request(nonce);
-  // All of the room that there can be, because the driver cuts a longer answer without a word.
+  // The largest buffer that is possible, because the driver silently truncates a longer answer.
   std::array<unsigned char, kResponseMax> response;
   NsmRaw raw{{reinterpret_cast<uintptr_t>(request.data()), request.size()},
              {reinterpret_cast<uintptr_t>(response.data()), response.size()}};

@@ -7,12 +7,12 @@
 namespace enclave {
 
 // Asks the NSM, open as `device`, for a document, and returns when it made it: milliseconds since the Unix epoch.
-// Nothing when there is no usable answer. The driver answers one caller at a time and holds the others.
+// Returns nothing without a usable answer. The driver answers one caller at a time and holds the others.
 std::optional<long long> ask_nsm_time(int device);
 
-// The time in an answer of the NSM to a request for a document with this nonce. Nothing when the bytes are
-// anything else: the driver may take the late answer to another request for that of this one. The signature is
-// not verified: inside the enclave, the device vouches for what it answers.
+// Returns the time in an answer of the NSM to a request for a document with this nonce, or nothing if the bytes are
+// anything else: the driver may return the late answer to another request. The signature is not verified: inside the
+// enclave, the device vouches for its answers.
 std::optional<long long> document_time(std::span<const unsigned char> answer, std::span<const unsigned char> nonce);
 
 }  // namespace enclave

@@ -1,19 +1,27 @@
 /**
  * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
- * attestation documents, of their user data, and of what sealed requests contain, for a limited time. Run it with a small heap (`--max-old-space-size=64`), so that
- * unbounded memory use ends the process.
+ * attestation documents, of their user data, and of what sealed requests contain, for a limited time. Run it with a
+ * small heap (`--max-old-space-size=64`), so that unbounded memory use ends the process.
  *
- * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input
- * that takes longer than `MAX_MS`.
+ * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input that takes
+ * longer than `MAX_MS`.
  */
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { decode, encode } from 'cborg';
 import { decodeAttestation } from '../../src/attestation/index.ts';
 import { CodedError } from '../../src/errors.ts';
 import { readCall } from '../../src/sealing/request.ts';
 import { decodeUserData } from '../../src/sealing/user_data.ts';
+import { command, integer, runAsProcess } from '../command.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
+
+/** Every code of a FuzzError, and what it means. */
+export const FUZZ_CODES = {
+  UNTYPED_ERROR: 'The decoder threw something other than a CodedError.',
+  TOO_SLOW: 'One input took longer than `MAX_MS`.',
+} as const;
+
+class FuzzError extends CodedError<keyof typeof FUZZ_CODES> {}
 
 /** A document takes well under a millisecond; the rest allows for a busy machine. */
 const MAX_MS = 500;
@@ -134,8 +142,10 @@ function made(random: Random): Uint8Array {
   return encodeCose({ payload, signature: randomBytes(random, random(20) === 0 ? 95 : 96) });
 }
 
+type Decoder = (bytes: Uint8Array) => unknown;
+
 /** An input, and the decoder that it is for. */
-function next(random: Random): { decode: (bytes: Uint8Array) => unknown; input: Uint8Array } {
+function next(random: Random): { decode: Decoder; input: Uint8Array } {
   switch (random(6)) {
     case 0:
       return { decode: decodeUserData, input: changed(random, USER_DATA) };
@@ -150,47 +160,66 @@ function next(random: Random): { decode: (bytes: Uint8Array) => unknown; input: 
   }
 }
 
-function readArguments(): { seconds: number; seed: number } {
-  const { values } = parseArgs({ options: { seconds: { type: 'string' }, seed: { type: 'string' } } });
-  const seconds = Number(values.seconds ?? 60);
-  const seed = Number(values.seed ?? Date.now() % 2 ** 32);
-  if (!(seconds > 0 && seconds <= 86_400) || !Number.isInteger(seed)) {
-    console.error('fuzz: --seconds must be a number up to 86400, --seed an integer');
-    process.exit(2);
-  }
-  return { seconds, seed };
-}
-
-const { seconds, seed } = readArguments();
-const random = randomNumbers(seed);
-const end = performance.now() + seconds * 1000;
-const outcomes = new Map<string, number>();
-let inputs = 0;
-for (; performance.now() < end; inputs++) {
-  const { decode: read, input } = next(random);
-  const start = performance.now();
-  let outcome = 'decoded';
+/** @returns `decoded`, or the code of the decoder's error @throws any error that is not a CodedError */
+function outcomeOf(read: Decoder, input: Uint8Array): string {
   try {
     read(new Uint8Array(input));
+    return 'decoded';
   } catch (error) {
-    if (!(error instanceof CodedError)) {
-      console.error(
-        `seed ${seed}, input ${inputs}: not a typed error\n${Buffer.from(input).toString('hex')}`,
+    if (!(error instanceof CodedError)) throw error;
+    return String(error.code);
+  }
+}
+
+/** @throws FuzzError on the first input that breaks the decoder */
+function fuzz(seconds: number, seed: number) {
+  const random = randomNumbers(seed);
+  const end = performance.now() + seconds * 1000;
+  const outcomes = new Map<string, number>();
+  let inputs = 0;
+  for (; performance.now() < end; inputs++) {
+    const { decode: read, input } = next(random);
+    const describe = (what: string) =>
+      `seed ${seed}, input ${inputs}: ${what}\n${Buffer.from(input).toString('hex')}`;
+    const start = performance.now();
+    let outcome: string;
+    try {
+      outcome = outcomeOf(read, input);
+    } catch (cause) {
+      throw new FuzzError(
+        'UNTYPED_ERROR',
+        describe(cause instanceof Error ? (cause.stack ?? '') : String(cause)),
+        { cause },
       );
-      throw error;
     }
-    outcome = String(error.code);
+    const took = performance.now() - start;
+    if (took > MAX_MS) throw new FuzzError('TOO_SLOW', describe(`took ${took.toFixed(0)} ms`));
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   }
-  const took = performance.now() - start;
-  if (took > MAX_MS) {
-    console.error(
-      `seed ${seed}, input ${inputs}: took ${took.toFixed(0)} ms\n${Buffer.from(input).toString('hex')}`,
-    );
-    process.exit(1);
-  }
-  outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+  return { inputs, outcomes: [...outcomes].sort(([, a], [, b]) => b - a) };
 }
-console.log(`seed ${seed}: ${inputs} inputs in ${seconds} s, each decoded or refused with a typed error`);
-for (const [outcome, count] of [...outcomes].sort(([, a], [, b]) => b - a)) {
-  console.log(`${String(count).padStart(10)}  ${outcome}`);
-}
+
+export const main = command({
+  usage: `usage: npm run fuzz:attestation -- [--seconds 60] [--seed N]
+
+Feeds changed and generated attestation documents and sealed content to their decoders. A run of the same seed makes the same inputs.
+
+exit codes: 0 each input was decoded or refused with a typed error; 1 one was not, or took too long; 2 invalid
+command line`,
+  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } },
+  run({ values }) {
+    const seconds = integer('seconds', values.seconds, 1, 86_400);
+    const seed = values.seed === undefined ? Date.now() % 1e9 : integer('seed', values.seed, 0, 999_999_999);
+    const { inputs, outcomes } = fuzz(seconds, seed);
+    const lines = outcomes.map(([outcome, count]) => `${String(count).padStart(10)}  ${outcome}`);
+    return {
+      json: { seed, seconds, inputs, outcomes: Object.fromEntries(outcomes) },
+      text: [
+        `seed ${seed}: ${inputs} inputs in ${seconds} s, each decoded or refused with a typed error`,
+        ...lines,
+      ].join('\n'),
+    };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

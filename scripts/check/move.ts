@@ -21,16 +21,20 @@ export const main = command({
     }
     const framework = frameworkOf(env);
     io.log(`Move packages, on ${framework.description}`);
-    let failed = false;
+    const packages: { name: string; passed: boolean; output: string; leftOut: readonly string[] }[] = [];
     for (const name of positionals.length > 0 ? positionals : known) {
       const run = await testPackage(name, framework);
       io.log(`\nmove/${name}\n${run.output.trimEnd()}`);
       for (const path of run.leftOut) {
         io.log(`Not run: ${path} needs the Sui CLI (cd move/${name} && sui move test)`);
       }
-      failed ||= !run.passed;
+      const { passed, output, leftOut } = run;
+      packages.push({ name, passed, output, leftOut });
     }
-    return failed ? EXIT.failed : EXIT.done;
+    return {
+      exit: packages.every(({ passed }) => passed) ? EXIT.done : EXIT.failed,
+      json: { framework: framework.description, packages },
+    };
   },
 });
 

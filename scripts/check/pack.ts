@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, type Result, runAsProcess } from '../command.ts';
 import { type Channel, checkChannel } from '../image/measurements.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
@@ -16,7 +16,7 @@ const OUT = join(ROOT, 'out');
 
 const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
-  client: 'asks an enclave and believes it only as far as it is attested',
+  client: 'calls an enclave and trusts only what it proves',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
@@ -152,13 +152,12 @@ function writeRootEntry(): void {
   writeFileSync(join(FOLDER, 'index.d.ts'), `/** Throws: ${message}. */\nexport {};\n`);
 }
 
-/** @returns what was packed, in a line */
-function pack(channel: Channel): string {
+function pack(channel: Channel): Result {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const version = versionOf(root.version, channel, readSource());
   rmSync(FOLDER, { recursive: true, force: true });
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json'], { cwd: ROOT, stdio: 'inherit' });
+  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   for (const entry of Object.keys(ENTRIES)) {
     copyFileSync(join(ROOT, 'src', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
   }
@@ -172,7 +171,11 @@ function pack(channel: Channel): string {
     encoding: 'utf8',
   });
   const [{ filename, entryCount, size }] = JSON.parse(packed);
-  return `out/${filename}: ${entryCount} files, ${size} bytes (${channel})`;
+  const file = `out/${filename}`;
+  return {
+    json: { file, version, channel, files: entryCount, bytes: size },
+    text: `${file}: ${entryCount} files, ${size} bytes (${channel})`,
+  };
 }
 
 export const main = command({
@@ -183,10 +186,7 @@ CHANNEL=experimental, the default, adds the commit to the version.
 
 exit codes: 0 packed; 1 refused or failed; 2 invalid command line`,
   options: {},
-  run(_given, { env, io }) {
-    io.log(pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', 'src')));
-    return EXIT.done;
-  },
+  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', 'src')),
 });
 
 if (import.meta.main) await runAsProcess(main);

@@ -164,7 +164,7 @@ function positiveSerial(): ArrayBuffer {
 }
 
 /** The certificates of one document, from the trust anchor to the key that signs it. */
-export interface Chain {
+export interface CertificateChain {
   root: Identity;
   regional: Identity;
   zonal: Identity;
@@ -172,7 +172,7 @@ export interface Chain {
   leaf: Identity;
 }
 
-export type IssuedLevel = Exclude<keyof Chain, 'root'>;
+export type IssuedLevel = Exclude<keyof CertificateChain, 'root'>;
 
 /** The common name of every root that is made here. */
 export const ROOT_NAME = 'sui-enclave DEVELOPMENT ONLY root, not AWS';
@@ -199,7 +199,7 @@ export function issueChain(
   root: Identity,
   at: Date,
   overrides: Partial<Record<IssuedLevel, Partial<CertificateOptions>>> = {},
-): Chain {
+): CertificateChain {
   const from = new Date(at.getTime() - MINUTE);
   const authority = (level: IssuedLevel, issuer: Identity, pathLength: number, lifetime: number) =>
     createCertificate({
@@ -228,7 +228,7 @@ export function issueChain(
 }
 
 /** The `cabundle` of a document: every authority, root first. */
-export function caBundle(chain: Chain): Uint8Array[] {
+export function caBundle(chain: CertificateChain): Uint8Array[] {
   return [chain.root, chain.regional, chain.zonal, chain.instance].map((identity) => identity.certificate);
 }
 
@@ -296,7 +296,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /** The protected header {1: -35} (ES384, RFC 9053 section 2.1). */
-export const PROTECTED_HEADER: Uint8Array = Uint8Array.from([0xa1, 0x01, 0x38, 0x22]);
+const PROTECTED_HEADER: Uint8Array = Uint8Array.from([0xa1, 0x01, 0x38, 0x22]);
 
 /** The four parts of a COSE_Sign1. */
 export interface CoseParts {

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EnclaveError } from '../../src/errors.ts';
-import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { command, runAsProcess, UsageError } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -88,14 +88,15 @@ export const main = command({
   usage: USAGE,
   options: {},
   positionals: ['name'],
-  run({ positionals: [name = ''] }, { io }) {
+  run({ positionals: [name = ''] }) {
     checkName(name);
-    io.log(write(name).join('\n'));
-    io.log(`
+    const files = write(name);
+    const text = `${files.join('\n')}
+
 Try:   make dev APP=${name}
 Test:  npm test -- test/src/apps/${name} && npm run test:move ${name}
-Next:  the host in src/apps/${name}/app.yaml, the type in app.ts and move/${name}. src/apps/README.md explains each file.`);
-    return EXIT.done;
+Next:  the host in src/apps/${name}/app.yaml, the type in app.ts and move/${name}. src/apps/README.md explains each file.`;
+    return { json: { files }, text };
   },
 });
 

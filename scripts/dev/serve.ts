@@ -8,7 +8,7 @@ import pretty from 'pino-pretty';
 import { loadApplication } from '../../src/app.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
 import { boot } from '../../src/server/boot.ts';
-import { readConfig } from '../../src/server/config.ts';
+import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';
 import { endOnSignal } from '../../src/server/signals.ts';
 import { parseServerEnv } from '../image/settings.ts';
@@ -24,17 +24,17 @@ async function main(): Promise<void> {
     throw new ConfigError('ATTEST must be emulated, or not set');
   }
   const given = { APP: 'weather', ...process.env };
-  const { app } = readConfig(given);
+  const { app } = readServerConfig(given);
   const application = await loadApplication(APPS, app);
   const { endpoints, secrets } = application.manifest;
   const standIns = await startStandIns(app);
   if (!standIns) {
     console.log(
-      `There are no stand-ins for ${app} (no scripts/dev/apps/${app}.ts). It asks its real hosts: ${list(endpoints)}. It takes its secrets from the environment: ${list(secrets)}.`,
+      `There are no stand-ins for ${app} (no scripts/dev/apps/${app}.ts). It asks its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
     );
   }
   const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };
-  const config = readConfig(env);
+  const config = readServerConfig(env);
   const trust = attest && DevelopmentTrust.load(OUT);
   const server = await boot({
     config,

@@ -10,7 +10,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { decode, encode } from 'cborg';
 import type { NsmTransport } from '../../src/nsm/transport.ts';
 import {
-  type Chain,
+  type CertificateChain,
   caBundle,
   createRoot,
   encodePayload,
@@ -56,7 +56,7 @@ export class SoftwareNsm implements NsmTransport {
   readonly #root: Identity;
   readonly #registers: Register[];
   readonly #now: () => number;
-  #chain: { certificates: Chain; issuedAt: number } | undefined;
+  #chain: { certificates: CertificateChain; issuedAt: number } | undefined;
 
   /**
    * @param now the clock that dates documents and certificates, in milliseconds since 1970
@@ -179,7 +179,7 @@ export class SoftwareNsm implements NsmTransport {
     return signDocument(payload, chain.leaf);
   }
 
-  #freshChain(): Chain {
+  #freshChain(): CertificateChain {
     const now = this.#now();
     if (this.#chain === undefined || Math.abs(now - this.#chain.issuedAt) >= CHAIN_LIFETIME_MS) {
       this.#chain = { certificates: issueChain(this.#root, new Date(now)), issuedAt: now };

@@ -12,7 +12,7 @@ import {
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { makeBase } from './base.ts';
 import { buildContainer } from './container.ts';
 import { makeContext } from './context.ts';
@@ -75,11 +75,12 @@ export const main = command({
       target(values.name === 'nitro' ? 'measurements.json' : `${values.name}.measurements.json`),
       `${JSON.stringify(measurements, null, 2)}\n`,
     );
-    io.log(`${values.out}/${values.name}.eif, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
+    const file = `${values.out}/${values.name}.eif`;
+    io.log(`${file}, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
     if (isUnchanged(ROOT, LOCK) === false) {
       io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
     }
-    return EXIT.done;
+    return { json: { file, bytes: eif.length, measurements } };
   },
 });
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -58,7 +58,7 @@ export const main = command({
   async run({ positionals: [appDir = '', stage = ''] }) {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     await bundle(ROOT, version, appDir, stage);
-    return EXIT.done;
+    return { json: { file: join(stage, 'server.js') } };
   },
 });
 

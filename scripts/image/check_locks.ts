@@ -1,5 +1,5 @@
 /** `make check-locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors } from './mirrors.ts';
@@ -10,12 +10,14 @@ export const main = command({
   repeats: true,
   async run({ values, positionals }, { env, io }) {
     const mirrors = findMirrors(env);
+    const locks: { path: string; files: number }[] = [];
     for (const path of positionals) {
       const lock = readLock(path);
       const files = await fetchAll([...lock.packages, ...lock.sources], lock, mirrors, values.cache);
+      locks.push({ path, files: files.length });
       io.log(`${path}: ${files.length} files are there`);
     }
-    return EXIT.done;
+    return { json: { locks } };
   },
 });
 

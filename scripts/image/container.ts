@@ -1,4 +1,4 @@
-/** The program that builds the Containerfile: the first of these that is installed. */
+/** The program that builds a Containerfile: the first of these that is installed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ export interface ContainerBuild {
   readonly file: string;
   readonly context: string;
   readonly args: Readonly<Record<string, string>>;
-  /** Folder that gets the files of the last stage. */
-  readonly output: string;
+  /** Folder that gets the files of the last stage, or the name of an image that is kept. */
+  readonly output: string | { readonly image: string };
   /** Builds without the cache of earlier builds. */
   readonly fresh?: boolean;
 }
@@ -24,12 +24,14 @@ interface Builder {
 const ID_FILE = 'image-id';
 
 const common = ({ file, args, output }: ContainerBuild) => [
-  ...['--file', file, '--output', `type=local,dest=${output}`],
+  ...['--file', file],
+  ...(typeof output === 'string' ? ['--output', `type=local,dest=${output}`] : ['--tag', output.image]),
   ...Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]),
 ];
 // A build inside a container, or without user namespaces, has no other isolation.
 const buildah = (build: ContainerBuild) => [
-  ...['--isolation', 'chroot', '--timestamp', '0', '--iidfile', join(build.output, ID_FILE)],
+  ...['--isolation', 'chroot', '--timestamp', '0'],
+  ...(typeof build.output === 'string' ? ['--iidfile', join(build.output, ID_FILE)] : []),
   ...(build.fresh ? ['--no-cache'] : ['--layers']),
   ...common(build),
   build.context,
@@ -52,6 +54,7 @@ const BUILDERS: readonly Builder[] = [
     command: (build) => [
       ...['docker', 'buildx', 'build', '--platform', 'linux/amd64', '--provenance=false'],
       ...(build.fresh ? ['--no-cache'] : []),
+      ...(typeof build.output === 'string' ? [] : ['--load']),
       ...common(build),
       build.context,
     ],
@@ -67,13 +70,13 @@ export function buildContainer(build: ContainerBuild): void {
       'building an image needs buildah (apt-get install buildah), podman, or docker with buildx',
     );
   }
-  console.log(
+  console.error(
     `Building with ${builder.name}${builder.name === 'buildah' ? '' : ' (a path that is not tested)'}.`,
   );
   const [command, ...args] = builder.command(build) as [string, ...string[]];
   const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new ImageError('COMMAND_FAILED', `${builder.name} failed: see above`);
-  if (build.fresh && builder.remove) {
+  if (build.fresh && builder.remove && typeof build.output === 'string') {
     const idFile = join(build.output, ID_FILE);
     const [program, ...removal] = builder.remove(readFileSync(idFile, 'utf8').trim()) as [
       string,

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeF
 import { basename, dirname, join } from 'node:path';
 import { ImageError } from './errors.ts';
 
-interface NpmLock {
+export interface NpmLock {
   readonly packages: Record<
     string,
     {
@@ -41,7 +41,7 @@ export function copySources(from: string, to: string): void {
 }
 
 /** npm checks each package against the integrity in the lock file; no package's script runs. */
-function installModules(root: string, dir: string): string {
+export function installModules(root: string, dir: string): string {
   const inputs = ['package.json', 'package-lock.json', '.npmrc'];
   const modules = join(dir, 'node_modules');
   const isSame = (name: string) =>
@@ -55,7 +55,7 @@ function installModules(root: string, dir: string): string {
   try {
     execFileSync('npm', ['ci', '--ignore-scripts', '--silent', '--os=linux', '--cpu=x64', '--libc=glibc'], {
       cwd: fresh,
-      stdio: 'inherit',
+      stdio: ['ignore', 2, 2],
     });
   } catch {
     throw new ImageError('COMMAND_FAILED', 'npm ci failed: see above');
@@ -65,8 +65,12 @@ function installModules(root: string, dir: string): string {
   return modules;
 }
 
-/** Folders of the packages that the bundle, the addon and the bundler need, by npm's own lock file. */
-export function neededModules({ packages }: NpmLock): string[] {
+/**
+ * Folders of the packages that the server needs, by npm's own lock file.
+ *
+ * @param tools other packages that are needed: by default those that build an enclave image
+ */
+export function neededModules({ packages }: NpmLock, tools: readonly string[] = BUILD_PACKAGES): string[] {
   const needed = new Set<string>();
   const add = (name: string, from: string, optional: boolean) => {
     // Look a package up as Node does: beside the importing package, then in each folder above it.
@@ -89,7 +93,7 @@ export function neededModules({ packages }: NpmLock): string[] {
         `package-lock.json lacks ${name}, which ${from || 'the server'} needs`,
       );
   };
-  const names = [...Object.keys(packages['']?.dependencies ?? {}), ...BUILD_PACKAGES];
+  const names = [...Object.keys(packages['']?.dependencies ?? {}), ...tools];
   for (const name of names) add(name, '', false);
   return [...needed].sort();
 }

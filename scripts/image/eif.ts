@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ConfigError } from '../../src/errors.ts';
-import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { command, type Result, runAsProcess, UsageError } from '../command.ts';
 import type { Eif } from './eif/read.ts';
 
 const USAGE = `usage: npm run eif -- build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
@@ -31,11 +31,10 @@ export const main = command({
   },
   positionals: ['action', 'file'],
   optional: 1,
-  async run({ values, positionals: [action, file] }, { io }) {
+  async run({ values, positionals: [action, file] }) {
     if (action === 'build') {
       if (file !== undefined) throw new UsageError(`unexpected argument: ${file}`, USAGE);
-      await build(values);
-      return EXIT.done;
+      return await build(values);
     }
     if (action !== 'describe' && action !== 'pcrs') {
       throw new UsageError(`unexpected argument: ${action}`, USAGE);
@@ -47,9 +46,9 @@ export const main = command({
     const { formatPcrs, measureImage } = await import('./eif/measure.ts');
     const eif = readEif(read(file));
     const registers = measureImage(eif);
-    if (action === 'pcrs') io.log(formatPcrs(registers).trimEnd());
-    else io.log(JSON.stringify({ ...describe(eif), registers }, null, 2));
-    return EXIT.done;
+    if (action === 'pcrs') return { json: registers, text: formatPcrs(registers).trimEnd() };
+    const described = { ...describe(eif), registers };
+    return { json: described, text: JSON.stringify(described, null, 2) };
   },
 });
 
@@ -61,7 +60,7 @@ function read(file: string): Buffer {
   }
 }
 
-async function build(values: Values): Promise<void> {
+async function build(values: Values): Promise<Result> {
   const missing = BUILD_OPTIONS.find((name) => !values[name]);
   if (missing !== undefined) throw new UsageError(`--${missing} is missing`, USAGE);
   const given = values as Readonly<Record<BuildOption, string>>;
@@ -86,6 +85,7 @@ async function build(values: Values): Promise<void> {
     CustomMetadata: null,
   });
   writeFileSync(given.out, eif);
+  return { json: { file: given.out, bytes: eif.length } };
 }
 
 function describe(eif: Eif): object {

@@ -29,5 +29,5 @@ version=$("$node" -p 'require("./package.json").version')
 "$node" scripts/image/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
   --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
   --kernel-version "$(cat /kernel/release)" --out /out/image.eif
-# What is left is kept with the build's layers.
+# The build keeps all remaining files in its layers.
 rm -r stage

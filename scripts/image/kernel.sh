@@ -1,6 +1,6 @@
 #!/bin/sh
 # Inside the image's build: Debian's kernel source with our configuration, to /kernel/bzImage. The same bytes
-# wherever it is built: time, user, host and build number of the kernel are fixed, so is the folder.
+# wherever it is built: time, user, host and build number of the kernel are fixed, as is the folder.
 set -eu
 config=$1
 jobs=$(nproc)
@@ -12,7 +12,7 @@ tar -xJf /usr/src/linux-source-*.tar.xz -C /kernel/source --strip-components=1
 cd /kernel/source
 make -s KCONFIG_ALLCONFIG="$config" allnoconfig
 
-# An option that does not exist, or whose needs are not met, is left out without a word.
+# The kernel's build silently drops an option that does not exist, or whose dependencies are not met.
 wrong=$(grep -E '^(CONFIG_|# CONFIG_[A-Z0-9_]+ is not set$)' "$config" | while IFS= read -r want; do
   name=${want#\# }
   case $want in

@@ -47,11 +47,11 @@ export function checkChannel(root: string, channel: string, appDir: string): Cha
   if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
   if (channel !== 'stable') return channel as Channel;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
-  if (!/^v\d+\.\d+\.\d+$/m.test(tags) || !isUnchanged(root, '.')) {
-    throw new ConfigError(
-      'CHANNEL=stable needs a tree without changes at a commit with a tag such as v1.2.3',
-    );
+  if (!/^v\d+\.\d+\.\d+$/m.test(tags)) {
+    throw new ConfigError('CHANNEL=stable needs a commit with a tag such as v1.2.3: this one has none');
   }
+  const changes = git(root, 'status', '--porcelain');
+  if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);
   const folders = ['src', 'scripts', 'enclave', appDir];
   // These folders get into the image as they are on the disk, including the files that git ignores.
   const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...folders);

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseManifest } from '../../src/app.ts';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
 import { ImageError } from './errors.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
@@ -21,7 +21,7 @@ export const main = command({
   positionals: ['app_dir', 'stage'],
   async run({ positionals: [appDir = '', stage = ''] }) {
     await makeRamdisks(appDir, stage);
-    return EXIT.done;
+    return { json: { files: ['boot.cpio', 'app.cpio'].map((name) => join(stage, name)) } };
   },
 });
 

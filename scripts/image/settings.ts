@@ -1,7 +1,7 @@
 /** The settings in the application's ramdisk, for init (enclave/init/settings.h) and for the C library. */
 import type { Manifest } from '../../src/app.ts';
 import { ConfigError } from '../../src/errors.ts';
-import { readConfig } from '../../src/server/config.ts';
+import { readServerConfig } from '../../src/server/config.ts';
 
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;
@@ -78,7 +78,7 @@ export function makeEnvironment(
   hasOwnCa: boolean,
 ): string[] {
   const env = parseServerEnv(`APP=${app}\n${serverEnv}`, secrets);
-  readConfig(env);
+  readServerConfig(env);
   if (hasOwnCa) env['NODE_EXTRA_CA_CERTS'] = '/app/ca.pem';
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }

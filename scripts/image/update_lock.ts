@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { command, runAsProcess, UsageError } from '../command.ts';
 import { ImageError } from './errors.ts';
 import { diffLocks, type Lock, type LockedFile, readLock, writeLock } from './lock.ts';
 import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
@@ -133,6 +133,7 @@ export const main = command({
     const before = paths.map(readLock);
     const [first] = before;
     if (first === undefined) throw new UsageError('missing: <lock file>');
+    const locks: { path: string; changes: readonly string[] }[] = [];
     const apt = new Apt(first.suite, findMirrors(env));
     try {
       const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
@@ -148,12 +149,13 @@ export const main = command({
         const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
         const changes = diffLocks(lock, after);
         if (changes.length > 0) writeLock(path, after);
+        locks.push({ path, changes });
         io.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
       }
     } finally {
       apt.close();
     }
-    return EXIT.done;
+    return { json: { locks } };
   },
 });
 

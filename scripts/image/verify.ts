@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { compareEifs } from './compare.ts';
 import { ImageError } from './errors.ts';
 
@@ -32,7 +32,7 @@ export const main = command({
     'app-dir': { type: 'string', default: 'src/apps/weather' },
     cache: { type: 'string', default: 'build/packages' },
   },
-  run({ values }, { env, io }) {
+  run({ values }, { env }) {
     const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
     try {
       const copy = join(dir, 'elsewhere');
@@ -47,7 +47,7 @@ export const main = command({
       const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
         cwd: copy,
         env: { ...env, ...OTHERS },
-        stdio: ['ignore', 'inherit', 'inherit'],
+        stdio: ['ignore', 2, 2],
       });
       if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
       const differences = compareEifs(
@@ -60,11 +60,10 @@ export const main = command({
           `the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`,
         );
       }
-      io.log('Both builds are the same, byte for byte.');
+      return { json: { same: true }, text: 'Both builds are the same, byte for byte.' };
     } finally {
       rmSync(dir, { recursive: true });
     }
-    return EXIT.done;
   },
 });
 

@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Context, command, type Environment, EXIT, runAsProcess, UsageError } from '../command.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  type Result,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ParentError } from './errors.ts';
 import { run } from './programs.ts';
@@ -48,9 +55,9 @@ export const main = command({
       secretsFile: secrets === undefined ? undefined : checkSecretsFile(secrets),
       userData: USER_DATA,
     });
-    if (values.apply) apply(steps, context);
-    else context.io.log(formatPlan(steps).trimEnd());
-    return EXIT.done;
+    if (values.apply) return apply(steps, context);
+    const text = formatPlan(steps).trimEnd();
+    return { json: { plan: text }, text };
   },
 });
 
@@ -89,13 +96,14 @@ function checkSecretsFile(path: string): string {
   return resolve(path);
 }
 
-function apply(steps: readonly Step[], { env, io }: Context): void {
+function apply(steps: readonly Step[], { env, io }: Context): Result {
   const variables = new Map<string, string>();
   const resultOf = (name: string): string => {
     const value = variables.get(name);
     if (value === undefined) throw new ParentError('PROGRAM_FAILED', `${name} is not known yet`);
     return value;
   };
+  const results: object[] = [];
   const fill = (argument: Argument) => fillArgument(argument, resultOf);
   for (const { what, sets, find, make, input } of steps) {
     let result = look(env, find.map(fill));
@@ -108,9 +116,11 @@ function apply(steps: readonly Step[], { env, io }: Context): void {
       }
     }
     if (sets !== undefined) variables.set(sets, result ?? '');
+    results.push({ what, made: !there, ...(sets !== undefined && { result }) });
     io.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
   }
-  io.log(`Log in: ssh ec2-user@${variables.get('ADDRESS')}`);
+  const address = variables.get('ADDRESS');
+  return { json: { steps: results, address }, text: `Log in: ssh ec2-user@${address}` };
 }
 
 /** The existing resource; undefined if it is missing. */

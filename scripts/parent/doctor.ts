@@ -14,17 +14,20 @@ such as E36.`,
     port: { type: 'string', default: '3000' },
   },
   repeats: true,
-  async run({ values, positionals: codes }, { env, io }) {
-    if (codes.length > 0) {
-      for (const code of codes) io.log(`${code.toUpperCase()}: ${explanation(code)}`);
-      return EXIT.done;
+  async run({ values, positionals }, { env }) {
+    if (positionals.length > 0) {
+      const codes = positionals.map((code) => ({ code: code.toUpperCase(), text: explanation(code) }));
+      return { json: { codes }, text: codes.map(({ code, text }) => `${code}: ${text}`).join('\n') };
     }
     const cpus = integer('cpus', values.cpus, 1, 1024);
     const port = integer('port', values.port, 1, 65_535);
     const { examine } = await import('./checks.ts');
     const findings = await examine({ eif: values.eif, cpus, port, root: '/', env });
-    for (const { ok, text } of findings) io.log(`${ok ? 'ok ' : 'BAD'} ${text}`);
-    return findings.every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
+    return {
+      exit: findings.every(({ ok }) => ok) ? EXIT.done : EXIT.failed,
+      json: { findings },
+      text: findings.map(({ ok, text }) => `${ok ? 'ok ' : 'BAD'} ${text}`).join('\n'),
+    };
   },
 });
 

@@ -2,17 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import type { Manifest } from '../../src/app.ts';
-import {
-  type Context,
-  command,
-  type Environment,
-  EXIT,
-  integer,
-  runAsProcess,
-  UsageError,
-} from '../command.ts';
+import { type Context, command, type Environment, integer, runAsProcess, UsageError } from '../command.ts';
 import type { EnclaveImage } from './image.ts';
-import type { Enclave } from './nitro_cli.ts';
+import type { RunningEnclave } from './nitro_cli.ts';
 
 interface Options {
   readonly eif: string;
@@ -56,11 +48,13 @@ can be read.`,
     const dir = stateFolder(env, values.name);
     writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
     const services = servicesOf(env, cid, manifest, listen, dir);
+    let hasSecrets = true;
     const states = await ensureRunning(env, dir, services);
     for (const [index, { name }] of services.entries()) io.log(`${name}: ${states[index]}`);
     if (await isReady(listen)) {
       io.log('The enclave has its secrets.');
     } else if (secrets === undefined) {
+      hasSecrets = false;
       io.log(
         `The enclave waits for its secrets: ${manifest.secrets.join(', ')}. Give --secrets or --secret-id.`,
       );
@@ -70,7 +64,14 @@ can be read.`,
     }
     requireRunning(dir, services);
     io.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
-    return EXIT.done;
+    return {
+      json: {
+        services: Object.fromEntries(services.map(({ name }, index) => [name, states[index]])),
+        hasSecrets,
+        port,
+        reports: reportsPath(dir),
+      },
+    };
   },
 });
 
@@ -80,7 +81,7 @@ async function runningEnclave(
   { eif, name, debug }: Options,
   image: EnclaveImage,
   getsSecrets: boolean,
-): Promise<Enclave> {
+): Promise<RunningEnclave> {
   const { ParentError } = await import('./errors.ts');
   const { enclavesNamed } = await import('./nitro_cli.ts');
   const { lastEnd } = await import('./reports.ts');

@@ -1,18 +1,18 @@
 /** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
-import type { Environment } from '../command.ts';
+import { type Environment, integer, UsageError } from '../command.ts';
 import { ParentError } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
 
-const Enclave = v.object({
+const RunningEnclave = v.object({
   EnclaveName: v.optional(v.string()),
   EnclaveID: v.pipe(v.string(), v.regex(/^[\w-]{1,128}$/)),
   EnclaveCID: v.pipe(v.number(), v.safeInteger(), v.minValue(4)),
   Flags: v.optional(v.string()),
   Measurements: v.optional(v.looseObject({ PCR0: v.optional(v.string()) })),
 });
-export type Enclave = v.InferOutput<typeof Enclave>;
+export type RunningEnclave = v.InferOutput<typeof RunningEnclave>;
 
 /** @throws ParentError: NITRO_FAILED. The message explains nitro-cli's code */
 function nitro<Schema extends v.GenericSchema>(
@@ -39,17 +39,19 @@ function nitro<Schema extends v.GenericSchema>(
 }
 
 /** The running enclaves of a name; by default, nitro-cli names them after their image. */
-export function enclavesNamed(env: Environment, name: string): Enclave[] {
-  return nitro(env, v.array(Enclave), 'describe-enclaves').filter(({ EnclaveName }) => EnclaveName === name);
+export function enclavesNamed(env: Environment, name: string): RunningEnclave[] {
+  return nitro(env, v.array(RunningEnclave), 'describe-enclaves').filter(
+    ({ EnclaveName }) => EnclaveName === name,
+  );
 }
 
 export function runEnclave(
   env: Environment,
   options: { name: string; eif: string; cpus: number; memoryMib: number; debug: boolean },
-): Enclave {
+): RunningEnclave {
   return nitro(
     env,
-    Enclave,
+    RunningEnclave,
     'run-enclave',
     ...['--enclave-name', options.name, '--eif-path', options.eif],
     ...['--cpu-count', String(options.cpus), '--memory', String(options.memoryMib)],
@@ -61,7 +63,15 @@ export function terminateEnclave(env: Environment, id: string): void {
   nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** The enclave's memory in MiB: nitro-cli requires four times the image's size. */
+/** The least memory of an enclave in MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
+}
+
+/** The enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too little */
+export function memoryOf(option: string | undefined, eifBytes: number): number {
+  const needed = memoryFor(eifBytes);
+  const memoryMib = option === undefined ? needed : integer('memory', option, 1, 1024 ** 2);
+  if (memoryMib >= needed) return memoryMib;
+  throw new UsageError(`--memory must be at least ${needed} MiB: four times the image`);
 }

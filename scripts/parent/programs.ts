@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import type { Environment } from '../command.ts';
 import { ParentError } from './errors.ts';
 
-export interface Outcome {
+export interface ProgramResult {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -22,7 +22,7 @@ export function run(
   program: string,
   args: readonly string[],
   input: string | { file: string } = '',
-): Outcome {
+): ProgramResult {
   const isString = typeof input === 'string';
   const stdin = isString ? 'pipe' : openSync(input.file, 'r');
   const { status, stdout, stderr, error } = spawnSync(program, args, {

@@ -1,8 +1,8 @@
 /** On the parent: runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { command, type Environment, EXIT, integer, runAsProcess, UsageError } from '../command.ts';
-import type { Enclave } from './nitro_cli.ts';
+import { command, type Environment, integer, runAsProcess } from '../command.ts';
+import type { RunningEnclave } from './nitro_cli.ts';
 
 export const main = command({
   usage: `usage: npm run run_enclave -- [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2] [--memory MIB]
@@ -16,17 +16,13 @@ reports. --debug shows its console; its registers are zero then, and it must not
     cpus: { type: 'string', default: '2' },
     memory: { type: 'string' },
   },
-  async run({ values }, { env, io }) {
+  async run({ values }, { env, io, asJson }) {
     const { loadImage } = await import('./image.ts');
-    const { enclavesNamed, memoryFor, terminateEnclave } = await import('./nitro_cli.ts');
+    const { enclavesNamed, memoryOf, terminateEnclave } = await import('./nitro_cli.ts');
     const { ParentError } = await import('./errors.ts');
     const { name, eif, debug } = values;
     const { bytes, pcr0 } = loadImage(eif);
-    const needed = memoryFor(bytes);
-    const memoryMib = values.memory === undefined ? needed : integer('memory', values.memory, 1, 1024 ** 2);
-    if (memoryMib < needed) {
-      throw new UsageError(`--memory must be at least ${needed} MiB: four times the image`);
-    }
+    const memoryMib = memoryOf(values.memory, bytes);
     const cpus = integer('cpus', values.cpus, 1, 1024);
     if (enclavesNamed(env, name).length > 0) {
       throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
@@ -45,11 +41,12 @@ reports. --debug shows its console; its registers are zero then, and it must not
       io.log(
         'It runs in debug mode: its registers are zero, it proves nothing, and it must not be registered.',
       );
-      await showConsole(env, enclave);
+      await showConsole(env, enclave, asJson);
     } else {
       io.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
     }
-    return EXIT.done;
+    const { EnclaveID: id, EnclaveCID: cid } = enclave;
+    return { json: { id, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
   },
 });
 
@@ -62,7 +59,7 @@ interface Start {
 }
 
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
-async function start(env: Environment, options: Start): Promise<Enclave> {
+async function start(env: Environment, options: Start): Promise<RunningEnclave> {
   const { ParentError } = await import('./errors.ts');
   const { runEnclave } = await import('./nitro_cli.ts');
   const { lastEnd, reportsService, reportsSize } = await import('./reports.ts');
@@ -79,9 +76,16 @@ async function start(env: Environment, options: Start): Promise<Enclave> {
   }
 }
 
-/** Shows the console until it ends, or until SIGTERM ends this process and the console with it. */
-async function showConsole(env: Environment, { EnclaveID }: Enclave): Promise<void> {
-  const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], { env, stdio: 'inherit' });
+/**
+ * Shows the console until it ends, or until SIGTERM ends this process and the console with it.
+ *
+ * @param asJson shows it on standard error, as standard output is for the result alone
+ */
+async function showConsole(env: Environment, { EnclaveID }: RunningEnclave, asJson: boolean): Promise<void> {
+  const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], {
+    env,
+    stdio: ['inherit', asJson ? 2 : 'inherit', 'inherit'],
+  });
   process.once('SIGTERM', () => child.kill('SIGTERM'));
   await once(child, 'close');
 }

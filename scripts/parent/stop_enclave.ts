@@ -1,5 +1,5 @@
 /** On the parent: stops what run_enclave and expose_enclave started. */
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 
 export const main = command({
   usage: `usage: npm run stop_enclave -- [--name sui-enclave]
@@ -9,14 +9,15 @@ Stops the enclaves of that name and what was started for them, and nothing else.
   async run({ values: { name } }, { env, io }) {
     const { enclavesNamed, terminateEnclave } = await import('./nitro_cli.ts');
     const { stateFolder, stopServices } = await import('./services.ts');
-    for (const service of await stopServices(stateFolder(env, name))) io.log(`${service}: stopped`);
+    const stopped = await stopServices(stateFolder(env, name));
+    for (const service of stopped) io.log(`${service}: stopped`);
     const enclaves = enclavesNamed(env, name);
     for (const { EnclaveID } of enclaves) {
       terminateEnclave(env, EnclaveID);
       io.log(`${EnclaveID}: terminated`);
     }
     if (enclaves.length === 0) io.log(`no enclave named ${name} runs`);
-    return EXIT.done;
+    return { json: { stopped, terminated: enclaves.map(({ EnclaveID }) => EnclaveID) } };
   },
 });
 

@@ -7,7 +7,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
-import { command, EXIT, type Io, runAsProcess, UsageError } from '../command.ts';
+import { command, type Io, runAsProcess, UsageError } from '../command.ts';
 import {
   type Artifacts,
   artifactsOf,
@@ -17,7 +17,7 @@ import {
   generatorOf,
   isSize,
 } from './artifacts.ts';
-import { buildWhole, compileCircuit, removeOlder, run } from './compile.ts';
+import { buildWhole, compileCircuit, removeOlder, runTool } from './compile.ts';
 
 const USAGE = `usage: node scripts/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
 
@@ -41,14 +41,15 @@ export const main = command({
     const artifacts = artifactsOf(values.size, values.cache);
     buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
     if (!values['no-native']) buildNativeGenerator(artifacts, io);
-    io.log(`circuit: ${artifacts.circuit}`);
-    io.log(`witness generator: ${generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++'}`);
+    const { circuit, zkey } = artifacts;
+    const generator = generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++';
+    io.log(`circuit: ${circuit}\nwitness generator: ${generator}`);
     removeOlder(artifacts.circuit);
-    if (values['circuit-only']) return EXIT.done;
+    if (values['circuit-only']) return { json: { circuit, generator } };
     buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
     removeOlder(artifacts.key);
-    io.log(`development key: ${artifacts.zkey}\n${NOTICE.split('\n')[0]}`);
-    return EXIT.done;
+    const text = `development key: ${zkey}\n${NOTICE.split('\n')[0]}`;
+    return { json: { circuit, generator, developmentKey: zkey }, text };
   },
 });
 
@@ -68,11 +69,11 @@ function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
     return;
   }
   try {
-    run('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
+    runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
     const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
     // Optimisation doubles the compile time, which pays for the full size only.
     const level = size === 'full' ? '-O1' : '-O0';
-    run(
+    runTool(
       'g++',
       ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp', '-Wl,-z,noexecstack'],
       folder,
@@ -94,7 +95,7 @@ function makeKey(folder: string, { r1cs }: Artifacts): void {
     );
   }
   const out = join(folder, 'development-only.zkey');
-  run(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
+  runTool(ENGINE, ['setup', '--r1cs', r1cs, '--seed', DEVELOPMENT_SEED, '--out', out], folder);
   writeFileSync(join(folder, 'NOTICE'), NOTICE);
 }
 

@@ -20,7 +20,7 @@ export function compileCircuit(folder: string, profile: CircuitProfile, flags: r
   const source = join(folder, 'circuit.circom');
   writeFileSync(source, mainComponent(profile));
   const args = [compiler, source, ...flags, '-l', '.', '-l', 'node_modules', '-o', folder];
-  run(process.execPath, args, CIRCUIT_SOURCES);
+  runTool(process.execPath, args, CIRCUIT_SOURCES);
 }
 
 /** Builds a folder once. An interrupted build leaves no incomplete folder under that name. */
@@ -54,7 +54,7 @@ export function removeOlder(folder: string): void {
 }
 
 /** Runs a program and shows its standard error. @throws ConfigError with the exit code or signal */
-export function run(program: string, args: readonly string[], cwd: string): void {
+export function runTool(program: string, args: readonly string[], cwd: string): void {
   try {
     execFileSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
   } catch (error) {

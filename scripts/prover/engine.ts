@@ -4,11 +4,12 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
-import { command, EXIT, runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SOURCES = join(ROOT, 'src/prover/native');
-const TOOLCHAIN = join(ROOT, 'build/go');
+export const SOURCES = join(ROOT, 'src/prover/native');
+/** Where the locked toolchain is installed. */
+export const TOOLCHAIN = join(ROOT, 'build/go');
 const USAGE = `usage: node scripts/prover/engine.ts [--out build/prover/prover] [--install] [--test]
 
 Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.
@@ -25,19 +26,18 @@ export const main = command({
     install: { type: 'boolean', default: false },
     test: { type: 'boolean', default: false },
   },
-  run({ values }, { io }) {
+  run({ values }) {
     const go = !values.install && isNewEnough('go') ? 'go' : installedGo();
     if (values.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
-      return EXIT.done;
+      return { json: { tested: true } };
     }
     const out = resolve(values.out);
     mkdirSync(dirname(out), { recursive: true });
     run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', `${out}.part`, '.']);
     renameSync(`${out}.part`, out);
-    io.log(out);
-    return EXIT.done;
+    return { json: { file: out }, text: out };
   },
 });
 
@@ -61,7 +61,7 @@ function isNewEnough(go: string): boolean {
 }
 
 /** Returns the locked toolchain, after installing it if necessary. @throws ConfigError */
-function installedGo(): string {
+export function installedGo(): string {
   const go = join(TOOLCHAIN, 'go/bin/go');
   if (existsSync(go)) return go;
   const part = `${TOOLCHAIN}.part`;
@@ -86,9 +86,9 @@ const env = {
   GOWORK: 'off',
 };
 
-function run(program: string, args: readonly string[]): void {
+export function run(program: string, args: readonly string[]): void {
   try {
-    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 2, 2] });
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
     const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];

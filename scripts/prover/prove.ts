@@ -7,7 +7,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { ConfigError } from '../../src/errors.ts';
 import type { BuiltInput } from '../../src/prover/input.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
-import { command, EXIT, type Failure, failureOf, type Io, runAsProcess, UsageError } from '../command.ts';
+import {
+  command,
+  commandFailure,
+  type Failure,
+  INTERNAL_FAILURE,
+  type Io,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 import { type Artifacts, builtArtifacts, ENGINE, generatorOf, isSize } from './artifacts.ts';
 
 const USAGE = `usage: npm run --silent prove -- <request.json> --jwks <keys.json> [options]
@@ -17,6 +25,7 @@ const USAGE = `usage: npm run --silent prove -- <request.json> --jwks <keys.json
   --at <time>     verify the token at this time instead of now: ISO 8601 or milliseconds since 1970
   --size <size>   full (the default) or small, as built by make prover-dev
   --input-only    print the input of the witness generator without a proof: needs no circuit
+  --json          print an error as JSON; the output is JSON anyway
   --help          print this
 
 The output is private: with it and the ephemeral key anyone can sign for the user. The proof is made with the
@@ -46,15 +55,14 @@ export const main = command({
     const input = buildInput(request, key, PROFILES[size]);
     io.error('The output is PRIVATE: keep it out of logs and tickets.');
     const output = values['input-only'] ? input.circuit : await prove(input, builtArtifacts(size), io);
-    io.log(JSON.stringify(output, null, 2));
-    return EXIT.done;
+    return { json: output, text: JSON.stringify(output, null, 2) };
   },
   report,
 });
 
 /** Reports unexpected errors without their message, which may contain a part of the token. */
 function report(error: unknown): Failure {
-  return failureOf(error) ?? { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
+  return commandFailure(error) ?? INTERNAL_FAILURE;
 }
 
 /** Returns the answer of a proving service, and the address seed, which a signature needs too. */

@@ -7,7 +7,15 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CodedError } from '../../src/errors.ts';
-import { command, EXIT, type Failure, failureOf, type Io, runAsProcess, UsageError } from '../command.ts';
+import {
+  command,
+  commandFailure,
+  type Failure,
+  INTERNAL_FAILURE,
+  type Result,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 
 const USAGE = `usage: npm run salt_seed -- generate <new file>
        npm run salt_seed -- fingerprint <file>
@@ -83,17 +91,20 @@ async function fingerprintsOf(path: string): Promise<string[]> {
   return parseSeeds(readText(path)).map(fingerprint);
 }
 
-async function generate(path: string, io: Io): Promise<void> {
+function wrote(path: string, fingerprints: readonly string[]): Result {
+  return { json: { path, fingerprints }, text: `wrote ${path}\nfingerprint: ${fingerprints}` };
+}
+
+async function generate(path: string): Promise<Result> {
   writeNew(path, randomBytes(32).toString('hex'));
-  io.log(`wrote ${path}\nfingerprint: ${await fingerprintsOf(path)}`);
+  return wrote(path, await fingerprintsOf(path));
 }
 
 async function splitSeeds(
   path: string,
   folder: string,
   { shares, threshold }: { shares: number; threshold: number },
-  io: Io,
-): Promise<void> {
+): Promise<Result> {
   const { combine, split } = await import('shamir-secret-sharing');
   const { fingerprint, parseSeeds } = await import('../../src/apps/salt/derive.ts');
   const seeds = parseSeeds(readText(path));
@@ -114,11 +125,14 @@ async function splitSeeds(
     const lines = byVersion.map((parts) => formatShare(parts[n] as Share));
     writeNew(join(folder, `share-${n + 1}.txt`), lines.join('\n'));
   }
-  io.log(`wrote ${shares} shares to ${folder}: any ${threshold} of them restore the seed`);
-  io.log(`fingerprint: ${seeds.map(fingerprint)}`);
+  const fingerprints = seeds.map(fingerprint);
+  return {
+    json: { path: folder, shares, threshold, fingerprints },
+    text: `wrote ${shares} shares to ${folder}: any ${threshold} of them restore the seed\nfingerprint: ${fingerprints}`,
+  };
 }
 
-async function combineShares(path: string, files: readonly string[], io: Io): Promise<void> {
+async function combineShares(path: string, files: readonly string[]): Promise<Result> {
   const { combine } = await import('shamir-secret-sharing');
   const { fingerprint } = await import('../../src/apps/salt/derive.ts');
   const [first = [], ...rest] = files.map(parseShares);
@@ -154,25 +168,25 @@ async function combineShares(path: string, files: readonly string[], io: Io): Pr
     seeds.push(seed);
   }
   writeNew(path, seeds.map((seed) => seed.toString('hex')).join('\n'));
-  io.log(`wrote ${path}\nfingerprint: ${seeds.map(fingerprint)}`);
+  return wrote(path, seeds.map(fingerprint));
 }
 
 export const main = command({
   usage: USAGE,
   options: { shares: { type: 'string' }, threshold: { type: 'string' } },
   repeats: true,
-  async run({ positionals, values }, { io }) {
+  async run({ positionals, values }) {
     const [action, ...paths] = positionals;
     const [one = '', two = ''] = paths;
     if (action !== 'split' && (values.shares ?? values.threshold) !== undefined) {
       throw new UsageError('--shares and --threshold belong to split', USAGE);
     }
     checkPaths(action, paths);
-    if (action === 'generate') await generate(one, io);
-    else if (action === 'fingerprint') io.log((await fingerprintsOf(one)).join(','));
-    else if (action === 'combine') await combineShares(one, paths.slice(1), io);
-    else await splitSeeds(one, two, readCounts(values), io);
-    return EXIT.done;
+    if (action === 'generate') return await generate(one);
+    if (action === 'combine') return await combineShares(one, paths.slice(1));
+    if (action === 'split') return await splitSeeds(one, two, readCounts(values));
+    const fingerprints = await fingerprintsOf(one);
+    return { json: { fingerprints }, text: fingerprints.join(',') };
   },
   report,
 });
@@ -206,8 +220,7 @@ function readCounts({ shares, threshold }: { shares?: string | undefined; thresh
 
 /** Hides the message of any other error: it may contain a part of a seed. */
 function report(error: unknown): Failure {
-  const internal = { exit: EXIT.failed, text: 'INTERNAL: an internal error', json: {} };
-  return failureOf(error) ?? internal;
+  return commandFailure(error) ?? INTERNAL_FAILURE;
 }
 
 if (import.meta.main) await runAsProcess(main);

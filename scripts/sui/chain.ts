@@ -5,7 +5,7 @@ import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/u
 import { SuiError } from '../../src/sui/errors.ts';
 import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
 import type { Outcome } from './command.ts';
-import { connect, type Network } from './network.ts';
+import { connect, type NodeConnection } from './network.ts';
 
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
@@ -34,7 +34,7 @@ export class Chain {
   indexingMs = 20_000;
   readonly #values: Readonly<Record<string, string | boolean | undefined>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
-  #network: Network | undefined;
+  #network: NodeConnection | undefined;
 
   /** @param values the options that all commands share */
   constructor(
@@ -67,7 +67,7 @@ export class Chain {
     return senderOf(this.#env, this.#signerOptions);
   }
 
-  get #connected(): Network {
+  get #connected(): NodeConnection {
     this.#network ??= connect(this.#text('network'), this.#text('rpc-url'));
     return this.#network;
   }
@@ -137,8 +137,8 @@ export class Chain {
   }
 
   async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
-    const { signerOf } = await import('./signer.ts');
-    const signer = await signerOf(this.#env, this.#signerOptions);
+    const { readSigner } = await import('./signer.ts');
+    const signer = await readSigner(this.#env, this.#signerOptions);
     const { signature } = await signer.signTransaction(bytes);
     const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
     const include = { effects: true, objectTypes: true } as const;

@@ -3,12 +3,12 @@ import { EnclaveError } from '../../src/errors.ts';
 import {
   type Context,
   command,
+  commandFailure,
   type Environment,
   EXIT,
   type Failure,
-  failureOf,
-  type Io,
   type Main,
+  type Result,
   UsageError,
 } from '../command.ts';
 import type { Chain } from './chain.ts';
@@ -112,7 +112,8 @@ export function suiCommand(spec: SuiCommand): Main {
     optional,
     options: {
       ...Object.fromEntries(Object.keys({ ...spec.options, ...COMMON }).map((name) => [name, text])),
-      ...Object.fromEntries(Object.keys(FLAGS).map((name) => [name, flag])),
+      'dry-run': flag,
+      unsigned: flag,
     },
     async run({ values, positionals }, context) {
       const given = values as Readonly<Record<string, string | boolean | undefined>>;
@@ -139,26 +140,25 @@ async function execute(
   spec: SuiCommand,
   input: Input,
   values: Readonly<Record<string, string | boolean | undefined>>,
-  { env, io }: Context,
-): Promise<number> {
-  const asJson = values['json'] === true;
+  { env, io, asJson }: Context,
+): Promise<Result> {
   const plan = values['dry-run'] ? await spec.plan(input) : null;
   const { Chain } = await import('./chain.ts');
   const chain = new Chain(values, env);
   try {
     const outcome = await spec.run(input, chain);
-    print(io, asJson, outcome, chain.notes, plan);
-    return outcome.alarm ? EXIT.failed : EXIT.done;
+    if (!asJson) for (const note of chain.notes) io.error(note);
+    return { ...resultOf(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
   } catch (error) {
     if (plan === null || !(error instanceof EnclaveError)) throw error;
     const { code, message } = error;
     const unchecked = UNCHECKED.includes(code);
     const fields = unchecked ? { notChecked: message } : { code, error: message };
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
-    print(io, asJson, { status: 'dry-run', title, fields }, chain.notes, plan);
+    if (!asJson) for (const note of chain.notes) io.error(note);
     // Without a node, only the plan was asked for.
-    if (unchecked && !chain.isNamed) return EXIT.done;
-    return exitOf(code);
+    const exit = unchecked && !chain.isNamed ? EXIT.done : exitOf(code);
+    return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, plan), exit };
   }
 }
 
@@ -183,7 +183,7 @@ function exitOf(code: string): number {
 }
 
 function report(error: unknown): Failure | undefined {
-  const failure = failureOf(error);
+  const failure = commandFailure(error);
   if (failure === undefined) return undefined;
   const { code, message } = error as EnclaveError;
   return { ...failure, exit: exitOf(code), text: `FAILED (${code}): ${message}` };
@@ -195,30 +195,18 @@ function ownOptions({ options }: SuiCommand, values: Record<string, unknown>): R
   );
 }
 
-function print(
-  io: Io,
-  asJson: boolean,
+function resultOf(
   { status, title, fields, text }: Outcome,
   notes: readonly string[],
   plan: readonly string[] | null,
-): void {
-  if (asJson) {
-    const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
-    io.log(JSON.stringify({ ...head, title, ...fields }, jsonValue, 2));
-    return;
+): Result {
+  const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
+  const lines = [title, ...linesOf(fields)];
+  if (plan) {
+    lines.unshift('It would:', ...plan.map((step) => `  - ${step}`), '');
+    lines.push('', 'Nothing was signed or sent.');
   }
-  for (const note of notes) io.error(note);
-  if (text !== undefined) {
-    io.log(text);
-    return;
-  }
-  if (plan) io.log(['It would:', ...plan.map((step) => `  - ${step}`), ''].join('\n'));
-  io.log([title, ...linesOf(fields)].join('\n'));
-  if (plan) io.log('\nNothing was signed or sent.');
-}
-
-function jsonValue(_name: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value;
+  return { json: { ...head, title, ...fields }, text: text ?? lines.join('\n') };
 }
 
 /** Properties as lines of name and value, lists and objects below their name. */

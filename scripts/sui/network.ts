@@ -22,7 +22,7 @@ export function noNetwork(): SuiCommandError {
   );
 }
 
-export interface Network {
+export interface NodeConnection {
   readonly client: SuiGrpcClient;
   /** The node, described for people. */
   readonly description: string;
@@ -37,7 +37,7 @@ export function connect(
   network: string | undefined,
   rpcUrl: string | undefined,
   timeoutMs = TIMEOUT_MS,
-): Network {
+): NodeConnection {
   if (network === undefined && rpcUrl === undefined) throw noNetwork();
   const node = network !== undefined && Object.hasOwn(NODES, network) ? NODES[network] : undefined;
   if (network !== undefined && node === undefined) {

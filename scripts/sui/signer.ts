@@ -48,7 +48,7 @@ export function senderOf(env: Environment, { address }: SignerOptions): string {
 }
 
 /** The key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `senderOf` */
-export async function signerOf(env: Environment, options: SignerOptions): Promise<Keypair> {
+export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
   const sender = senderOf(env, options);
   return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));
 }

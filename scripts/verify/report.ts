@@ -1,7 +1,7 @@
 /** The report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
 import { parseCertificate } from '../../src/attestation/certificate.ts';
-import { fingerprint } from '../../src/attestation/chain.ts';
+import { certificateFingerprint } from '../../src/attestation/chain.ts';
 import {
   type AttestationDocument,
   AttestationError,
@@ -87,7 +87,7 @@ export async function makeReport({
 }: Question): Promise<Report> {
   const common = {
     at: new Date(at),
-    pinnedRoots: roots?.map(fingerprint) ?? [AWS_NITRO_ROOT_SHA256],
+    pinnedRoots: roots?.map(certificateFingerprint) ?? [AWS_NITRO_ROOT_SHA256],
     document: describe(document, image),
     registration: await predictRegistration(document, at),
   };
@@ -138,7 +138,7 @@ function describeEnclave(document: AttestationDocument): NonNullable<Report['doc
 function describeCertificate(der: Uint8Array, position: number): CertificateReport | null {
   try {
     const { subjectText: subject, notBefore, notAfter } = parseCertificate(der, position);
-    return { subject, notBefore, notAfter, sha256: fingerprint(der) };
+    return { subject, notBefore, notAfter, sha256: certificateFingerprint(der) };
   } catch (error) {
     if (error instanceof AttestationError) return null;
     throw error;

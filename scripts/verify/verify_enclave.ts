@@ -9,8 +9,8 @@ import { EnclaveError } from '../../src/errors.ts';
 import {
   command,
   type Failure,
-  type Io,
   PCRS_HINT,
+  type Result,
   readFileArgument,
   runAsProcess,
   UsageError,
@@ -42,24 +42,21 @@ const OPTIONS = {
   at: { type: 'string' },
   pk: { type: 'string' },
   root: { type: 'string' },
-  json: { type: 'boolean', default: false },
   'print-root': { type: 'boolean', default: false },
 } as const;
 
-type Options = { readonly [Name in 'pcrs' | 'file' | 'at' | 'pk' | 'root']?: string | undefined } & {
-  readonly json: boolean;
-};
+type Options = { readonly [Name in 'pcrs' | 'file' | 'at' | 'pk' | 'root']?: string | undefined };
 
 export const main = command({
   usage: USAGE,
   options: OPTIONS,
   positionals: ['url'],
   optional: 1,
-  async run({ values, positionals: [url] }, { io }) {
-    if (!values['print-root']) return await verify(values, url, io);
+  async run({ values, positionals: [url] }) {
+    if (!values['print-root']) return await verify(values, url);
     const { awsNitroRoot } = await import('../../src/attestation/index.ts');
-    io.log(toPem(awsNitroRoot()));
-    return TRUSTED;
+    const root = toPem(awsNitroRoot());
+    return { json: { root }, text: root };
   },
   report,
 });
@@ -72,7 +69,7 @@ async function report(error: unknown): Promise<Failure> {
   return {
     exit: refused ? REFUSED : NO_VERDICT,
     text: `${refused ? `REFUSED (${code})` : 'NO VERDICT'}: ${message}`,
-    json: { verdict: refused ? 'refused' : 'none', code, reason: message },
+    json: { verdict: refused ? 'refused' : 'none', code, reason: message, error: message },
   };
 }
 
@@ -85,7 +82,7 @@ async function isVerdict(error: unknown): Promise<boolean> {
   return error instanceof AttestationError;
 }
 
-async function verify(options: Options, url: string | undefined, io: Io): Promise<number> {
+async function verify(options: Options, url: string | undefined): Promise<Result> {
   if ((url === undefined) === (options.file === undefined))
     throw new UsageError('give either a URL or --file', USAGE);
   if (options.pcrs === undefined) {
@@ -99,8 +96,11 @@ async function verify(options: Options, url: string | undefined, io: Io): Promis
     url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
   const { formatReport, makeReport } = await import('./report.ts');
   const report = await makeReport({ document, image, at: at ?? Date.now(), nonce, publicKey, roots });
-  io.log(options.json ? JSON.stringify(report, null, 2) : formatReport(report));
-  return report.verdict === 'trusted' ? TRUSTED : REFUSED;
+  return {
+    exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,
+    json: report,
+    text: formatReport(report),
+  };
 }
 
 /** The document of a running enclave, made for a fresh nonce. */

@@ -142,8 +142,8 @@ export async function checkChainSignatures(chain: Chain): Promise<void> {
 }
 
 function untrustedRoot(first: Uint8Array | undefined, roots: readonly Uint8Array[]): AttestationError {
-  const found = first ? fingerprint(first) : 'none';
-  const pinned = roots.map(fingerprint).join(', ');
+  const found = first ? certificateFingerprint(first) : 'none';
+  const pinned = roots.map(certificateFingerprint).join(', ');
   return new AttestationError(
     'CHAIN_ROOT',
     `the chain starts with the certificate ${found} (SHA-256), which is not a pinned root: ${pinned}. An emulated enclave (make dev ATTEST=emulated) has a root of its own, which proves nothing: only in development, name it by "roots", or --root`,
@@ -155,7 +155,7 @@ function keyUsageError(position: number, needed: string): CertificateError {
 }
 
 /** SHA-256 of a certificate's DER, in hexadecimal, for people to compare. */
-export function fingerprint(der: Uint8Array): string {
+export function certificateFingerprint(der: Uint8Array): string {
   return bytesToHex(sha256(der));
 }
 

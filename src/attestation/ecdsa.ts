@@ -78,7 +78,7 @@ export function signatureFromDer(curve: Curve, der: Uint8Array): Uint8Array | nu
   }
 }
 
-/** Which half of a raw P-384 signature is not in 1 to n - 1, or null. */
+/** Returns which half of a raw P-384 signature is not in 1 to n - 1, or null. */
 export function partOutOfRange(signature: Uint8Array): 'r' | 's' | null {
   const inRange = (part: Uint8Array) => {
     const value = bytesToNumberBE(part);

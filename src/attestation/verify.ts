@@ -1,5 +1,5 @@
 /** Decides whether an enclave can be trusted. Numbers in brackets refer to the rules in `README.md`. */
-import { type Chain, checkChain, checkChainSignatures, fingerprint } from './chain.ts';
+import { type Chain, certificateFingerprint, checkChain, checkChainSignatures } from './chain.ts';
 import { PROTECTED_HEADER, signedBytes } from './cose.ts';
 import { type AttestationDocument, decodeAttestation } from './decode.ts';
 import { partOutOfRange, verifyEcdsa } from './ecdsa.ts';
@@ -76,7 +76,7 @@ export async function verifyAttestation(
       notBefore,
       notAfter,
     })),
-    rootSha256: fingerprint(chain[0].der),
+    rootSha256: certificateFingerprint(chain[0].der),
     verifiedAt: new Date(now),
     validUntil: new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime()))),
   };

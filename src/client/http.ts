@@ -11,7 +11,7 @@ export interface Http {
 }
 
 /** In bytes: far more than an attestation document in hexadecimal (33 KB) or a signed answer needs. */
-export const MAX_ANSWER_SIZE = 1_048_576;
+export const MAX_ENCLAVE_ANSWER_SIZE = 1_048_576;
 /** In characters: far more than the server's own messages need. */
 const MAX_MESSAGE_LENGTH = 500;
 
@@ -29,7 +29,7 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
     body: JSON.stringify(body),
   };
   const url = new URL(path, http.base);
-  const bounds = { ...http, maxSize: MAX_ANSWER_SIZE };
+  const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const { ok, status, text } = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
     noAnswer(name, error),
   );
@@ -45,7 +45,7 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
 export function noAnswer(name: string, error: unknown): never {
   if (!(error instanceof NoAnswerError)) throw error;
   if (error.reason === 'too large') {
-    const message = `the answer to ${name} has more than ${MAX_ANSWER_SIZE} bytes`;
+    const message = `the answer to ${name} has more than ${MAX_ENCLAVE_ANSWER_SIZE} bytes`;
     throw new ClientError('CLIENT_ANSWER_TOO_LARGE', message);
   }
   throw new EnclaveUnreachableError(name, unreachableReason(error), { cause: error.cause });

@@ -3,7 +3,7 @@ import { fetchBytes, serverCode } from '../fetch.ts';
 import { SealingError } from '../sealing/errors.ts';
 import { SEALED_PATH, SEALED_TYPE, type SealedCall, sealRequest } from '../sealing/request.ts';
 import { ClientError, EnclaveRefusedError, UnauthenticatedError } from './errors.ts';
-import { type Http, MAX_ANSWER_SIZE, noAnswer, serverMessage } from './http.ts';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from './http.ts';
 
 /** The media type without parameters (RFC 9110, section 8.3.1). */
 const TYPE = /^application\/vnd\.sui-enclave\.sealed[ \t]*(;|$)/i;
@@ -28,7 +28,7 @@ export async function requestSealed(
     headers: { 'content-type': SEALED_TYPE },
     body: message as Uint8Array<ArrayBuffer>,
   };
-  const bounds = { ...http, maxSize: MAX_ANSWER_SIZE };
+  const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(name, error));
   if (received.status !== 200 || !TYPE.test(received.type ?? '')) {
     const text = new TextDecoder().decode(received.bytes);

@@ -1,21 +1,246 @@
-/** Asks the proving engine for a proof over pipes, so that a witness is never written to a file. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+/** The client of the proving engine's worker (native/README.md has the protocol). Pipes only: no witness is in a file. */
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';
 
-/** Request types of the engine's worker. The type of an answer is the request's plus ANSWER, or 255 for an error. */
+/** Request types of the worker. The type of an answer is the request's plus ANSWER, or REFUSED. */
 const LOAD = 1;
 const PROVE = 2;
 const ANSWER = 128;
+const REFUSED = 255;
 
 /** Answers are JSON of a few kilobytes. */
 const MAX_ANSWER = 64 * 1024;
 /** Sizes in bytes: of the length field, which doesn't count itself, and of the type and id that follow it. */
 const LENGTH_SIZE = 4;
 const HEAD_SIZE = 5;
+const MAX_ID = 2 ** 32 - 1;
 
-type Worker = ChildProcessByStdio<Writable, Readable, null>;
+/** Where the worker finds the descriptor that it inherits. */
+const KEY_DESCRIPTOR = 3;
+/** The path of the key that a worker was started with as a descriptor. */
+export const INHERITED_KEY = `/dev/fd/${KEY_DESCRIPTOR}`;
+
+/** What the worker says about a key. */
+export interface LoadedKey {
+  /** Number of wires of a witness. */
+  readonly wires: number;
+  /** Number of public inputs. */
+  readonly public: number;
+  /** Whether anyone can forge proofs for this key. */
+  readonly development: boolean;
+  /** Size of a `.wtns` file for this key. */
+  readonly witnessBytes: number;
+}
+
+export interface EngineProof {
+  readonly proof: Groth16Proof;
+  /** The public inputs that the proof is for, in decimal. */
+  readonly publicInputs: readonly string[];
+}
+
+/** Why the engine gave no answer. After all but `refused` its worker is stopped. */
+export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'invalid';
+
+export class EngineError extends ProverError {
+  readonly fault: EngineFault;
+  /** The engine's own code, if it refused. */
+  readonly refusal: string | undefined;
+
+  constructor(fault: EngineFault, message: string, refusal?: string) {
+    super('PROVER_ENGINE', message);
+    this.fault = fault;
+    this.refusal = refusal;
+  }
+}
+
+const Count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const Loaded = v.object({ wires: Count, public: Count, development: v.boolean(), witnessBytes: Count });
+const Decimal = v.pipe(v.string(), v.regex(/^(0|[1-9][0-9]{0,77})$/));
+const G1 = v.strictTuple([Decimal, Decimal, Decimal]);
+const Fp2 = v.strictTuple([Decimal, Decimal]);
+const Proved = v.object({
+  proof: v.object({ pi_a: G1, pi_b: v.strictTuple([Fp2, Fp2, Fp2]), pi_c: G1 }),
+  public: v.array(Decimal),
+});
+const Refusal = v.object({
+  code: v.pipe(v.string(), v.regex(/^[A-Z_]{1,64}$/)),
+  message: v.pipe(v.string(), v.maxLength(1024)),
+});
+
+interface Asked {
+  readonly type: number;
+  readonly id: number;
+  answer(body: unknown): void;
+  fail(error: EngineError): void;
+}
+
+/** One run of the worker. It does one thing at a time, and ends at the first answer that breaks the protocol. */
+export class EngineWorker {
+  /** Resolves when the process has exited. */
+  readonly ended: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #stdin: Writable;
+  #received = Buffer.alloc(0);
+  #asked: Asked | undefined;
+  #lastId = 0;
+  #fault: EngineError | undefined;
+
+  /**
+   * @param program path of the engine
+   * @param key an open descriptor of a key for the worker to inherit, as INHERITED_KEY
+   */
+  constructor(program: string, key?: number) {
+    const inherited = key === undefined ? [] : [key];
+    this.#child = spawn(program, ['worker'], { stdio: ['pipe', 'pipe', 'ignore', ...inherited] });
+    const [stdin, stdout] = this.#child.stdio as unknown as [Writable, Readable];
+    this.#stdin = stdin;
+    // A worker that exits early closes its input; `close` reports the exit.
+    stdin.on('error', () => {});
+    stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
+    this.ended = new Promise((resolve) => {
+      this.#child.once('error', () => {
+        this.#stop(new EngineError('unstartable', 'the engine could not be started'));
+        resolve();
+      });
+      this.#child.once('close', () => {
+        this.#stop(new EngineError('ended', 'the engine exited before it answered'));
+        resolve();
+      });
+    });
+  }
+
+  /** Whether it may be asked. Once false, it stays so. */
+  get isUsable(): boolean {
+    return this.#fault === undefined;
+  }
+
+  /** Why it is not usable. */
+  get fault(): EngineError | undefined {
+    return this.#fault;
+  }
+
+  /** Undefined if the process could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Loads a proving key. @throws EngineError */
+  load(zkey: string, timeoutMs: number): Promise<LoadedKey> {
+    return this.#ask(LOAD, Buffer.from(zkey), Loaded, timeoutMs);
+  }
+
+  /**
+   * Proves a witness. Does not verify the proof.
+   *
+   * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
+   * @throws EngineError
+   */
+  async prove(witness: Uint8Array, timeoutMs: number): Promise<EngineProof> {
+    const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs);
+    return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
+  }
+
+  /** Ends the process at once. What it was asked fails. */
+  kill(): void {
+    this.#stop(new EngineError('ended', 'the engine was stopped'));
+  }
+
+  async #ask<Answer>(
+    type: number,
+    body: Uint8Array,
+    schema: v.GenericSchema<unknown, Answer>,
+    timeoutMs: number,
+  ): Promise<Answer> {
+    if (this.#fault) throw this.#fault;
+    if (this.#asked) throw new EngineError('refused', 'the engine is busy');
+    this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
+    const id = this.#lastId;
+    const answered = new Promise<unknown>((answer, fail) => {
+      this.#asked = { type, id, answer, fail };
+    });
+    const timer = setTimeout(
+      () => this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    this.#send(type, id, body);
+    try {
+      const { success, output } = v.safeParse(schema, await answered);
+      if (success) return output;
+      throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of another shape'));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #send(type: number, id: number, body: Uint8Array): void {
+    const head = Buffer.alloc(LENGTH_SIZE + HEAD_SIZE);
+    head.writeUInt32LE(HEAD_SIZE + body.length, 0);
+    head.writeUInt8(type, LENGTH_SIZE);
+    head.writeUInt32LE(id, LENGTH_SIZE + 1);
+    this.#stdin.write(head);
+    this.#stdin.write(body);
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#received = Buffer.concat([this.#received, chunk]);
+    while (!this.#fault && this.#received.length >= LENGTH_SIZE) {
+      const length = this.#received.readUInt32LE(0);
+      if (length < HEAD_SIZE || length > MAX_ANSWER) {
+        this.#stop(new EngineError('invalid', `the engine sent a frame of ${length} bytes`));
+        return;
+      }
+      const end = LENGTH_SIZE + length;
+      if (this.#received.length < end) return;
+      const frame = this.#received.subarray(LENGTH_SIZE, end);
+      this.#received = this.#received.subarray(end);
+      this.#take(frame.readUInt8(0), frame.readUInt32LE(1), frame.subarray(HEAD_SIZE));
+    }
+  }
+
+  #take(type: number, id: number, body: Buffer): void {
+    const asked = this.#asked;
+    const isAnswer = asked?.id === id && (type === asked.type + ANSWER || type === REFUSED);
+    const json = isAnswer ? parse(body) : undefined;
+    if (!asked || json === undefined) {
+      const what = isAnswer ? 'something else than JSON' : 'an answer to nothing that it was asked';
+      this.#stop(new EngineError('invalid', `the engine sent ${what}`));
+      return;
+    }
+    this.#asked = undefined;
+    if (type === REFUSED) asked.fail(refusalOf(json, asked.type));
+    else asked.answer(json);
+  }
+
+  /** Keeps the first fault. */
+  #stop(fault: EngineError): EngineError {
+    this.#fault ??= fault;
+    this.#received = Buffer.alloc(0);
+    this.#asked?.fail(this.#fault);
+    this.#asked = undefined;
+    this.#child.kill('SIGKILL');
+    return this.#fault;
+  }
+}
+
+/** The engine's message is about the key or its file. About a witness, its code says enough. */
+function refusalOf(json: unknown, type: number): EngineError {
+  const { success, output } = v.safeParse(Refusal, json);
+  if (!success) return new EngineError('refused', 'the engine refused without a reason');
+  const reason = type === LOAD ? `${output.code}: ${output.message}` : output.code;
+  return new EngineError('refused', `the engine refused: ${reason}`, output.code);
+}
+
+/** Returns undefined if the body is not JSON. */
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Proves a witness in a worker that is started for it and stopped afterwards. Does not verify the proof.
@@ -23,7 +248,8 @@ type Worker = ChildProcessByStdio<Writable, Readable, null>;
  * @param engine path of the program that scripts/prover/engine.ts builds
  * @param zkey path of the proving key
  * @param witness the contents of a `.wtns` file
- * @throws ProverError: PROVER_ENGINE
+ * @param timeoutMs for the loading of the key, and again for the proof
+ * @throws EngineError
  */
 export async function proveOnce(
   engine: string,
@@ -31,74 +257,11 @@ export async function proveOnce(
   witness: Uint8Array,
   { timeoutMs = 300_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<Groth16Proof> {
-  const worker: Worker = spawn(engine, ['worker'], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const failed = new Promise<never>((_, reject) => {
-    worker.once('error', () => reject(new ProverError('PROVER_ENGINE', 'the engine could not be started')));
-    worker.once('close', () =>
-      reject(new ProverError('PROVER_ENGINE', 'the engine exited before it answered')),
-    );
-  });
-  failed.catch(() => {});
-  const timer = setTimeout(() => worker.kill('SIGKILL'), timeoutMs);
-  // A worker that exits early closes its input; `failed` reports the exit.
-  worker.stdin.on('error', () => {});
+  const worker = new EngineWorker(engine);
   try {
-    const answers = framesOf(worker.stdout);
-    const ask = async (type: number, body: Uint8Array) => {
-      send(worker.stdin, type, body);
-      return await Promise.race([answerTo(type, answers), failed]);
-    };
-    await ask(LOAD, Buffer.from(zkey));
-    const { proof } = (await ask(PROVE, witness)) as { proof?: Record<string, unknown> };
-    return { a: proof?.['pi_a'], b: proof?.['pi_b'], c: proof?.['pi_c'] } as Groth16Proof;
+    await worker.load(zkey, timeoutMs);
+    return (await worker.prove(witness, timeoutMs)).proof;
   } finally {
-    clearTimeout(timer);
-    worker.kill('SIGKILL');
-  }
-}
-
-function send(stdin: Writable, type: number, body: Uint8Array): void {
-  const head = Buffer.alloc(LENGTH_SIZE + HEAD_SIZE);
-  head.writeUInt32LE(HEAD_SIZE + body.length, 0);
-  head.writeUInt8(type, LENGTH_SIZE);
-  // Requests are sent one at a time, so one id is enough.
-  head.writeUInt32LE(1, LENGTH_SIZE + 1);
-  stdin.write(head);
-  stdin.write(body);
-}
-
-async function answerTo(
-  type: number,
-  answers: AsyncIterator<{ type: number; body: Buffer }>,
-): Promise<object> {
-  const { value, done } = await answers.next();
-  if (done || !value) throw new ProverError('PROVER_ENGINE', 'the engine exited before it answered');
-  const body = parse(value.body);
-  if (value.type !== type + ANSWER) {
-    throw new ProverError('PROVER_ENGINE', `the engine refused (${body.code}): ${body.message}`);
-  }
-  return body;
-}
-
-function parse(body: Buffer): { code?: string; message?: string } {
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    throw new ProverError('PROVER_ENGINE', 'the engine did not answer with JSON');
-  }
-}
-
-async function* framesOf(stdout: Readable): AsyncGenerator<{ type: number; body: Buffer }> {
-  let pending = Buffer.alloc(0);
-  for await (const chunk of stdout as AsyncIterable<Buffer>) {
-    pending = Buffer.concat([pending, chunk]);
-    while (pending.length >= LENGTH_SIZE) {
-      const end = LENGTH_SIZE + pending.readUInt32LE(0);
-      if (end > MAX_ANSWER)
-        throw new ProverError('PROVER_ENGINE', 'the engine sent more than the largest valid answer');
-      if (pending.length < end) break;
-      yield { type: pending.readUInt8(LENGTH_SIZE), body: pending.subarray(LENGTH_SIZE + HEAD_SIZE, end) };
-      pending = pending.subarray(end);
-    }
+    worker.kill();
   }
 }

@@ -2,22 +2,11 @@
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from '../zklogin/claims.ts';
 import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
+import type { ProofRequest } from '../zklogin/services.ts';
 import { KeyClaimError, ProverError } from './errors.ts';
 import { type PayloadProperty, propertiesOf } from './payload.ts';
 import type { CircuitProfile } from './profile.ts';
 import { publicInputOf, splitKey } from './public_input.ts';
-
-/** The request of a wallet to a proving service, as Login.proofRequest makes it. */
-export interface ProofRequest {
-  readonly jwt: string;
-  /** Scheme flag and public key: 33 bytes for ed25519, 34 for the ECDSA schemes. */
-  readonly extendedEphemeralPublicKey: BigNumber;
-  readonly maxEpoch: number | string;
-  /** 16 bytes, like the salt. */
-  readonly jwtRandomness: BigNumber;
-  readonly salt: BigNumber;
-  readonly keyClaimName: string;
-}
 
 /** The key that signed the token, as an issuer publishes it (RFC 7517). */
 export interface SigningKey {
@@ -49,7 +38,8 @@ interface Token {
   readonly properties: Map<string, PayloadProperty>;
 }
 
-interface Numbers {
+/** The numbers of a request. */
+export interface Numbers {
   readonly key: bigint;
   readonly maxEpoch: bigint;
   readonly randomness: bigint;
@@ -132,7 +122,8 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 
 // --- The request ---
 
-function readNumbers(request: ProofRequest): Numbers {
+/** Reads the numbers by the rule of the wallet (src/zklogin/numbers.ts). @throws ProverError: PROVER_REQUEST */
+export function readNumbers(request: ProofRequest): Numbers {
   if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a string');
   if (typeof request.keyClaimName !== 'string') {
     throw new ProverError('PROVER_REQUEST', 'keyClaimName must be a string, for example "sub"');

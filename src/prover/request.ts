@@ -1,7 +1,7 @@
 /** Parses the JSON request for a proof that wallets send to a proving service. */
 import * as v from 'valibot';
+import type { ProofRequest } from '../zklogin/services.ts';
 import { ProverError } from './errors.ts';
-import type { ProofRequest } from './input.ts';
 
 /** Strings only: a JSON number would already have lost its low digits. */
 const BigNumberString = v.string('must be a string: an integer in decimal, or all its bytes in base64');

@@ -4,6 +4,21 @@ import type { Readable, Writable } from 'node:stream';
 import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
 
+/** The generator ran and found that the input does not satisfy the circuit. */
+export class WitnessRefusal extends ProverError {
+  constructor() {
+    super('PROVER_WITNESS', 'the witness generator refused the input: it does not satisfy the circuit');
+  }
+}
+
+export interface WitnessOptions {
+  readonly timeoutMs?: number;
+  /** Ends the generator; generateWitness throws the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** To write the witness into, which must have exactly its size. Default: a new buffer. */
+  readonly into?: Buffer;
+}
+
 /** In bytes. A witness of the full size has 33 MB. */
 const MAX_WITNESS = 256 * 1024 * 1024;
 
@@ -19,13 +34,14 @@ const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; 
  * its token: overwrite it after use.
  *
  * @param generator a program and its arguments; the names of input and output are appended
- * @throws ProverError
+ * @throws ProverError: WitnessRefusal, or PROVER_WITNESS for any other reason
  */
 export async function generateWitness(
   generator: readonly string[],
   input: CircuitInput,
-  { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = 60_000, signal, into }: WitnessOptions = {},
 ): Promise<Buffer> {
+  signal?.throwIfAborted();
   const child = spawn('/bin/sh', ['-c', PIPELINE, 'sh', ...generator], {
     // A process group of its own, so that the whole pipeline can be killed.
     detached: true,
@@ -37,37 +53,74 @@ export async function generateWitness(
   });
   const end = () => child.pid !== undefined && killGroup(child.pid);
   const timer = setTimeout(end, timeoutMs);
+  signal?.addEventListener('abort', end);
   const [stdin, stdout, , status] = child.stdio as readonly unknown[] as [Writable, Readable, null, Readable];
   // A generator that exits early closes its input; its exit code gives the reason.
   stdin.on('error', () => {});
   stdin.end(JSON.stringify(input));
   try {
     const [witness, exit] = await Promise.all([
-      read(stdout, MAX_WITNESS, end),
+      into ? readInto(into, stdout, end) : read(stdout, MAX_WITNESS, end),
       read(status, 16, end),
       closed,
     ]);
-    if (exit.toString() === '0\n' && witness.toString('latin1', 0, 4) === 'wtns') return witness;
+    signal?.throwIfAborted();
+    const isWitness = witness.toString('latin1', 0, 4) === 'wtns';
+    if (exit.toString() === '0\n' && isWitness) {
+      if (into && witness.length < into.length) throw wrongSize(into.length);
+      return witness;
+    }
     witness.fill(0);
-    throw new ProverError('PROVER_WITNESS', faultOf(exit.toString().trim(), timeoutMs));
+    throw faultOf(exit.toString().trim(), timeoutMs);
   } catch (error) {
+    signal?.throwIfAborted();
     if (error instanceof ProverError) throw error;
     throw new ProverError('PROVER_WITNESS', 'the witness generator could not be run');
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
   }
 }
 
 /**
  * Describes a failure without the generator's own messages, which may contain private values.
  *
- * @param exit the generator's exit code; empty if the pipeline was killed before it wrote the code
+ * @param exit the generator's exit code: 1 for an exception in JavaScript and 134 for an abort in C++ are refusals;
+ *   empty if the pipeline was killed before it wrote the code
  */
-function faultOf(exit: string, timeoutMs: number): string {
-  if (exit === '') return `the witness generator did not finish within ${timeoutMs} ms, or was killed`;
+function faultOf(exit: string, timeoutMs: number): ProverError {
+  return exit === '1' || exit === '134'
+    ? new WitnessRefusal()
+    : new ProverError('PROVER_WITNESS', `the witness generator ${failureOf(exit, timeoutMs)}`);
+}
+
+function failureOf(exit: string, timeoutMs: number): string {
+  if (exit === '') return `did not finish within ${timeoutMs} ms, or was killed`;
+  if (exit === '0') return 'wrote no witness';
   // The shell's codes for a program that is missing or can't be executed.
-  if (exit === '126' || exit === '127') return 'the witness generator could not be run';
-  return 'the witness generator refused the input: it does not satisfy the circuit';
+  if (exit === '126' || exit === '127') return 'could not be run';
+  // A signal's number is added to 128.
+  return `crashed: exit code ${exit}`;
+}
+
+function wrongSize(bytes: number): ProverError {
+  const message = `the witness generator does not make witnesses of ${bytes} bytes: it belongs to another circuit than the key`;
+  return new ProverError('PROVER_WITNESS', message);
+}
+
+/** Returns the part of the buffer that was written to. */
+async function readInto(buffer: Buffer, stream: Readable, end: () => void): Promise<Buffer> {
+  let size = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (size + chunk.length > buffer.length) {
+      end();
+      throw wrongSize(buffer.length);
+    }
+    chunk.copy(buffer, size);
+    chunk.fill(0);
+    size += chunk.length;
+  }
+  return buffer.subarray(0, size);
 }
 
 async function read(stream: Readable, limit: number, end: () => void): Promise<Buffer> {

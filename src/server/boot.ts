@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { fstatSync, writeSync } from 'node:fs';
-import type { Server } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { AppContext, ApplicationModule, Manifest } from '../app.ts';
 import { ConfigError } from '../errors.ts';
 import { NsmDevice } from '../nsm/device.ts';
@@ -14,11 +13,12 @@ import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Config, Env } from './config.ts';
 import { EndpointHealth } from './health.ts';
+import { listen, shutDown } from './http/http_server.ts';
 import { EphemeralKey } from './key.ts';
 import { hideFromLog, type Logger } from './log.ts';
 import { SealingKey } from './sealing_key.ts';
 import { receiveSecrets, requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
-import { createHttpServer } from './server.ts';
+import { createEnclaveServer } from './server.ts';
 import { Signer } from './signer.ts';
 import { createUpstreams } from './upstream.ts';
 
@@ -130,7 +130,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     clock,
     report,
   };
-  const server = createHttpServer(parts);
+  const server = createEnclaveServer(parts);
   const url = await listen(server, config);
   log.info(
     {
@@ -192,36 +192,4 @@ function sendReport(fd: number, report: BootReport, log: Logger): void {
   } catch (error) {
     log.warn({ err: error }, 'could not write the boot report');
   }
-}
-
-function listen(server: Server, { host, port, maxConnections }: Config): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const remedy =
-        error.code === 'EADDRINUSE' ? ', another process listens there: set PORT to another' : '';
-      reject(
-        new ConfigError(
-          `can't listen on HOST ${host} and PORT ${port}: ${error.code ?? 'unknown error'}${remedy}`,
-          { cause: error },
-        ),
-      );
-    });
-    server.listen({ host, port, backlog: maxConnections }, () => {
-      const { address, family, port: bound } = server.address() as AddressInfo;
-      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`);
-    });
-  });
-}
-
-function shutDown(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    // Otherwise a connection would stay open for its next request after its last answer was sent.
-    const idle = setInterval(() => server.closeIdleConnections(), 50);
-    const grace = setTimeout(() => server.closeAllConnections(), graceMs);
-    server.close(() => {
-      clearInterval(idle);
-      clearTimeout(grace);
-      resolve();
-    });
-  });
 }

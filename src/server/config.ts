@@ -43,7 +43,7 @@ export interface Config {
 }
 
 /** @throws ConfigError that names the variable and what it must be, without repeating its value */
-export function readConfig(env: Env): Config {
+export function readServerConfig(env: Env): Config {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new ConfigError(
       'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an endpoint. For your own certificate authority set NODE_EXTRA_CA_CERTS',
@@ -51,7 +51,7 @@ export function readConfig(env: Env): Config {
   }
   return {
     app: readApp(env),
-    host: text(env, 'HOST') ?? '127.0.0.1',
+    host: string(env, 'HOST') ?? '127.0.0.1',
     port: integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 3000 }),
     logLevel: readLogLevel(env),
     corsOrigins: readCorsOrigins(env),
@@ -79,7 +79,7 @@ export function readConfig(env: Env): Config {
 }
 
 /** The variable's value; undefined if it is not set. @throws ConfigError if it is set but empty */
-export function text(env: Env, name: string): string | undefined {
+export function string(env: Env, name: string): string | undefined {
   const value = env[name];
   if (value === '') throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
   return value;
@@ -91,7 +91,7 @@ export function integer(
   name: string,
   { from, to, otherwise }: { from: number; to: number; otherwise?: number },
 ): number {
-  const value = text(env, name);
+  const value = string(env, name);
   if (value === undefined && otherwise !== undefined) return otherwise;
   const number = /^[0-9]{1,15}$/.test(value ?? '') ? Number(value) : Number.NaN;
   if (!(number >= from && number <= to)) {
@@ -101,20 +101,20 @@ export function integer(
 }
 
 function boolean(env: Env, name: string, otherwise: boolean): boolean {
-  const value = text(env, name);
+  const value = string(env, name);
   if (value === undefined) return otherwise;
   if (value !== 'true' && value !== 'false') throw new ConfigError(`${name} must be true or false`);
   return value === 'true';
 }
 
 function readRequests(env: Env): 'any' | 'sealed' {
-  const value = text(env, 'REQUESTS') ?? 'any';
+  const value = string(env, 'REQUESTS') ?? 'any';
   if (value !== 'any' && value !== 'sealed') throw new ConfigError('REQUESTS must be any or sealed');
   return value;
 }
 
 function readApp(env: Env): string {
-  const app = text(env, 'APP');
+  const app = string(env, 'APP');
   if (app === undefined || !/^[a-z][a-z0-9_-]{0,63}$/.test(app)) {
     throw new ConfigError(
       'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather',
@@ -124,15 +124,16 @@ function readApp(env: Env): string {
 }
 
 function absolutePath(env: Env, name: string): string | undefined {
-  const path = text(env, name);
+  const path = string(env, name);
   if (path !== undefined && !isAbsolute(path)) {
     throw new ConfigError(`${name} must be an absolute path: for example /dev/nsm`);
   }
   return path;
 }
 
-function readCorsOrigins(env: Env): '*' | string[] {
-  const value = text(env, 'CORS_ORIGINS') ?? '*';
+/** `CORS_ORIGINS`. @throws ConfigError */
+export function readCorsOrigins(env: Env, otherwise: '*' | 'none' = '*'): '*' | string[] {
+  const value = string(env, 'CORS_ORIGINS') ?? otherwise;
   if (value === '*') return '*';
   if (value === 'none') return [];
   const origins = value.split(',').map((origin) => origin.trim());
@@ -153,8 +154,8 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
  * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents the
  * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
  */
-function readLogLevel(env: Env): string {
-  const level = text(env, 'LOG_LEVEL');
+export function readLogLevel(env: Env): string {
+  const level = string(env, 'LOG_LEVEL');
   if (level === undefined) return readRustLog(env['RUST_LOG'] ?? '') ?? 'info';
   if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
   return level;

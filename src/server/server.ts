@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import type { Server } from 'node:http';
+import type { Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
 import { ConfigError } from '../errors.ts';
@@ -9,24 +9,17 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
-import { Bodies } from './http/body.ts';
-import { Connections, createRequestClass } from './http/connections.ts';
-import { cors } from './http/cors.ts';
-import { answerError, methodNotAllowed, notFound, onClientError, refuseConnect } from './http/errors.ts';
-import { InFlight } from './http/in_flight.ts';
+import { createHttpServer, whenClosed } from './http/http_server.ts';
+import type { InFlight } from './http/in_flight.ts';
+import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
+import { get, post, type Route } from './http/routes.ts';
 import { type CallEndpoint, SealedEndpoint } from './http/sealed.ts';
-import { originForm } from './http/target.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
 import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
-
-/** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_TIMEOUT_MS = 30_000;
-const MAX_HEADERS = 100;
 
 export interface ServerParts {
   readonly config: Config;
@@ -42,131 +35,57 @@ export interface ServerParts {
   readonly report: BootReport;
 }
 
-/** Creates the HTTP server, which does not listen yet. */
-export function createHttpServer(parts: ServerParts): Server {
+/** Creates the enclave's HTTP server, which does not listen yet. */
+export function createEnclaveServer(parts: ServerParts): Server {
   const { config, log } = parts;
-  const connections = new Connections(config.maxConnections);
-  const server = createServer({
-    IncomingMessage: createRequestClass(connections),
-    // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
-    shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
-    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, config.requestTimeoutMs),
-    requestTimeout: config.requestTimeoutMs,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
-    // requireHost checks it and answers with JSON.
-    requireHostHeader: false,
+  return createHttpServer({
+    limits: config,
+    log,
+    corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+    routes: (inFlight, bodies) => {
+      const sealed = new SealedEndpoint(parts.sealingKey, bodies, config.sealedPaddingBytes);
+      const all = { ...parts, inFlight, bodies, sealed };
+      return [
+        ...ownRoutes(parts, inFlight),
+        post('/sealed', (request, response) => sealed.answer(request, response)),
+        ...endpointsOf(parts.application).map((each) => routeOf(each, all)),
+      ];
+    },
   });
-  // A peer that is silent for longer than any request may take is considered gone.
-  server.setTimeout(2 * config.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  server.on('connection', (socket) => connections.opened(socket));
-  const inFlight = new InFlight(log, connections, {
-    timeoutMs: config.requestTimeoutMs,
-    maxRunning: config.maxConcurrentRequests,
-  });
-  const bodies = new Bodies(config.bodyLimitBytes, config.requestTimeoutMs);
-  server.on('close', () => {
-    inFlight.stop();
-    bodies.stop();
-  });
-  const answer = createAnswer(createRoutes(parts, inFlight, bodies), inFlight);
-  server.on('request', answer);
-  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
-  server.on('checkExpectation', answer);
-  server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
-  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
-  return server;
 }
 
-/** Handles every step of a request within one try block, so that each error is logged and answered here. */
-function createAnswer(routes: RequestHandler, inFlight: InFlight): RequestListener {
-  return (request, response) => {
-    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
-    try {
-      if (!inFlight.track(request, response, fail)) return;
-      requireFewHeaders(request);
-      const target = originForm(request.method, request.url ?? '');
-      if (target === null) {
-        throw new ServerError(
-          'MALFORMED_HTTP',
-          'the request target is neither a path nor an http or https URL',
-        );
-      }
-      request.url = target;
-      // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
-      // that was answered at its deadline.
-      routes(request as Request, response as Response, fail);
-    } catch (error) {
-      fail(error);
-    }
-  };
-}
-
-function createRoutes(parts: ServerParts, inFlight: InFlight, bodies: Bodies): Express {
-  const { config, application, publicKey, sealingKey, secrets, health, documents, clock, report } = parts;
-  const routes = express();
-  // In other environments, Express answers an error in its own error handling with the stack.
-  routes.set('env', 'production');
-  routes.disable('x-powered-by');
-  routes.set('query parser', 'simple');
-  routes.enable('strict routing');
-  routes.enable('case sensitive routing');
-  routes.set('trust proxy', config.trustedProxies);
-
-  routes.use(requireHost, cors(config.corsOrigins));
-
-  // Without a concurrency limit: a busy server is alive and must say so.
-  get(routes, '/livez', (_request, response) => sendJson(response, 200, { live: true }));
-  get(routes, '/readyz', (_request, response) => {
-    requireSecrets(secrets);
-    const warnings = clock.warnings();
-    sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
-  });
-  // With a separate limit: callers that wait for the NSM must not block the application.
-  get(routes, '/get_attestation', async (request, response) => {
-    const { nonce } = validate(AttestationQuery, { ...request.query });
-    const document = await (nonce === undefined
-      ? documents.shared()
-      : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
-    sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
-  });
-
-  const sealed = new SealedEndpoint(sealingKey, bodies, config.sealedPaddingBytes);
-  routes
-    .route('/sealed')
-    .post((request, response) => sealed.answer(request, response))
-    .all(methodNotAllowed('POST'));
-
-  const taken = new Set(['/', '/livez', '/readyz', '/health_check', '/get_attestation', '/boot', '/sealed']);
-  for (const own of endpointsOf(application)) {
-    if (taken.has(own.path)) throw new ConfigError(`the endpoint ${own.path} is defined twice`);
-    if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(own.path)) throw new ConfigError(`${own.path} is not a fixed path`);
-    taken.add(own.path);
-    addEndpoint(routes, own, { config, secrets, clock, inFlight, bodies, sealed });
-  }
-
+/** The endpoints that every application has. */
+function ownRoutes(parts: ServerParts, inFlight: InFlight): Route[] {
+  const { config, publicKey, secrets, health, documents, clock, report } = parts;
   const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
-    get(routes, path, (_request, response) => inFlight.work(response, () => handle(response)));
-  getLimited('/', (response) => sendText(response, 'Pong!'));
-  getLimited('/health_check', async (response) => {
-    const endpoints_status = await health.status();
-    sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
-  });
-  getLimited('/boot', (response) => {
-    const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
-    sendJson(response, 200, { ...report, ...now });
-  });
-
-  routes.use(notFound);
-  return routes;
-}
-
-/** Aborted when the answer was sent or the caller disconnected. */
-function whenClosed(response: Response): AbortSignal {
-  const controller = new AbortController();
-  response.once('close', () => controller.abort());
-  return controller.signal;
+    get(path, (_request, response) => inFlight.work(response, () => handle(response)));
+  return [
+    // Without a concurrency limit: a busy server is alive and must say so.
+    get('/livez', (_request, response) => sendJson(response, 200, { live: true })),
+    get('/readyz', (_request, response) => {
+      requireSecrets(secrets);
+      const warnings = clock.warnings();
+      sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
+    }),
+    // With a separate limit: callers that wait for the NSM must not block the application.
+    get('/get_attestation', async (request, response) => {
+      const { nonce } = validate(AttestationQuery, { ...request.query });
+      const document = await (nonce === undefined
+        ? documents.shared()
+        : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
+      sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
+    }),
+    getLimited('/', (response) => sendText(response, 'Pong!')),
+    getLimited('/health_check', async (response) => {
+      const endpoints_status = await health.status();
+      sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
+    }),
+    getLimited('/boot', (response) => {
+      const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
+      sendJson(response, 200, { ...report, ...now });
+    }),
+  ];
 }
 
 const AttestationQuery = v.strictObject({
@@ -192,15 +111,16 @@ interface EndpointParts {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly inFlight: InFlight;
-  readonly bodies: Bodies;
+  readonly bodies: JsonBodies;
   readonly sealed: SealedEndpoint;
 }
 
-function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void {
+function routeOf(own: Endpoint, parts: EndpointParts): Route {
   const { config, secrets, clock, inFlight, bodies, sealed } = parts;
-  requireSchema(own);
+  const { path, method } = own;
+  checkEndpoint(own);
   const call: CallEndpoint = (request, response, input) => {
-    const schema = own.method === 'GET' ? own.query : own.body;
+    const schema = method === 'GET' ? own.query : own.body;
     const valid = (schema && validate(schema, input)) as never;
     return inFlight.work(response, async () => {
       requireSecrets(secrets);
@@ -212,67 +132,34 @@ function addEndpoint(routes: Express, own: Endpoint, parts: EndpointParts): void
     });
   };
   sealed.add(own, call);
-  if (config.requests === 'sealed') {
-    if (own.idempotent === false) {
-      throw new ConfigError(
-        `the endpoint ${own.path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
-      );
-    }
-    routes.all(own.path, requireSealed);
-  }
-  if (own.method === 'GET') {
-    get(routes, own.path, (request, response) => call(request, response, { ...request.query }));
-    return;
-  }
-  const handler: RequestHandler = async (request, response) => {
-    await call(request, response, await bodies.readJson(request));
-  };
-  routes.route(own.path).post(handler).all(methodNotAllowed('POST'));
+  if (config.requests === 'sealed') return { path, method, handle: refusePlain(own) };
+  if (method === 'GET')
+    return get(path, (request, response) => call(request, response, { ...request.query }));
+  return post(path, async (request, response) => call(request, response, await bodies.read(request)));
 }
 
 /** @throws ConfigError */
-function requireSchema({ method, path, body, query }: Endpoint): void {
-  if (method === 'GET' && body) {
-    throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
+function checkEndpoint({ method, path, body, query }: Endpoint): void {
+  if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) throw new ConfigError(`${path} is not a fixed path`);
+  if (method === 'GET') {
+    if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
+    return;
   }
-  if (method === 'POST' && query) {
-    throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
-  }
-  if (method === 'POST' && !body) {
-    throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
-  }
+  if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
+  if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
 }
 
-const requireSealed: RequestHandler = () => {
-  throw new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
-};
-
-/** Registers a handler for GET and HEAD. */
-function get(routes: Express, path: string, handler: RequestHandler): void {
-  routes.route(path).get(handler).all(methodNotAllowed('GET, HEAD'));
-}
-
-/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
-function requireFewHeaders(request: IncomingMessage): void {
-  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
-  request.rawHeaders = [];
-  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
-}
-
-/** RFC 9112, section 3.2. */
-const requireHost: RequestHandler = (request, _response, next) => {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    throw new ServerError('INVALID_INPUT', 'the Host header is missing');
+/** @throws ConfigError if the endpoint takes no sealed requests either */
+function refusePlain({ path, idempotent }: Endpoint): Route['handle'] {
+  if (idempotent === false) {
+    throw new ConfigError(
+      `the endpoint ${path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
+    );
   }
-  const { rawHeaders } = request;
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
-  next();
-};
+  return async () => {
+    throw new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
+  };
+}
 
 function requireSecrets(secrets: Secrets): void {
   const missing = secrets.missing();

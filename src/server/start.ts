@@ -1,11 +1,11 @@
 /** The part that the production entries share: `main.ts`, and the bundle in the image. */
 import { writeSync } from 'node:fs';
 import type { ApplicationModule, Manifest } from '../app.ts';
-import { EnclaveError } from '../errors.ts';
 import { boot } from './boot.ts';
-import { readConfig } from './config.ts';
-import { createLog, describeError, type Logger } from './log.ts';
+import { readServerConfig } from './config.ts';
+import { createLog } from './log.ts';
 import { endOnSignal } from './signals.ts';
+import { handleUncaught } from './uncaught.ts';
 
 export interface StartOptions {
   readonly version: string;
@@ -18,25 +18,13 @@ export interface StartOptions {
 /** Starts the server with the process's environment. An error exits with 1 after printing one line. */
 export async function start({ version, load, nsmAddon }: StartOptions): Promise<void> {
   let reportFd: number | undefined;
-  let running: Logger | undefined;
-  /** Replaces Node's report of an uncaught error, which prints its message and properties, whatever they contain. */
-  const onUncaught = (error: unknown): void => {
-    // The registered key is lost when the process exits. Once the server runs, an error outside of a request, such
-    // as one in an application's timer, must therefore not stop it.
-    if (running) {
-      running.error({ err: error }, 'an error outside of any request: the server continues');
-      return;
-    }
-    const known = error instanceof EnclaveError;
-    process.stderr.write(`sui-enclave: ${known ? error.message : JSON.stringify(describeError(error))}\n`);
-    if (reportFd !== undefined) reportFailure(reportFd, known ? error.code : 'INTERNAL');
-    process.exit(1);
-  };
-  process.on('uncaughtException', onUncaught);
-  process.on('unhandledRejection', onUncaught);
+  // The registered key is lost when the process exits: once the server runs, only a signal may end it.
+  const isRunning = handleUncaught((code) => {
+    if (reportFd !== undefined) reportFailure(reportFd, code);
+  });
 
   const env = process.env;
-  const config = readConfig(env);
+  const config = readServerConfig(env);
   reportFd = config.reportFd;
   const log = createLog(config.logLevel);
   const server = await boot({
@@ -47,7 +35,7 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
     ...(await load(config.app)),
     ...(nsmAddon !== undefined && { nsmAddon }),
   });
-  running = log;
+  isRunning(log);
 
   endOnSignal(async (signal) => {
     log.info({ signal }, 'finishing the requests in flight');

@@ -1,9 +1,7 @@
 /** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
 import { isUtf8 } from 'node:buffer';
-import { Agent as HttpAgent, validateHeaderName, validateHeaderValue } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import type { Readable } from 'node:stream';
-import axios, { AxiosError } from 'axios';
+import * as http from 'node:http';
+import * as https from 'node:https';
 import type { Manifest } from '../app.ts';
 import { ApplicationMistake } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
@@ -26,6 +24,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   /** The body as received: compression is neither requested nor decoded. */
   readonly body: Buffer;
+  /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
+  readonly retryAfterSeconds?: number;
 }
 
 /**
@@ -60,16 +60,11 @@ export class ExchangeFailed extends Error {
   }
 }
 
-/** The error without the HTTP client's wrapper, which contains the request. */
-function withoutRequest(error: unknown): unknown {
-  return error instanceof AxiosError ? error.cause : error;
-}
-
 /**
  * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
  * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
  */
-const POOL = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 10_000 };
+const POOL = { keepAlive: true, maxSockets: 256, maxFreeSockets: 256, timeout: 10_000 };
 
 /** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
 const TLS = {
@@ -108,53 +103,81 @@ export function createUpstreams(
 
 /** @param authority PEM of the authorities to trust for this host. Default: the public authorities */
 export function createUpstream(origin: string, authority?: string): Upstream {
-  const client = axios.create({
-    adapter: 'http',
-    httpAgent: new HttpAgent(POOL),
-    httpsAgent: new HttpsAgent({ ...POOL, ...TLS, ...(authority !== undefined && { ca: authority }) }),
-    responseType: 'stream',
-    decompress: false,
-    maxRedirects: 0,
-    proxy: false,
-    validateStatus: () => true,
-  });
+  const isTls = origin.startsWith('https:');
+  const agent = isTls
+    ? new https.Agent({ ...POOL, ...TLS, ...(authority !== undefined && { ca: authority }) })
+    : new http.Agent(POOL);
+  const send = isTls ? https.request : http.request;
   return async (path, request) => {
-    const { method = 'GET', body, timeoutMs, maxSize } = request;
-    const url = urlOf(origin, path);
+    const { hostname, port, pathname, search } = urlOf(origin, path);
     const headers = headersOf(request);
     requireBounds(request);
-    const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
-    const data = body instanceof Uint8Array ? Buffer.from(body) : body;
-    const asked = client.request<Readable>({ url, method, headers, data, signal });
-    const { status, data: stream } = await asked.catch((error: unknown) => {
-      throw signal.aborted
-        ? new ExchangeFailed('timeout')
-        : new ExchangeFailed('unreachable', withoutRequest(error));
-    });
-    return { status, body: await readWhole(stream, maxSize, signal) };
+    const { method = 'GET' } = request;
+    return await exchange(
+      send({
+        agent,
+        hostname: hostname.replace(/^\[|\]$/g, ''),
+        port,
+        path: pathname + search,
+        method,
+        headers,
+      }),
+      request,
+    );
   };
 }
 
-async function readWhole(stream: Readable, maxSize: number, signal: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    // Leaving the loop early destroys the stream, and with it the connection.
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > maxSize) break;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (signal.aborted) throw new ExchangeFailed('slow body');
-    throw new ExchangeFailed('broken', withoutRequest(error));
-  }
-  if (size > maxSize) throw new ExchangeFailed('too large');
-  return Buffer.concat(chunks);
+/**
+ * Receives the answer to a request, with no HTTP client library: one would cost as much as all other work for a request
+ * to this server.
+ */
+function exchange(
+  sent: http.ClientRequest,
+  { body, timeoutMs, maxSize }: UpstreamRequest,
+): Promise<UpstreamAnswer> {
+  return new Promise((resolve, reject) => {
+    let state: 'sent' | 'receiving' | 'done' = 'sent';
+    const fail = (whenSent: ExchangeFailed['reason'], later: ExchangeFailed['reason'], cause?: unknown) => {
+      if (state === 'done') return;
+      const reason = state === 'sent' ? whenSent : later;
+      state = 'done';
+      clearTimeout(timer);
+      reject(new ExchangeFailed(reason, cause));
+      // Closes the connection: the rest of the answer may still arrive on it.
+      sent.destroy();
+    };
+    const broke = (cause?: unknown) => fail('unreachable', 'broken', cause);
+    const timer = setTimeout(() => fail('timeout', 'slow body'), timeoutMs);
+    sent.on('error', broke);
+    // Without an error if the answer switches to another protocol.
+    sent.on('close', broke);
+    sent.on('response', (answer) => {
+      state = 'receiving';
+      const chunks: Buffer[] = [];
+      let size = 0;
+      answer.on('error', broke);
+      answer.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > maxSize) fail('too large', 'too large');
+        else chunks.push(chunk);
+      });
+      answer.on('end', () => {
+        if (state === 'done') return;
+        state = 'done';
+        clearTimeout(timer);
+        const whole = { status: answer.statusCode as number, body: Buffer.concat(chunks) };
+        const retryAfter = answer.headers['retry-after'] ?? '';
+        resolve(
+          /^[0-9]{1,6}$/.test(retryAfter) ? { ...whole, retryAfterSeconds: Number(retryAfter) } : whole,
+        );
+      });
+    });
+    sent.end(body);
+  });
 }
 
 /** Rejects a path that the URL parser would change, since the request would differ from what the code says. */
-function urlOf(origin: string, path: string): string {
+function urlOf(origin: string, path: string): URL {
   const url = URL.parse(origin + path);
   const [pathname] = path.split('?', 1);
   if (url === null || !path.startsWith('/') || /[#\s]/.test(path) || url.pathname !== pathname) {
@@ -162,14 +185,14 @@ function urlOf(origin: string, path: string): string {
       'the path of an upstream request must start with /, be percent-encoded and have neither dot segments nor a fragment',
     );
   }
-  return url.href;
+  return url;
 }
 
-function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, string | false> {
+function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, string> {
   try {
     for (const [name, value] of Object.entries(headers)) {
-      validateHeaderName(name);
-      validateHeaderValue(name, value);
+      http.validateHeaderName(name);
+      http.validateHeaderValue(name, value);
     }
   } catch {
     throw new ApplicationMistake(
@@ -185,8 +208,6 @@ function headersOf({ headers = {}, body }: UpstreamRequest): Record<string, stri
   return {
     accept: '*/*',
     'user-agent': 'sui-enclave',
-    // axios would set the type of a form.
-    'content-type': false,
     ...lower,
     'accept-encoding': 'identity',
   };

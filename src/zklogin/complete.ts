@@ -1,5 +1,5 @@
 import { ProviderRefusedError, ZkLoginError } from './errors.ts';
-import { jsonOf, post, type ServiceOptions, serviceUrl } from './http.ts';
+import { jsonOf, postJson, type ServiceOptions, serviceUrl } from './http.ts';
 import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
@@ -84,7 +84,7 @@ async function exchange(
   { clientSecret, headers, timeoutMs = EXCHANGE_TIMEOUT_MS, fetch }: CompleteOptions,
 ): Promise<string> {
   const service = 'token URL';
-  const answer = await post({
+  const answer = await postJson({
     service,
     url: serviceUrl(service, url),
     contentType: 'application/x-www-form-urlencoded',

@@ -1,6 +1,6 @@
 import { fetchText, NoAnswerError } from '../fetch.ts';
 import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from './errors.ts';
-import { failureOf, isSecure } from './http.ts';
+import { isSecure, serviceErrorOf } from './http.ts';
 import type { Provider } from './providers.ts';
 
 export interface DiscoveryOptions {
@@ -78,7 +78,7 @@ async function fetchDocument(
   const bounds = { fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
   const { ok, status, text } = await fetchText(url, {}, bounds).catch((error: unknown) => {
     if (!(error instanceof NoAnswerError)) throw error;
-    throw failureOf(error, { ...bounds, service: SERVICE });
+    throw serviceErrorOf(error, { ...bounds, service: SERVICE });
   });
   if (!ok) throw new ServiceRefusedError(SERVICE, status, null);
   try {

@@ -24,7 +24,7 @@ export interface PrivateServiceOptions extends ServiceOptions {
 }
 
 /** In bytes: far more than a proof (4 KB) or a token needs. */
-const MAX_ANSWER_SIZE = 65_536;
+export const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
@@ -70,7 +70,7 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
 }
 
 /** POSTs, and returns the answer whatever its status. @throws ZkLoginError: ZKLOGIN_OPTION, or when there is no answer */
-export async function post(request: ServiceRequest): Promise<TextAnswer> {
+export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
   if (!isTimeout(request.timeoutMs))
     throw new ZkLoginError('ZKLOGIN_OPTION', `timeoutMs must be ${TIMEOUT_RANGE}`);
   for (let attempt = 1; ; attempt++) {
@@ -82,7 +82,7 @@ export async function post(request: ServiceRequest): Promise<TextAnswer> {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
       continue;
     }
-    if (answer instanceof NoAnswerError) throw failureOf(answer, request);
+    if (answer instanceof NoAnswerError) throw serviceErrorOf(answer, request);
     return answer;
   }
 }
@@ -117,7 +117,7 @@ async function send({
 }
 
 /** Built here, so that an invalid header doesn't look like an unreachable service. */
-function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
+export function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(given);
     headers.set('content-type', contentType);
@@ -139,7 +139,7 @@ function didNothing(answer: TextAnswer | NoAnswerError): boolean {
 }
 
 /** Without the cause: it may hold the request, and with it the token. */
-export function failureOf(
+export function serviceErrorOf(
   error: NoAnswerError,
   {
     service,

@@ -10,6 +10,13 @@ export { decodeJwtPayload, type JwtPayload, type LoginClaims } from './jwt.ts';
 export { cancelLogin, Login, type OpenOptions, resumeLogin } from './login.ts';
 export type { BigNumber, NumberEncoding } from './numbers.ts';
 export { type Network, PROVIDERS, type Provider } from './providers.ts';
+export {
+  type ProverProxy,
+  type ProxyOptions,
+  type ProxyRequest,
+  type ProxyResponse,
+  proverProxy,
+} from './proxy.ts';
 export type { Redirect } from './redirect.ts';
 export { getProof, getSalt, type Proof, type ProofOptions, type ProofRequest } from './services.ts';
 export { type EpochSource, epochOf, resumeSession, type SessionState, ZkLoginSession } from './session.ts';

@@ -3,7 +3,7 @@ import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import type { EnclaveClientOptions } from '../client/client.ts';
 import { SUI_V1, valueFault } from './claims.ts';
 import { ZkLoginError } from './errors.ts';
-import { jsonOf, type PrivateServiceOptions, post, type ServiceOptions, serviceUrl } from './http.ts';
+import { jsonOf, type PrivateServiceOptions, postJson, type ServiceOptions, serviceUrl } from './http.ts';
 import { checkKeyClaim } from './jwt.ts';
 import {
   type BigNumber,
@@ -23,11 +23,13 @@ const PROOF_TIMEOUT_MS = 60_000;
 /** The order of BN254's base field: coordinates are less than it. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
-/** A request to the proving service. */
+/** A request to the proving service, as Login.proofRequest makes it. */
 export interface ProofRequest {
   readonly jwt: string;
+  /** Scheme flag and public key: 33 bytes for ed25519, 34 for the ECDSA schemes. */
   readonly extendedEphemeralPublicKey: BigNumber;
   readonly maxEpoch: number | string;
+  /** 16 bytes, like the salt. */
   readonly jwtRandomness: BigNumber;
   readonly salt: BigNumber;
   readonly keyClaimName: string;
@@ -84,7 +86,7 @@ export async function getSalt(
   }
   const answer =
     policy === undefined
-      ? await askPlainly(base, { token }, { ...options, timeoutMs })
+      ? await askPlainly(service, base, { token }, { ...options, timeoutMs })
       : await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
   const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
@@ -99,13 +101,17 @@ export async function getSalt(
   return BigInt(salt).toString();
 }
 
-async function askPlainly(base: URL, body: object, options: ServiceOptions & { timeoutMs: number }) {
-  const service = 'salt service';
+async function askPlainly(
+  service: string,
+  base: URL,
+  body: object,
+  options: ServiceOptions & { readonly timeoutMs: number },
+): Promise<unknown> {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/$/, '')}/get_salt`;
   const contentType = 'application/json';
   const request = { ...options, service, url, contentType, body: JSON.stringify(body), repeatable: true };
-  return jsonOf(service, await post(request));
+  return jsonOf(service, await postJson(request));
 }
 
 /**
@@ -127,7 +133,7 @@ export async function getProof(
 ): Promise<Proof> {
   const { encoding = 'decimal', allowHttp = false, timeoutMs = PROOF_TIMEOUT_MS, ...rest } = options;
   const service = 'proving service';
-  const answer = await post({
+  const answer = await postJson({
     ...rest,
     timeoutMs,
     service,

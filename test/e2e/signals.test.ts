@@ -11,6 +11,13 @@ const MAKE = ['-o', 'install', '-o', 'addon'];
 test.each([
   ['npm start', 'npm', ['start'], { APP: 'weather', API_KEY: 'hunter2' }, /"url":"([^"]+)"/],
   ['npm run dev', 'npm', ['run', 'dev'], {}, /curl -s (\S+) /],
+  [
+    'npm run prover:frontend',
+    'npm',
+    ['run', 'prover:frontend', '--', '0'],
+    { PROVER_URI: 'http://127.0.0.1:9/input' },
+    /"url":"([^"]+)"/,
+  ],
   ['make dev', 'make', [...MAKE, 'dev'], {}, /curl -s (\S+) /],
   ['make dev-wallet', 'make', [...MAKE, 'dev-wallet'], {}, /\n(\S+) {2}the wallet's page/],
 ])('SIGTERM to %s ends the server', { timeout: 40_000 }, async (_, program, args, env, url) => {

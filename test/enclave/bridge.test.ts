@@ -198,7 +198,7 @@ describe.runIf(canRun)('a bridge', () => {
   }, 30_000);
 
   test('replaces connections that do not read an answer that the server has finished', async () => {
-    // More than the connection holds on its way: the end stands behind bytes that nobody takes.
+    // More than the connection can buffer: the end is queued behind bytes that nobody reads.
     const answer = Buffer.alloc(10 * 1024 * 1024, 'x');
     const port = await startBridge((socket) => void socket.end(answer), [10, 10_000]);
     const stubborn = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
@@ -265,7 +265,7 @@ describe.runIf(canRun)('a bridge', () => {
   }, 30_000);
 
   test.each([
-    // Not an end: nobody may take what has come of an answer for the whole of it.
+    // Not an orderly end: a truncated answer must not pass for a complete one.
     ['peer', 'ECONNRESET'],
     ['target', 'hello'],
   ])('closes an idle connection after its %s has closed', async (ended, seen) => {

@@ -117,7 +117,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     expect(times(NONCE, answers)).toEqual(['none', 'none', 'none', 'none', ...good, 'none', 'none']);
   });
 
-  test('stands where it belongs, once, in a document for this nonce', () => {
+  test('is at its place, once, in a document for this nonce', () => {
     const ours = { timestamp: AT, nonce: NONCE };
     const twice = (key: string, value: unknown) => {
       const entries = [...Object.entries(ours), [key, value] as const];

@@ -118,7 +118,7 @@ describe.runIf(canRun)('the hand-off', () => {
       missing: ['API_KEY'],
       refused: expect.stringMatching(/^secrets must be one JSON object with exactly these properties/),
     });
-    // A line break inside a string is no JSON, and must not become some other character of a secret.
+    // A line break inside a string is invalid JSON, and must not become some other character of a secret.
     for (const lineEnd of ['\n', '\r', '\r\n']) {
       expect(await send(`{"API_KEY":"hunter${lineEnd}2"}`)).toBe('refused');
     }

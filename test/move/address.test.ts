@@ -1,4 +1,4 @@
-/** That an Enclave's address can be computed without the chain: so does the Move VM, so does `@mysten/sui`. */
+/** An Enclave's address can be computed without the chain, as the Move VM and `@mysten/sui` do. */
 import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';

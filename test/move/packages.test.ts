@@ -51,7 +51,7 @@ test('code that uses a module which the stand-in lacks is told where to get it',
   expect(run.passed).toBe(false);
   expect(run.output).toContain("Unbound module: 'sui::bcs'");
   expect(run.output).toMatch(/stand-in of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
-  // What is wrong with the code itself is not blamed on the framework.
+  // A mistake in the code itself is not blamed on the framework.
   const own = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
   const { output } = await testPackage('weather', frameworkOf({}), { extra: own });
   expect(output).toContain('app::nothing');
@@ -128,7 +128,7 @@ describe('the choice of a framework', () => {
     expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStandIn).toBe(true);
   });
 
-  test('FRAMEWORK=fetch has it fetched', () => {
+  test('FRAMEWORK=fetch fetches it from GitHub', () => {
     expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStandIn).toBe(false);
   });
 

@@ -1,5 +1,7 @@
 /** The framework of the commands, and what holds for every one of them. */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { command, EXIT, integer, PCRS_HINT, readFileArgument, UsageError } from '../../scripts/command.ts';
 import { EnclaveError } from '../../src/errors.ts';
@@ -14,7 +16,6 @@ const main = command({
   options: {
     level: { type: 'string', default: '1' },
     tag: { type: 'string', multiple: true },
-    json: { type: 'boolean' },
   },
   positionals: ['from', 'to'],
   optional: 1,
@@ -23,30 +24,48 @@ const main = command({
     if (positionals[0] === 'fault') throw new TypeError('a fault');
     if (positionals[0] === 'read') io.log(io.stdin());
     const level = integer('level', values.level, 0, 10);
-    io.log(JSON.stringify({ level, tag: values.tag, positionals, home: env['HOME'] }));
-    return EXIT.done;
+    io.log('step by step');
+    const json = { level, tag: values.tag, positionals, home: env['HOME'], mist: 10n };
+    return { ...(level > 9 && { exit: EXIT.failed }), json, text: 'the result' };
   },
 });
 
 describe('a command', () => {
   test('receives its options, arguments, environment and standard input', async () => {
-    const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there'];
-    const { status, stdout } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });
+    const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there', '--json'];
+    const { status, stdout, stderr } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });
     expect(status).toBe(0);
     const given = { level: 5, tag: ['a', 'b'], positionals: ['read', 'there'], home: '/home/me' };
-    expect(stdout).toBe(`typed\n${JSON.stringify(given)}\n`);
+    expect(JSON.parse(stdout)).toEqual({ ...given, mist: '10' });
+    expect(stderr).toBe('typed\nstep by step\n');
   });
 
+  test('prints its result as text, or as the only JSON document on standard output', async () => {
+    expect(await call(main, ['x'])).toEqual({ status: 0, stdout: 'step by step\nthe result\n', stderr: '' });
+    const { stdout, stderr } = await call(main, ['x', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ positionals: ['x'] });
+    expect(stderr).toBe('step by step\n');
+  });
+
+  test.each([[['x', '--level=10']], [['x', '--level=10', '--json']]])(
+    'ends %j with the exit code of its result',
+    async (argv) => {
+      expect((await call(main, argv)).status).toBe(1);
+    },
+  );
+
   test('parses a negative number as an argument, not as an option', async () => {
-    const { stdout } = await call(main, ['-5', '-.5', '--tag', '-1st']);
+    const { stdout } = await call(main, ['-5', '-.5', '--tag', '-1st', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ positionals: ['-5', '-.5'], tag: ['-1st'] });
   });
 
-  test('prints its usage for --help, whatever else it is given', async () => {
+  test('prints its usage and the line of --json for --help, whatever else it is given', async () => {
     for (const argv of [['--help'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
       expect(await call(main, argv)).toEqual({
         status: 0,
-        stdout: 'usage: npm run sample -- <from> [<to>] [options]\n',
+        stdout: expect.stringMatching(
+          /^usage: npm run sample -- <from> \[<to>\] \[options\]\n\n--json prints the result, .*\n$/,
+        ),
         stderr: '',
       });
     }
@@ -63,7 +82,9 @@ describe('a command', () => {
     expect(await call(main, argv)).toEqual({
       status: 2,
       stdout: '',
-      stderr: `USAGE: ${message}\n\nusage: npm run sample -- <from> [<to>] [options]\n`,
+      stderr: expect.stringContaining(
+        `USAGE: ${message}\n\nusage: npm run sample -- <from> [<to>] [options]\n`,
+      ),
     });
   });
 
@@ -110,6 +131,8 @@ test('a file that is not there is named, with what writes it', async () => {
   });
 });
 
+const SCRIPTS = fileURLToPath(new URL('../../scripts/', import.meta.url));
+
 /** npm's names of the commands, and their modules. */
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   scripts: Record<string, string>;
@@ -145,7 +168,7 @@ test('npm knows every command', () => {
 });
 
 /** Packages that only an action needs: loading them takes most of a second. */
-const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml|axios)\//;
+const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml)\//;
 
 describe.each(COMMANDS)('$name', ({ name, path }) => {
   test('as a process explains its use by --help, and loads nothing that only its action needs', async () => {
@@ -161,6 +184,50 @@ describe.each(COMMANDS)('$name', ({ name, path }) => {
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toContain("Unknown option '--bogus'");
     expect(stderr).toContain(`usage: npm run ${name} -- `);
+  });
+});
+
+/** Every module of scripts/ that makes a command, also those that only make runs. */
+const MODULES = globSync('**/*.ts', { cwd: SCRIPTS }).filter(
+  (path) =>
+    !path.endsWith('command.ts') &&
+    /^export const main = \w+\(/m.test(readFileSync(join(SCRIPTS, path), 'utf8')),
+);
+
+/** Programs that are not commands: servers that run until they are stopped, and a test suite with steps of its own. */
+const OTHERS = ['check/package.ts', 'dev/main.ts', 'dev/wallet/main.ts'];
+
+test('everything that npm or make runs from scripts is a command, except servers and the test of the package', () => {
+  const makefile = readFileSync(new URL('../../Makefile', import.meta.url), 'utf8');
+  const lines = [...Object.values(scripts), ...makefile.split('\n')];
+  const run = lines.flatMap((line) =>
+    [...line.matchAll(/\bnode .*?scripts\/([\w/]+\.ts)/g)].map(([, path]) => path),
+  );
+  expect(run.length).toBeGreaterThan(20);
+  expect(run.filter((path) => !MODULES.includes(path ?? '') && !OTHERS.includes(path ?? ''))).toEqual([]);
+  const parsers = globSync('**/*.ts', { cwd: SCRIPTS }).filter((path) =>
+    /parseArgs|process\.argv/.test(readFileSync(join(SCRIPTS, path), 'utf8')),
+  );
+  expect(parsers).toEqual(['command.ts']);
+});
+
+describe.each(MODULES)('%s', (path) => {
+  test('explains its use by --help, with --json', async () => {
+    const { status, stdout } = await callScript(path, ['--help']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^usage: (npm run|node scripts\/)/);
+    expect(stdout).toContain('--json');
+  });
+
+  test('with --json reports its errors as one JSON document', async () => {
+    const { status, stdout, stderr } = await callScript(path, ['--bogus', '--json']);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ code: 'USAGE', error: expect.any(String) });
+  });
+
+  test('prints through the framework alone, so that nothing is mixed into the JSON', () => {
+    const source = readFileSync(join(SCRIPTS, path), 'utf8');
+    expect(source).not.toMatch(/\bconsole\.(log|info|table)|process\.stdout|stdio: 'inherit'/);
   });
 });
 

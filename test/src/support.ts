@@ -3,7 +3,7 @@ import { onTestFinished, vi } from 'vitest';
 import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../scripts/dev/weather_api.ts';
 import { loadApplication } from '../../src/app.ts';
 import { type BootOptions, boot, type RunningServer } from '../../src/server/boot.ts';
-import { readConfig } from '../../src/server/config.ts';
+import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';
 
 export const APPS = new URL('../../src/apps/', import.meta.url);
@@ -23,7 +23,7 @@ export async function startServer({
   ...options
 }: Partial<BootOptions> & { env?: Record<string, string>; apps?: URL } = {}): Promise<TestServer> {
   const env = { APP: 'weather', PORT: '0', LOG_LEVEL: 'trace', API_KEY: DEV_API_KEY, ...extra };
-  const config = readConfig(env);
+  const config = readServerConfig(env);
   let printed = '';
   const log = createLog(config.logLevel, {
     write(line) {
@@ -58,11 +58,12 @@ export async function startWeather(
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };
 }
 
-/** Lets a deadline of exactly `ms` milliseconds end after 300 already, until the test ends. */
+/** Lets a timer of exactly `ms` milliseconds end after 300 already, until the test ends. */
 export function shortenDeadline(ms: number): void {
-  const timeout = AbortSignal.timeout.bind(AbortSignal);
-  const spy = vi.spyOn(AbortSignal, 'timeout');
-  spy.mockImplementation((given) => timeout(given === ms ? 300 : given));
+  const { setTimeout } = globalThis;
+  const spy = vi.spyOn(globalThis, 'setTimeout');
+  spy.mockImplementation(((run: () => void, given?: number, ...args: []) =>
+    setTimeout(run, given === ms ? 300 : given, ...args)) as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
 }
 

@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
+import { command, runAsProcess } from '../../command.ts';
+import { formatTable } from './table.ts';
 
 const TURNS = 7;
 const REQUEST = {
@@ -105,36 +107,54 @@ const percent = (ratio: number) => `${(ratio * 100).toFixed(0)} %`;
 const perSecond = (value: number) => `${Math.round(value)}/s`;
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-const signing = benchSigning();
-const http = await benchHttp();
-console.table({
-  'signing + BCS': {
-    ours: perSecond(signing.ours),
-    'bare OpenSSL ed25519 / node:http echo': perSecond(signing.bare),
-    ratio: percent(signing.ratio),
-    target: '70 %',
-  },
-  '/process_data, warm': {
-    ours: perSecond(http.of('ours', 'perSecond')),
-    'bare OpenSSL ed25519 / node:http echo': perSecond(http.of('bare', 'perSecond')),
-    ratio: percent(http.ratio),
-    target: '50 %',
-  },
-  ...Object.fromEntries(
-    (['p50', 'p99'] as const).map((figure) => [
-      `latency ${figure}, 50 connections`,
-      {
-        ours: `${http.of('ours', figure)} ms`,
-        'bare OpenSSL ed25519 / node:http echo': `${http.of('bare', figure)} ms`,
-      },
-    ]),
-  ),
-  'heap, then after 100k requests more': {
-    ours: `${megabytes(http.before.heapUsed)} → ${megabytes(http.after.heapUsed)}`,
-    target: 'flat',
-  },
-  'resident, then after 100k requests more': {
-    ours: `${megabytes(http.before.rss)} → ${megabytes(http.after.rss)}`,
-    target: 'flat',
+function rowsOf(
+  signing: ReturnType<typeof benchSigning>,
+  http: Awaited<ReturnType<typeof benchHttp>>,
+): Record<string, object> {
+  return {
+    'signing + BCS': {
+      ours: perSecond(signing.ours),
+      'bare OpenSSL ed25519 / node:http echo': perSecond(signing.bare),
+      ratio: percent(signing.ratio),
+      target: '70 %',
+    },
+    '/process_data, warm': {
+      ours: perSecond(http.of('ours', 'perSecond')),
+      'bare OpenSSL ed25519 / node:http echo': perSecond(http.of('bare', 'perSecond')),
+      ratio: percent(http.ratio),
+      target: '50 %',
+    },
+    ...Object.fromEntries(
+      (['p50', 'p99'] as const).map((figure) => [
+        `latency ${figure}, 50 connections`,
+        {
+          ours: `${http.of('ours', figure)} ms`,
+          'bare OpenSSL ed25519 / node:http echo': `${http.of('bare', figure)} ms`,
+        },
+      ]),
+    ),
+    'heap, then after 100k requests more': {
+      ours: `${megabytes(http.before.heapUsed)} → ${megabytes(http.after.heapUsed)}`,
+      target: 'flat',
+    },
+    'resident, then after 100k requests more': {
+      ours: `${megabytes(http.before.rss)} → ${megabytes(http.after.rss)}`,
+      target: 'flat',
+    },
+  };
+}
+
+export const main = command({
+  usage: `usage: npm run bench
+
+Measures the server, and its signing, in ratios to bare equivalents.
+
+exit codes: 0 done; 1 failed; 2 invalid command line`,
+  options: {},
+  async run() {
+    const rows = rowsOf(benchSigning(), await benchHttp());
+    return { json: rows, text: formatTable(rows) };
   },
 });
+
+if (import.meta.main) await runAsProcess(main);

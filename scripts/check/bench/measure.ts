@@ -14,7 +14,10 @@ const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).std
 const SAMPLE_MS = 10;
 
 /** Runs a program without a shell. CPU and memory are as last sampled: at most 10 ms before its end. */
-export async function measure(program: string, args: readonly string[]): Promise<Cost & { stdout: string }> {
+export async function measureProcess(
+  program: string,
+  args: readonly string[],
+): Promise<Cost & { stdout: string }> {
   const start = performance.now();
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { buildInput } from '../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
-import { command, EXIT, runAsProcess, UsageError } from '../../command.ts';
+import { command, EXIT, type Io, runAsProcess, UsageError } from '../../command.ts';
 import {
   type Artifacts,
   builtArtifacts,
@@ -21,7 +21,8 @@ import {
   isSize,
   wasmGeneratorOf,
 } from '../../prover/artifacts.ts';
-import { type Cost, measure } from './measure.ts';
+import { type Cost, measureProcess } from './measure.ts';
+import { formatTable } from './table.ts';
 
 const USAGE = 'usage: npm run bench:prover -- [small] [full]   (both unless one is named)';
 const TURNS = 3;
@@ -45,18 +46,27 @@ export const main = command({
   usage: USAGE,
   options: {},
   repeats: true,
-  async run({ positionals }) {
+  async run({ positionals }, { io }) {
     const unknown = positionals.find((size) => !isSize(size));
     if (unknown !== undefined) throw new UsageError(`unexpected argument: ${unknown}`, USAGE);
     const sizes = positionals.length > 0 ? positionals.filter(isSize) : (['small', 'full'] as const);
-    let isFastEnough = true;
-    for (const size of sizes) isFastEnough = (await benchSize(size)) && isFastEnough;
-    return isFastEnough ? EXIT.done : EXIT.failed;
+    const benches: Bench[] = [];
+    for (const size of sizes) benches.push(await benchSize(size, io));
+    const isFastEnough = benches.every(({ verification }) => verification.warmMs <= VERIFY_LIMIT_MS);
+    return { exit: isFastEnough ? EXIT.done : EXIT.failed, json: { benches } };
   },
 });
 
-/** @returns whether a warm verification is fast enough */
-async function benchSize(size: CircuitSize): Promise<boolean> {
+type Rows = Readonly<Record<string, object>>;
+
+interface Bench {
+  readonly size: CircuitSize;
+  readonly processes: Rows;
+  readonly phases: Rows;
+  readonly verification: { readonly warmMs: number; readonly firstMs: number };
+}
+
+async function benchSize(size: CircuitSize, io: Io): Promise<Bench> {
   const artifacts = builtArtifacts(size);
   const folder = mkdtempSync(join(tmpdir(), 'bench-prover-'));
   const at = (name: string) => join(folder, name);
@@ -68,11 +78,17 @@ async function benchSize(size: CircuitSize): Promise<boolean> {
   };
   try {
     const publicInput = writeInput(size, files.input);
-    console.log(`\n${size}: witness, then proof with the loading of the key; medians of ${TURNS}`);
-    const rows = await turns({ ...generators(artifacts, files), ...provers(artifacts, files) });
-    console.table(rows);
-    printPhases(artifacts, files);
-    return benchVerification(artifacts, files, publicInput);
+    io.log(`\n${size}: witness, then proof with the loading of the key; medians of ${TURNS}`);
+    const processes = await turns({ ...generators(artifacts, files), ...provers(artifacts, files) });
+    io.log(formatTable(processes));
+    const phases = benchPhases(artifacts, files);
+    io.log(`warm, seconds; the phases in CPU time\n${formatTable(phases)}`);
+    const verification = benchVerification(artifacts, files, publicInput);
+    const { warmMs, firstMs } = verification;
+    io.log(
+      `verification: ${warmMs.toFixed(1)} ms warm (limit ${VERIFY_LIMIT_MS}), ${firstMs.toFixed(1)} ms the first time`,
+    );
+    return { size, processes, phases, verification };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -118,7 +134,7 @@ async function turns(commands: Record<string, Command>): Promise<Record<string, 
   const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
   for (let turn = 0; turn < TURNS; turn++) {
     for (const [name, [program = '', ...args]] of Object.entries(commands)) {
-      costs.get(name)?.push(await measure(program, args));
+      costs.get(name)?.push(await measureProcess(program, args));
     }
   }
   return Object.fromEntries(
@@ -150,7 +166,7 @@ interface EngineBench {
 }
 
 /** Both engines with the key loaded already, as a service has it. */
-function printPhases({ zkey }: Artifacts, { witness }: Files): void {
+function benchPhases({ zkey }: Artifacts, { witness }: Files): Rows {
   const rows: Record<string, object> = {};
   for (const engine of ['gnark', 'own']) {
     const args = ['bench', '--zkey', zkey, '--wtns', witness, '--engine', engine, '--repeat', String(TURNS)];
@@ -167,11 +183,10 @@ function printPhases({ zkey }: Artifacts, { witness }: Files): void {
       ...Object.fromEntries(Object.entries(warm.phases).map(([name, { cpu }]) => [name, seconds(cpu)])),
     };
   }
-  console.log('warm, seconds; the phases in CPU time');
-  console.table(rows);
+  return rows;
 }
 
-function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigint): boolean {
+function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigint): Bench['verification'] {
   const key = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
   const { pi_a, pi_b, pi_c } = JSON.parse(readFileSync(files.proof, 'utf8'));
   const proof: Groth16Proof = { a: pi_a, b: pi_b, c: pi_c };
@@ -182,12 +197,8 @@ function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigi
     const { user, system } = process.cpuUsage(start);
     return (user + system) / 1000;
   });
-  const [first = 0, ...others] = times;
-  const warm = median(others.slice(9));
-  console.log(
-    `verification: ${warm.toFixed(1)} ms warm (limit ${VERIFY_LIMIT_MS}), ${first.toFixed(1)} ms the first time`,
-  );
-  return warm <= VERIFY_LIMIT_MS;
+  const [firstMs = 0, ...others] = times;
+  return { firstMs, warmMs: median(others.slice(9)) };
 }
 
 const median = (values: readonly number[]): number =>

@@ -10,11 +10,11 @@ import { decodeAttestation, predictRegistration } from '../../../src/attestation
 import type { Changes, LedgerObject } from './ledger.ts';
 
 /** A Move function aborts. `name` is set for `#[error]` constants, otherwise the number. */
-export class Abort extends Error {
+export class MoveAbort extends Error {
   readonly location: { package: string; module: string; functionName: string };
   readonly constant: string | number;
 
-  constructor(location: Abort['location'], constant: string | number) {
+  constructor(location: MoveAbort['location'], constant: string | number) {
     super(`${location.module}::${constant}`);
     this.location = location;
     this.constant = constant;
@@ -75,12 +75,12 @@ class Document {
 const MAX_AGE_MS = 90 * 60_000;
 const MAX_AHEAD_MS = 60_000;
 
-/** Runs one call and returns its results. @throws Abort */
-export async function run(context: ExecutionContext, call: Call): Promise<unknown[]> {
+/** Runs one call and returns its results. @throws MoveAbort */
+export async function runCall(context: ExecutionContext, call: Call): Promise<unknown[]> {
   const { changes } = context;
   const { package: id, module, function: name, args } = call;
   const abort = (constant: string | number, where: string = module, functionName: string = name) =>
-    new Abort({ package: id, module: where, functionName }, constant);
+    new MoveAbort({ package: id, module: where, functionName }, constant);
   const object = (index: number, struct: string) => objectOf(args[index], struct);
   const pure = (index: number) => args[index] as Uint8Array;
   const pcrsFrom = (index: number) => {

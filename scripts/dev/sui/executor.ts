@@ -2,7 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { toBase64 } from '@mysten/sui/utils';
-import { Abort, type Call, type ExecutionContext, publish, run, TypeMismatch } from './contract.ts';
+import { type Call, type ExecutionContext, MoveAbort, publish, runCall, TypeMismatch } from './contract.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
 
 /** A call of the node ends with this gRPC status. */
@@ -220,7 +220,7 @@ export class Executor {
           const { call, args } = command;
           const known = this.#ledger.packages.has(call.package) || /^0x0*2$/.test(call.package);
           if (!known) throw new Refusal('NOT_FOUND', `Object ${call.package} not found`);
-          results.push(await run(context, { ...call, args: args.map(value) }));
+          results.push(await runCall(context, { ...call, args: args.map(value) }));
         } else if (command.kind === 'publish') {
           const made = publish(context);
           packageId = made.packageId;
@@ -253,7 +253,7 @@ function failure(error: unknown, command: bigint): Status {
     const kind = COMMAND_ARGUMENT_ERROR;
     return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
   }
-  if (!(error instanceof Abort)) throw error;
+  if (!(error instanceof MoveAbort)) throw error;
   const { location, constant } = error;
   const named = typeof constant === 'string';
   const abort = GrpcTypes.MoveAbort.create({

@@ -43,7 +43,9 @@ export class LoopbackNode {
   ) => verifyTransactionSignature(data, signature, { address });
   /** Methods called so far. */
   readonly calls: string[] = [];
-  readonly #server = createServer((request, response) => {
+  // Compiling and executing Move blocks this process for seconds. With Node's default of 5 s the server would close an
+  // idle connection that a client in the same process is about to use again.
+  readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     this.#answer(request, response).catch((error) => response.destroy(error));
   });
 

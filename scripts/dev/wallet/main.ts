@@ -21,7 +21,7 @@ const clientIds = Object.values(CLIENTS).map(({ clientId }) => clientId);
 process.stdout.write(`
 ${origin}  the wallet's page: log in by any name and password, send, log out
 
-The real:   ${saltUrl}  the salt service, with a seed of this run: the next run has other addresses
+Real:       ${saltUrl}  the salt service, with a seed of this run: the next run has other addresses
 Stand-ins:  ${issuer}  the OpenID provider (oidc-provider)
             ${proverUrl}  the prover: its proofs are of another statement, and no validator accepts them
             ${node.url}  the Sui node: checks zkLogin signatures except for the proof, gives SUI to everyone who asks

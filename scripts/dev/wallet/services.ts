@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadApplication } from '../../../src/app.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
-import { readConfig } from '../../../src/server/config.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
 import type { Logger } from '../../../src/server/log.ts';
 import { LoopbackNode } from '../sui/node.ts';
 import { verifyZkLogin } from '../sui/zklogin.ts';
@@ -74,7 +74,7 @@ async function startSalt(issuer: string, origin: string, log: Logger): Promise<R
   };
   const { module, manifest } = await loadApplication(new URL('../../../src/apps/', import.meta.url), 'salt');
   const server = await boot({
-    config: readConfig(env),
+    config: readServerConfig(env),
     env,
     log,
     module,

@@ -90,15 +90,15 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
   const sections: { name: SectionName; data: Buffer }[] = [];
   let offset = HEADER_BYTES;
   for (let at = 0; at < MAX_SECTIONS; at += 1) {
-    const told = file.readBigUInt64BE(28 + 8 * at);
+    const stated = file.readBigUInt64BE(28 + 8 * at);
     const size = file.readBigUInt64BE(284 + 8 * at);
     if (at >= count) {
-      if (told !== 0n || size !== 0n)
+      if (stated !== 0n || size !== 0n)
         throw new ImageError('EIF_INVALID', `section ${at} has an offset or a size, but is not counted`);
       continue;
     }
     // Sections lie one after the other: a gap would be bytes that nobody measures.
-    if (told !== BigInt(offset))
+    if (stated !== BigInt(offset))
       throw new ImageError('EIF_INVALID', `section ${at} is not where the one before it ends`);
     const start = offset + SECTION_HEADER_BYTES;
     if (BigInt(start) + size > BigInt(file.length))

@@ -2,13 +2,13 @@ import { createHmac, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
 import { ConfigError } from '../../errors.ts';
-import { type Env, integer, text } from '../../server/config.ts';
+import { IssuerKeys } from '../../oidc/keys.ts';
+import { type Env, integer, string } from '../../server/config.ts';
 import type { Upstream } from '../../server/upstream.ts';
-import { type Client, parseClients } from './clients.ts';
+import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
-import { IssuerKeys } from './keys.ts';
-import { addressKey, RateLimit, Slots } from './limits.ts';
-import { TokenVerifier, type Verified } from './verify.ts';
+import { addressKey, SaltRateLimit, Slots } from './limits.ts';
+import { SaltTokenVerifier, type VerifiedUser } from './verify.ts';
 
 /** Four times the length of the known providers' tokens. */
 const MAX_TOKEN_LENGTH = 8192;
@@ -29,16 +29,16 @@ export const secretsNotInEnvironment = ['SALT_SEED'];
 /** `POST /get_salt`: returns the salt of the user whom a valid ID token identifies. */
 export function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
-  const clients = parseClients(text(env, 'SALT_CLIENTS'));
+  const clients = parseSaltClients(string(env, 'SALT_CLIENTS'));
   const fingerprints = readFingerprints(env);
-  const perUser = new RateLimit(
+  const perUser = new SaltRateLimit(
     integer(env, 'SALT_USER_REQUESTS_PER_MINUTE', { from: 1, to: 10_000, otherwise: 30 }),
   );
-  const perAddress = new RateLimit(
+  const perAddress = new SaltRateLimit(
     integer(env, 'SALT_ADDRESS_REQUESTS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 300 }),
   );
   const slots = new Slots(integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }));
-  const verifier = new TokenVerifier(clients, keysByIssuer(clients, upstream), slots);
+  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, upstream), slots);
   // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
@@ -96,7 +96,7 @@ function requireSafeSettings(env: Env): void {
 }
 
 function readFingerprints(env: Env): string[] | undefined {
-  const list = text(env, 'SALT_SEED_FINGERPRINTS')?.split(',');
+  const list = string(env, 'SALT_SEED_FINGERPRINTS')?.split(',');
   if (list && !list.every((each) => /^[0-9a-f]{32}$/.test(each))) {
     throw new ConfigError(
       'SALT_SEED_FINGERPRINTS must be 32 hex characters for each version of the seed, separated by commas',
@@ -107,7 +107,7 @@ function readFingerprints(env: Env): string[] | undefined {
 
 function requireSeeds(
   seeds: readonly Buffer[],
-  clients: readonly Client[],
+  clients: readonly SaltClient[],
   fingerprints: readonly string[] | undefined,
 ): void {
   const newest = Math.max(...clients.map(({ seed }) => seed));
@@ -131,13 +131,13 @@ function requireSeeds(
 }
 
 /** One IssuerKeys for each URL of keys, shared by all issuers and clients with that URL. */
-function keysByIssuer(clients: readonly Client[], upstream: AppContext['upstream']) {
+function keysByIssuer(clients: readonly SaltClient[], upstream: AppContext['upstream']) {
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
     if (keys.has(jwksUrl.href)) continue;
     keys.set(jwksUrl.href, new IssuerKeys(wayTo(jwksUrl, upstream), jwksUrl.pathname + jwksUrl.search));
   }
-  return ({ jwksUrl }: Client) => keys.get(jwksUrl.href) as IssuerKeys;
+  return ({ jwksUrl }: SaltClient) => keys.get(jwksUrl.href) as IssuerKeys;
 }
 
 function wayTo({ hostname }: URL, upstream: AppContext['upstream']): Upstream {
@@ -149,7 +149,7 @@ function wayTo({ hostname }: URL, upstream: AppContext['upstream']): Upstream {
 }
 
 /** A pseudonym of the user that is stable until the server stops and reveals nothing about the user. */
-function hashUser(key: Buffer, { client, issuer, subject }: Verified): string {
+function hashUser(key: Buffer, { client, issuer, subject }: VerifiedUser): string {
   return createHmac('sha256', key)
     .update(JSON.stringify([issuer, client.clientId, subject]))
     .digest('hex')

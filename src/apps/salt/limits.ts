@@ -1,40 +1,22 @@
 /** Limits on the request rate of a caller, and on concurrent work. */
 import { isIPv4, isIPv6 } from 'node:net';
+import * as server from '../../server/rate_limit.ts';
 import { SaltError } from './errors.ts';
 
-/** Beyond this number of callers, the least recently active are forgotten first. */
-const MAX_KEYS = 100_000;
-const MINUTE_MS = 60_000;
-
-/** At most `perMinute` requests for each key, in bursts or spread out. */
-export class RateLimit {
-  readonly #perMinute: number;
-  readonly #now: () => number;
-  /** When a key's allowance is full again; sorted by last use. */
-  readonly #fullAt = new Map<string, number>();
+/** At most so many requests a minute for each key. */
+export class SaltRateLimit {
+  readonly #limit: server.RateLimit;
 
   /** @param now a monotonic clock in milliseconds */
-  constructor(perMinute: number, now: () => number = () => performance.now()) {
-    this.#perMinute = perMinute;
-    this.#now = now;
+  constructor(perMinute: number, now?: () => number) {
+    this.#limit = new server.RateLimit(perMinute, now);
   }
 
   /** @throws SALT_RATE_LIMITED */
   take(key: string): void {
-    const now = this.#now();
-    const each = MINUTE_MS / this.#perMinute;
-    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + each;
-    const wait = fullAt - now - MINUTE_MS;
-    // Ignores rounding errors of the sums.
-    if (wait > 0.001) {
-      const retryAfterSeconds = Math.ceil(wait / 1000);
+    const retryAfterSeconds = this.#limit.take(key);
+    if (retryAfterSeconds > 0) {
       throw new SaltError('SALT_RATE_LIMITED', 'too many requests: try again later', { retryAfterSeconds });
-    }
-    this.#fullAt.delete(key);
-    this.#fullAt.set(key, fullAt);
-    if (this.#fullAt.size > MAX_KEYS) {
-      const [quietest] = this.#fullAt.keys();
-      this.#fullAt.delete(quietest as string);
     }
   }
 }

@@ -7,6 +7,7 @@ import (
 
 	"sui-enclave/prover/internal/failure"
 	"sui-enclave/prover/internal/groth16"
+	"sui-enclave/prover/internal/iden3"
 	"sui-enclave/prover/internal/par"
 	"sui-enclave/prover/internal/usage"
 )
@@ -44,7 +45,7 @@ func bench(args []string) error {
 		return failure.New(failure.BadRequest, "prover bench: --repeat must be 1 or more")
 	}
 	begin := usage.Now()
-	p, err := load(zkey, engine)
+	p, err := load(zkey, iden3.ReadKey, engine)
 	if err != nil {
 		return err
 	}

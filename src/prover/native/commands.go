@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"io"
@@ -43,10 +44,13 @@ func setup(args []string) error {
 	return writeJSON(strings.TrimSuffix(out, ".zkey")+".vkey.json", v)
 }
 
+// readKey is iden3.ReadKey or iden3.ReadKeyUnchecked.
+type readKey func(file io.ReaderAt, size int64) (*iden3.Key, error)
+
 // load opens a key and prepares an engine.
-func load(zkey, engine string) (p *groth16.Prover, err error) {
+func load(zkey string, read readKey, engine string) (p *groth16.Prover, err error) {
 	err = iden3.WithFile(zkey, failure.BadKey, func(f io.ReaderAt, size int64) error {
-		key, err := iden3.ReadKey(f, size)
+		key, err := read(f, size)
 		if err != nil {
 			return err
 		}
@@ -74,7 +78,7 @@ func prove(args []string) error {
 		return err
 	}
 	hideMemory()
-	p, err := load(zkey, engine)
+	p, err := load(zkey, iden3.ReadKeyUnchecked, engine)
 	if err != nil {
 		return err
 	}
@@ -84,12 +88,24 @@ func prove(args []string) error {
 	}
 	proof, public, err := p.Prove()
 	if err != nil {
-		return err
+		p.Free() // two keys at a time might not fit into memory
+		return cmp.Or(damageOf(zkey), err)
 	}
 	if err := writeJSON(proofPath, proof); err != nil {
 		return err
 	}
 	return writeJSON(publicPath, public)
+}
+
+// damageOf tells whether a key is why a proof failed. A key that is used once isn't checked before.
+func damageOf(zkey string) error {
+	return iden3.WithFile(zkey, failure.BadKey, func(f io.ReaderAt, size int64) error {
+		key, err := iden3.ReadKey(f, size)
+		if err == nil {
+			key.Free()
+		}
+		return err
+	})
 }
 
 func verify(args []string) error {

@@ -45,7 +45,7 @@ func options(name string, args []string, required []string, declare func(*flag.F
 		return failure.New(failure.BadRequest, "prover %s: %v", name, err)
 	}
 	if f.NArg() > 0 {
-		return failure.New(failure.BadRequest, "prover %s: %q is no option", name, f.Arg(0))
+		return failure.New(failure.BadRequest, "prover %s: %q is not an option", name, f.Arg(0))
 	}
 	for _, r := range required {
 		if f.Lookup(r).Value.String() == "" {

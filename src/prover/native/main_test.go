@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,10 +42,10 @@ func TestMistakesAreNamed(t *testing.T) {
 	}{
 		{"prove --zkey x", failure.BadRequest, "--wtns is missing"},
 		{"prove --what", failure.BadRequest, "what"},
-		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is no option"},
+		{"setup --r1cs a --seed b --out c d", failure.BadRequest, "is not an option"},
 		{"setup --r1cs nowhere --seed b --out c", failure.BadCircuit, "nowhere"},
 		{"setup --r1cs . --seed b --out c", failure.BadCircuit, "not a regular file"},
-		{"prove --zkey " + tiny("tiny.r1cs") + " --wtns b --proof c --public d", failure.BadKey, "no .zkey"},
+		{"prove --zkey " + tiny("tiny.r1cs") + " --wtns b --proof c --public d", failure.BadKey, "not a .zkey"},
 		{"prove --zkey " + tiny("tiny.zkey") + " --wtns b --proof c --public d", failure.BadWitness, "b: no such file"},
 		{"prove --zkey " + tiny("tiny.zkey") + " --wtns b --proof c --public d --engine fast", failure.BadRequest, "engine"},
 		{"worker --engine fast", failure.BadRequest, "engine"},
@@ -57,6 +58,36 @@ func TestMistakesAreNamed(t *testing.T) {
 		err := commands[args[0]](args[1:])
 		if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %s: %v", c.args, failure.CodeOf(err), err)
+		}
+	}
+}
+
+func TestAProofThatFailsTellsOfADamagedKey(t *testing.T) {
+	key, err := os.ReadFile("testdata/tiny.zkey")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	damaged := filepath.Join(dir, "damaged.zkey")
+	key[startOf(key, 9)] ^= 1 // H's first point, which every proof uses
+	if err := os.WriteFile(damaged, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = prove([]string{"--zkey", damaged, "--wtns", "testdata/tiny.wtns",
+		"--proof", filepath.Join(dir, "proof.json"), "--public", filepath.Join(dir, "public.json")})
+	if failure.CodeOf(err) != failure.BadKey || !strings.Contains(err.Error(), "(H): point 0") {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "p*.json")); len(files) > 0 {
+		t.Fatal("left behind:", files)
+	}
+}
+
+// startOf finds a section in a file of iden3's format: a header of 12 bytes, then id (u32), size (u64) and body.
+func startOf(file []byte, id uint32) int {
+	for at := 12; ; at += 12 + int(binary.LittleEndian.Uint64(file[at+4:])) {
+		if binary.LittleEndian.Uint32(file[at:]) == id {
+			return at + 12
 		}
 	}
 }

@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { addHeader, writeHead } from './respond.ts';
 
 const METHODS = 'GET, HEAD, POST';
 const EXPOSED_HEADERS = 'x-request-id, retry-after';
@@ -15,22 +16,23 @@ export function cors(origins: '*' | readonly string[]): RequestHandler {
     const { origin } = request.headers;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
     // A cache must not serve one origin's answer to another.
-    if (origins !== '*') response.setHeader('vary', 'Origin');
+    if (origins !== '*') addHeader(response, 'vary', 'Origin');
     if (allowed) {
-      response.setHeader('access-control-allow-origin', origins === '*' ? '*' : (origin as string));
-      response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
+      addHeader(response, 'access-control-allow-origin', origins === '*' ? '*' : (origin as string));
+      addHeader(response, 'access-control-expose-headers', EXPOSED_HEADERS);
     }
     if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
       next();
       return;
     }
     if (allowed) {
-      response.setHeader('access-control-allow-methods', METHODS);
+      addHeader(response, 'access-control-allow-methods', METHODS);
       // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
       const asked = request.headers['access-control-request-headers'];
-      if (asked !== undefined) response.setHeader('access-control-allow-headers', asked);
-      response.setHeader('access-control-max-age', MAX_AGE_SECONDS);
+      if (asked !== undefined) addHeader(response, 'access-control-allow-headers', asked);
+      addHeader(response, 'access-control-max-age', MAX_AGE_SECONDS);
     }
-    response.writeHead(204).end();
+    writeHead(response, 204, []);
+    response.end();
   };
 }

@@ -5,7 +5,7 @@ import { NsmError } from '../../nsm/errors.ts';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { SecretsMissing } from '../secrets.ts';
-import { sendJson } from './respond.ts';
+import { addHeader, sendJson } from './respond.ts';
 
 /** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
 const NSM_STATUS = 503;
@@ -23,50 +23,62 @@ export function notFound(_request: Request, _response: Response, next: NextFunct
 /** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */
 export function methodNotAllowed(allow: string): RequestHandler {
   return (_request, response, next) => {
-    response.setHeader('allow', allow);
+    addHeader(response, 'allow', allow);
     next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`));
   };
 }
 
-/**
- * The one place where an error becomes an answer: `{"error": string, "code": string}`. Never throws: if the answer
- * can't be sent, the connection is closed.
- *
- * @param log of the request
- */
-export function answerError(
+/** Answers a request with an error. Never throws: if the answer can't be sent, the connection is closed. */
+export type AnswerError = (
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
+  /** Of the request. */
   log: Logger,
-): void {
-  try {
-    const status = statusOf(thrown);
-    if (status >= 500) log.warn({ err: thrown }, 'request failed');
-    // A handler may fail after its deadline, when the request has been answered.
-    if (!response.headersSent) sendError(status, thrown, request, response);
-  } catch {
-    request.socket.destroy();
-  }
+) => void;
+
+/** Writes the answer for an error that the caller may see. */
+type WriteError = (response: ServerResponse, status: number, error: HttpError | NsmError) => void;
+
+/** The one place where an error becomes an answer. */
+export function errorAnswers(write: WriteError): AnswerError {
+  return (thrown, request, response, log) => {
+    try {
+      const status = statusOf(thrown);
+      if (status >= 500) log.warn({ err: thrown }, 'request failed');
+      // A handler may fail after its deadline, when the request has been answered.
+      if (!response.headersSent) sendError(write, status, thrown, request, response);
+    } catch {
+      request.socket.destroy();
+    }
+  };
 }
 
+/** `{"error": string, "code": string}` */
+export const answerError = errorAnswers((response, status, error) => {
+  const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
+  sendJson(response, status, { error: error.message, code: error.code, ...missing });
+});
+
 function sendError(
+  write: WriteError,
   status: number,
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const error: { code: string; message: string; retryAfterSeconds?: number | undefined } =
-    status === 500
-      ? new ServerError('INTERNAL', 'an internal error; see the log')
-      : (thrown as HttpError | NsmError);
-  if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds);
+  const error =
+    thrown instanceof HttpError || thrown instanceof NsmError
+      ? thrown
+      : new ServerError('INTERNAL', 'an internal error; see the log');
+  if (error instanceof HttpError && error.retryAfterSeconds !== undefined) {
+    addHeader(response, 'retry-after', String(error.retryAfterSeconds));
+  }
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
-  if (status === 401) response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
+  if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
   // The unread rest of a body would be parsed as the next request.
-  if (hasBody(request) && !request.complete) response.setHeader('connection', 'close');
-  const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
-  sendJson(response, status, { error: error.message, code: error.code, ...missing });
+  if (hasBody(request) && !request.complete) addHeader(response, 'connection', 'close');
+  write(response, status, error);
 }
 
 /** RFC 9112, section 6.3. */

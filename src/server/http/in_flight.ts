@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Connection, Connections } from './connections.ts';
+import { addHeader } from './respond.ts';
 
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
@@ -75,7 +76,7 @@ export class InFlight {
     this.#connections.began(connection, request);
     const [id, start] = [randomUUID(), performance.now()];
     const entry: Entry = { id, start, request, response, connection, fail, running: false, closed: false };
-    response.setHeader('x-request-id', id);
+    addHeader(response, 'x-request-id', id);
     const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
     if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
     response.on('close', () => this.#end(entry));

@@ -11,6 +11,22 @@ type Sealable = ServerResponse & { [SECRET]?: { readonly answer: AnswerSecret; r
 /** Headers that say something about the answer, which a sealed one must not show. */
 const TELLING_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
+/** Where a response keeps the headers that are decided before its answer: names and values in turn. */
+const HEADERS = Symbol('headers');
+type Prepared = ServerResponse & { [HEADERS]?: string[] };
+
+/** Adds a header to the answer. (Node's `setHeader` costs more: it makes `writeHead` check and copy every header.) */
+export function addHeader(response: ServerResponse, name: string, value: string): void {
+  const headers = (response as Prepared)[HEADERS];
+  if (headers) headers.push(name, value);
+  else (response as Prepared)[HEADERS] = [name, value];
+}
+
+/** Writes the head of the answer with the added headers. */
+export function writeHead(response: ServerResponse, status: number, headers: readonly string[]): void {
+  response.writeHead(status, [...((response as Prepared)[HEADERS] ?? []), ...headers]);
+}
+
 /**
  * Writes the answer with its length and in one piece (which Node does for a string, but not for a Buffer). Express'
  * helpers would hash every body for an ETag and look up its type, which costs more than the rest of a request.
@@ -24,13 +40,17 @@ function send(
 ): void {
   // The request is already answered if the handler finishes after its deadline.
   if (response.headersSent) return;
-  response.writeHead(status, {
-    'content-type': type,
-    'content-length': bytes,
+  writeHead(response, status, [
+    'content-type',
+    type,
+    'content-length',
+    String(bytes),
     // Every answer describes the present or a single request.
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  });
+    'cache-control',
+    'no-store',
+    'x-content-type-options',
+    'nosniff',
+  ]);
   response.end(body);
 }
 
@@ -51,8 +71,8 @@ export function sendJson(response: ServerResponse, status: number, value: Signed
   );
 }
 
-export function sendText(response: ServerResponse, text: string): void {
-  send(response, 200, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
+export function sendText(response: ServerResponse, text: string, status = 200): void {
+  send(response, status, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
 }
 
 /** From here on, whatever answers this request is sealed: results, errors and a passed deadline. */
@@ -68,9 +88,22 @@ function sendSealed(
 ): void {
   // The secret is for one answer.
   if (response.headersSent) return;
-  const retry = response.getHeader('retry-after');
+  const retry = takeTellingHeaders(response).get('retry-after');
   const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
-  for (const name of TELLING_HEADERS) response.removeHeader(name);
   const sealed = sealAnswer(answer, { status, json, retryAfterSeconds }, padding, sealAesGcm);
   send(response, 200, SEALED_TYPE, sealed, sealed.length);
+}
+
+/** Removes the headers that say something about the answer, and returns them. */
+function takeTellingHeaders(response: Prepared): Map<string, string> {
+  const headers = response[HEADERS] ?? [];
+  const kept: string[] = [];
+  const taken = new Map<string, string>();
+  for (let at = 0; at < headers.length; at += 2) {
+    const [name, value] = headers.slice(at, at + 2) as [string, string];
+    if (TELLING_HEADERS.includes(name)) taken.set(name, value);
+    else kept.push(name, value);
+  }
+  response[HEADERS] = kept;
+  return taken;
 }

@@ -5,7 +5,7 @@ import { SealingError } from '../../sealing/errors.ts';
 import { type OpenedRequest, readCall } from '../../sealing/request.ts';
 import { ServerError } from '../errors.ts';
 import type { SealingKey } from '../sealing_key.ts';
-import type { Bodies } from './body.ts';
+import type { JsonBodies } from './json_body.ts';
 import { sealAnswers } from './respond.ts';
 
 /** Validates the body or query, and answers. The same for plain and sealed requests. */
@@ -17,12 +17,12 @@ export type CallEndpoint = (request: Request, response: Response, input: unknown
  */
 export class SealedEndpoint {
   readonly #key: SealingKey;
-  readonly #bodies: Bodies;
+  readonly #bodies: JsonBodies;
   readonly #padding: number;
   readonly #endpoints = new Map<string, { readonly own: Endpoint; readonly call: CallEndpoint }>();
 
   /** @param padding sealed answers have a multiple of so many bytes; 0: any number */
-  constructor(key: SealingKey, bodies: Bodies, padding: number) {
+  constructor(key: SealingKey, bodies: JsonBodies, padding: number) {
     this.#key = key;
     this.#bodies = bodies;
     this.#padding = padding;

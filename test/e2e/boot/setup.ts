@@ -14,10 +14,10 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject): Promise<void> {
   for (const image of ['out/nitro.eif', 'out/test.eif', 'out/test-salt.eif']) {
-    if (!existsSync(image)) throw new Error(`${image} is missing: make boot-test builds it`);
+    if (!existsSync(image)) throw new Error(`${image} is missing: make test-boot builds it`);
   }
   const cache = process.env['CACHE'];
-  if (!cache) throw new Error('CACHE must name a folder: make boot-test sets it');
+  if (!cache) throw new Error('CACHE must name a folder: make test-boot sets it');
   const vsockHost = join(process.cwd(), 'build/test/vsock_host');
   mkdirSync('build/test', { recursive: true });
   const sources = ['device.cc', 'main.cc'].map((name) => join('test/e2e/boot/vsock_host', name));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** `make boot-test`. One machine at a time: emulation fills the processors. */
+/** `make test-boot`. One machine at a time: emulation fills the processors. */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL('../../..', import.meta.url)),

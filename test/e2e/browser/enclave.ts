@@ -3,7 +3,7 @@ import type { TestProject } from 'vitest/node';
 import { loadApplication } from '../../../src/app.ts';
 import type { Image } from '../../../src/attestation/index.ts';
 import { boot } from '../../../src/server/boot.ts';
-import { readConfig } from '../../../src/server/config.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/server/log.ts';
 import { FakeEnclave } from '../../src/client/fake_enclave.ts';
 
@@ -17,7 +17,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const enclave = await FakeEnclave.start();
   const env = { APP: 'dice', PORT: '0', REQUEST_TIMEOUT_MS: '60000' };
-  const config = readConfig(env);
+  const config = readServerConfig(env);
   const application = await loadApplication(new URL('../../fixtures/apps/', import.meta.url), config.app);
   const log = createLog('silent');
   const server = await boot({ config, env, log, ...application, nsm: enclave.nsm });

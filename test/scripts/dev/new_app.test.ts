@@ -12,7 +12,7 @@ test.each(['', 'Stocks', '2x', 'a-b', 'a__b', 'a_', '../x', 'module', 'u64', 'en
   },
 );
 
-test('what is named after the application is renamed, and what is said of prices is not', () => {
+test('names of the application change, and text about prices does not', () => {
   const text = `module price::price; public struct PRICE {} PriceError 'price' the price service let price = 1;`;
   expect(rename(text, 'gas_prices')).toBe(
     `module gas_prices::gas_prices; public struct GAS_PRICES {} GasPricesError 'gas_prices' the price service let price = 1;`,

@@ -29,7 +29,7 @@ beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'container-'));
   process.env['PATH'] = dir;
   said = [];
-  vi.spyOn(console, 'log').mockImplementation((text) => void said.push(text));
+  vi.spyOn(console, 'error').mockImplementation((text) => void said.push(text));
 });
 afterEach(() => {
   process.env['PATH'] = path;
@@ -53,7 +53,7 @@ describe('the container build', () => {
     ]);
   });
 
-  test('uses what was built before, unless it is to be fresh', () => {
+  test('uses the cache of earlier builds, unless the build is to be fresh', () => {
     install('buildah');
     build();
     build(true);
@@ -71,7 +71,7 @@ describe('the container build', () => {
     expect(() => build()).toThrow(/needs buildah/);
   });
 
-  test('says what to install if no such program is installed', () => {
+  test('names the programs to install if none is installed', () => {
     expect(() => build()).toThrow(/needs buildah \(apt-get install buildah\), podman, or docker with buildx/);
   });
 

@@ -43,7 +43,7 @@ describe('the packages of an image', () => {
     ]);
   });
 
-  test('leave out what is for other machines, and optional ones that are not there', () => {
+  test('leave out packages for other machines, and optional ones that are missing', () => {
     const lock = {
       packages: {
         ...root({ a: '1' }),

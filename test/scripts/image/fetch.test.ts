@@ -127,7 +127,7 @@ Debian file:/srv/debian/
     [{}, /DEBIAN_MIRROR/],
     [{ DEBIAN_MIRROR: 'mirror.example' }, /DEBIAN_MIRROR must be an address/],
     [{ DEBIAN_SNAPSHOT: 'file:///srv' }, /DEBIAN_SNAPSHOT must be an address/],
-  ])('that nobody names, or wrongly, are an error that says what to set (%o)', (env, message) => {
+  ])('that are not named, or named wrongly, are an error that says what to set (%o)', (env, message) => {
     expect(() => findMirrors(env, noApt)).toThrow(message);
   });
 });

@@ -51,8 +51,8 @@ describe('the server of an image', () => {
     [`${REPORTS}'{"event":"failed","code":"CONFIG"}\\n'); setInterval(() => {}, 1000);`, /no answer/],
     ['process.exit(0)', /no answer/],
     ['const = 1', /SyntaxError/],
-  ])('that does not stops the build: %s', async (source, said) => {
-    await expect(start(source)).rejects.toThrow(said);
+  ])('which fails stops the build: %s', async (source, message) => {
+    await expect(start(source)).rejects.toThrow(message);
     await expect(start(source)).rejects.toMatchObject({ code: 'COMMAND_FAILED' });
     expect(existsSync(join(root, 'app'))).toBe(false);
   });

@@ -150,7 +150,7 @@ Log in: ssh ec2-user@203.0.113.5
     );
   });
 
-  test('goes on where the instance profile lacks its role', async () => {
+  test('continues if the instance profile lacks its role', async () => {
     const parent = new Parent();
     parent.set('denied', 'add-role-to-instance-profile');
     expect((await parent.run('configure_enclave.ts', [...ARGS, '--apply'])).status).toBe(1);

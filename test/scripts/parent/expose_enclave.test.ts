@@ -222,7 +222,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test('reads the endpoints and the names of the secrets from the image', async () => {
     const { parent, expose, calls } = await start();
-    const eif = parent.makeImage(0, 'endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
+    const eif = parent.makeImage('endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
     expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);
     expect(
       calls()

@@ -3,26 +3,54 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { measureImage } from '../../../scripts/image/eif/measure.ts';
 import { readEif } from '../../../scripts/image/eif/read.ts';
+import { memoryOf } from '../../../scripts/parent/nitro_cli.ts';
 import { NITRO_CODES } from '../../../scripts/parent/nitro_codes.ts';
 import { spawnScript } from '../run.ts';
 import { Parent } from './stand_ins.ts';
 
 describe('run_enclave', () => {
-  test('runs the image with room for it, under its name', async () => {
+  test('runs the image under its name', async () => {
     const parent = new Parent();
-    const eif = parent.makeImage(129 * 1024 ** 2);
-    const { status, stdout } = await parent.run('run_enclave.ts', ['--eif', eif]);
+    const eif = parent.makeImage();
+    const { status, stdout } = await parent.run('run_enclave.ts', ['--eif', eif, '--memory', '600']);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^i-1-enc1 runs as CID 16 with 517 MiB\./);
+    expect(stdout).toMatch(/^i-1-enc1 runs as CID 16 with 600 MiB\./);
     expect(stdout).toMatch(measureImage(readEif(readFileSync(eif))).pcr0);
     expect(parent.calls('nitro-cli')).toContain(
-      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --cpu-count 2 --memory 517`,
+      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --cpu-count 2 --memory 600`,
     );
   });
 
-  test('gives a small image 512 MiB', async () => {
+  test.each([
+    ['512 MiB to a small image', 128 * 1024 ** 2, 512],
+    ['four times its size in whole MiB to another', 128 * 1024 ** 2 + 1, 513],
+    ['four times its size to a large one', 1024 ** 3, 4096],
+  ])('gives %s, and refuses less', (_what, bytes, memoryMib) => {
+    expect(memoryOf(undefined, bytes)).toBe(memoryMib);
+    expect(memoryOf(String(memoryMib), bytes)).toBe(memoryMib);
+    const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image$`);
+    expect(() => memoryOf(String(memoryMib - 1), bytes)).toThrow(refused);
+  });
+
+  test('gives an image the least memory by default', async () => {
     const parent = new Parent();
     expect((await parent.run('run_enclave.ts', ['--eif', parent.makeImage()])).stdout).toMatch(/512 MiB/);
+  });
+
+  test('with --json prints its result alone, and the console of a debug enclave on standard error', async () => {
+    const parent = new Parent();
+    const eif = parent.makeImage();
+    const { stdout, stderr } = await parent.run('run_enclave.ts', ['--eif', eif, '--json']);
+    const { pcr0 } = measureImage(readEif(readFileSync(eif)));
+    expect(JSON.parse(stdout)).toEqual({ id: 'i-1-enc1', cid: 16, memoryMib: 512, debug: false, pcr0 });
+    expect(stderr).toMatch(/^i-1-enc1 runs as CID 16/);
+    const debug = await spawnScript(
+      'parent/run_enclave.ts',
+      ['--eif', eif, '--name', 'other', '--debug', '--json'],
+      { env: parent.env },
+    );
+    expect(JSON.parse(debug.stdout)).toMatchObject({ memoryMib: 512, debug: true });
+    expect(debug.stderr).toMatch(/must not be registered\.\nthe console\n/);
   });
 
   test('refuses a second enclave of the same name', async () => {

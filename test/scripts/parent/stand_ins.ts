@@ -48,7 +48,7 @@ case $1 in
   describe-enclaves) echo "[$enclaves]" ;;
   run-enclave)
     name=$(after --enclave-name "$@")
-    # What an enclave sends to the parent's log port, and socat to this file.
+    # Writes to this file, as socat does, what an enclave sends to the parent's log port.
     [ -z "$NITRO_REPORTS" ] || printf %s "$NITRO_REPORTS" >>"$SUI_ENCLAVE_STATE/$name/reports.jsonl"
     [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
     n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
@@ -211,11 +211,11 @@ export class Parent {
     return readFileSync(join(this.dir, file), 'utf8');
   }
 
-  /** An image of the given size or a little more, whose application has the manifest. */
-  makeImage(bytes = 0, manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n'): string {
+  /** A small image whose application has the manifest. */
+  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n'): string {
     const application = writeCpio(new Map([['app/app.yaml', { data: Buffer.from(manifest) }]]));
     const parts = {
-      kernel: Buffer.alloc(bytes + 1),
+      kernel: Buffer.alloc(1),
       cmdline: 'a',
       ramdisks: [Buffer.from('b'), gzipSync(application)],
     };

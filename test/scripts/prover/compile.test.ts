@@ -35,7 +35,7 @@ test('a build that fails leaves nothing', () => {
   expect(readdirSync(cache)).toEqual([]);
 });
 
-test('of a folder two states are kept: this one, and the newest other one', () => {
+test('two states of a folder are kept: this one, and the newest other one', () => {
   const state = (name: string, hoursAgo: number) => {
     const folder = join(cache, name);
     mkdirSync(folder);

@@ -80,7 +80,7 @@ describe('submit', () => {
     expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(fixture.address);
   });
 
-  test('with --dry-run has it simulated, and sends nothing', async () => {
+  test('with --dry-run simulates it, and sends nothing', async () => {
     const outcome = await chain({ 'dry-run': true }).submit(creation(), submission);
     expect(outcome).toMatchObject({
       status: 'dry-run',

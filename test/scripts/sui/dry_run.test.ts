@@ -309,7 +309,7 @@ describe('the image that is allowed', () => {
     expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
   });
 
-  test("has no name where the measurements beside it are another file's", async () => {
+  test("has no name if the measurements beside it are of another image's", async () => {
     expect(await notes('dev.pcrs', 'measurements.json', built)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
 import { afterAll, describe, expect, test } from 'vitest';
-import { senderOf, signerOf } from '../../../scripts/sui/signer.ts';
+import { readSigner, senderOf } from '../../../scripts/sui/signer.ts';
 
 const FILE = join(tmpdir(), `sui.keystore.${process.pid}`);
 afterAll(() => rmSync(FILE, { force: true }));
@@ -36,7 +36,7 @@ describe('SUI_PRIVATE_KEY', () => {
     const key = keys[scheme] as Keypair;
     const env = { SUI_PRIVATE_KEY: `${key.getSecretKey()}\n` };
     expect(senderOf(env, {})).toBe(key.toSuiAddress());
-    expect((await signerOf(env, {})).toSuiAddress()).toBe(key.toSuiAddress());
+    expect((await readSigner(env, {})).toSuiAddress()).toBe(key.toSuiAddress());
     expect(senderOf(env, { address: key.toSuiAddress() })).toBe(key.toSuiAddress());
   });
 
@@ -70,13 +70,13 @@ describe('the keystore', () => {
   test.each(Object.entries(FLAGS))('has the key of %s of --address', async (scheme, flag) => {
     const key = keys[scheme] as Keypair;
     writeKeystore([keystoreEntry(0, other), keystoreEntry(flag, key)]);
-    const signer = await signerOf({}, { address: key.toSuiAddress(), keystore: FILE });
+    const signer = await readSigner({}, { address: key.toSuiAddress(), keystore: FILE });
     expect(signer.toSuiAddress()).toBe(key.toSuiAddress());
   });
 
   test('is in SUI_CONFIG_DIR by default', async () => {
     const address = own.toSuiAddress();
-    await expect(signerOf({ SUI_CONFIG_DIR: '/nowhere' }, { address })).rejects.toMatchObject({
+    await expect(readSigner({ SUI_CONFIG_DIR: '/nowhere' }, { address })).rejects.toMatchObject({
       code: 'SIGNER',
       message: expect.stringContaining('/nowhere/sui.keystore'),
     });
@@ -84,7 +84,7 @@ describe('the keystore', () => {
 
   test('without the key of --address is refused, and says what else can be done', async () => {
     writeKeystore([keystoreEntry(0, other)]);
-    await expect(signerOf({}, { address: own.toSuiAddress(), keystore: FILE })).rejects.toMatchObject({
+    await expect(readSigner({}, { address: own.toSuiAddress(), keystore: FILE })).rejects.toMatchObject({
       code: 'SIGNER',
       message: expect.stringContaining('--unsigned'),
     });
@@ -99,7 +99,7 @@ describe('the keystore', () => {
     ['an entry that is not a string', JSON.stringify([[entry]])],
   ])('that is malformed (%s) is refused, and not repeated in the error', async (_, content) => {
     writeKeystore(content);
-    const error: Error = await signerOf({}, { address: own.toSuiAddress(), keystore: FILE }).then(
+    const error: Error = await readSigner({}, { address: own.toSuiAddress(), keystore: FILE }).then(
       () => new Error('not refused'),
       (thrown) => thrown,
     );

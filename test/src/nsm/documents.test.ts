@@ -184,9 +184,9 @@ describe('GET /get_attestation', () => {
       asked.end();
     });
 
-  test('serves an honest verifier while 140 connections send requests without a pause', async () => {
-    // A tenth of what an NSM takes. The verifier has the time that it would have there, since the machine may be busy.
-    const { transport, state } = slowNsm(3);
+  test('serves each of 140 connections that never pause at most twice before an honest verifier', async () => {
+    // Documents are counted, not seconds: a busy machine serves everyone later, but nobody more often.
+    const { transport, state } = slowNsm(1);
     const { url } = await startServer({ nsm: transport, env: { LOG_LEVEL: 'error' } });
     const attackers = new Agent({ keepAlive: true, maxSockets: 140 });
     const honest = new Agent({ keepAlive: true });
@@ -201,11 +201,12 @@ describe('GET /get_attestation', () => {
       attackers.destroy();
       honest.destroy();
     });
-    await expect.poll(() => state.made, { timeout: 10_000 }).toBeGreaterThan(140);
+    await expect.poll(() => state.made, { timeout: 20_000 }).toBeGreaterThan(140);
     for (let times = 0; times < 5; times += 1) {
-      const start = performance.now();
+      const before = state.made;
       expect(await ask(url, honest, `c0ffee0${times}`)).toMatchObject({ status: 200 });
-      expect(performance.now() - start).toBeLessThan(10_000);
+      // Once from the queue that it joined, and once while its request was on its way to the queue.
+      expect(state.made - before).toBeLessThanOrEqual(2 * 140);
     }
   });
 

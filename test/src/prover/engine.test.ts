@@ -1,87 +1,127 @@
 /** Runs the engine's client against misbehaving workers; test/src/prover/circuit tests the real one. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { proveOnce } from '../../../src/prover/engine.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type EngineFault, EngineWorker, INHERITED_KEY, proveOnce } from '../../../src/prover/engine.ts';
+import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from './stand_in_worker.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const PROOF = {
-  pi_a: ['1', '2', '1'],
-  pi_b: [
-    ['1', '2'],
-    ['3', '4'],
-    ['1', '0'],
-  ],
-  pi_c: ['5', '6', '1'],
-};
-
-/** A worker that calls `onFrame(type, body)` for each request; `answer(type, json)` answers. */
-function worker(name: string, onFrame: string): string {
-  const file = join(folder, name);
-  const script = `#!${process.execPath}
-    const answer = (type, json, pieces = 1) => {
-      const body = Buffer.from(JSON.stringify(json));
-      const head = Buffer.alloc(9);
-      head.writeUInt32LE(5 + body.length, 0);
-      head.writeUInt8(type, 4);
-      head.writeUInt32LE(1, 5);
-      const frame = Buffer.concat([head, body]);
-      const size = Math.ceil(frame.length / pieces);
-      for (let at = 0; at < frame.length; at += size) process.stdout.write(frame.subarray(at, at + size));
-    };
-    const onFrame = (type, body) => { ${onFrame} };
-    let pending = Buffer.alloc(0);
-    process.stdin.on('data', (chunk) => {
-      pending = Buffer.concat([pending, chunk]);
-      while (pending.length >= 4 && pending.length >= 4 + pending.readUInt32LE(0)) {
-        const end = 4 + pending.readUInt32LE(0);
-        onFrame(pending.readUInt8(4), pending.subarray(9, end));
-        pending = pending.subarray(end);
-      }
-    });`;
-  writeFileSync(file, script, { mode: 0o755 });
-  return file;
-}
-
-const WITNESS = Buffer.alloc(200_000, 7);
+const WITNESS = Buffer.alloc(WITNESS_BYTES, 7);
+WITNESS.write('wtns31415\0');
 const prove = (engine: string, timeoutMs = 10_000) =>
   proveOnce(engine, '/keys/k.zkey', WITNESS, { timeoutMs });
-const refusal = (message: RegExp) =>
-  expect.objectContaining({ code: 'PROVER_ENGINE', message: expect.stringMatching(message) });
+const failure = (fault: EngineFault, message: RegExp) =>
+  expect.objectContaining({ code: 'PROVER_ENGINE', fault, message: expect.stringMatching(message) });
 
 test('sends the worker the key, then the witness, and returns its proof', async () => {
-  const engine = worker(
-    'good',
-    `if (type === 1 && String(body) === '/keys/k.zkey' && process.argv[2] === 'worker') answer(129, {});
-     else if (type === 2 && body.length === 200000 && body.every((byte) => byte === 7)) answer(130, { proof: ${JSON.stringify(PROOF)} }, 5);
-     else answer(255, { code: 'X', message: 'x' });`,
-  );
+  const engine = standInWorker(`
+    if (type === 1 && String(body) === '/keys/k.zkey' && process.argv[2] === 'worker') return answer(${JSON.stringify(LOADED)});
+    if (type !== 2 || body.length !== ${WITNESS_BYTES} || !body.subarray(10).every((byte) => byte === 7)) return refuse('X');
+    const whole = frame(130, id, JSON.stringify({ proof: ${JSON.stringify(PROOF)}, public: ['1'] }));
+    for (let at = 0; at < whole.length; at += 50) write(whole.subarray(at, at + 50));`);
   expect(await prove(engine)).toEqual({ a: PROOF.pi_a, b: PROOF.pi_b, c: PROOF.pi_c });
 });
 
-test.each<[string, string, RegExp]>([
-  ['refuses the key', `answer(255, { code: 'PROVER_BAD_KEY', message: 'no key' })`, /PROVER_BAD_KEY.*no key/],
+test.each<[string, string, EngineFault, RegExp]>([
+  ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused', /PROVER_BAD_KEY.*refused by the stand-in/],
+  ['refuses the witness', `${LOADS} refuse('PROVER_UNSATISFIED')`, 'refused', /PROVER_UNSATISFIED/],
+  ['refuses without a reason', 'write(frame(255, id, "{}"))', 'refused', /without a reason/],
+  ['exits', 'process.exit(0)', 'ended', /exited before it answered/],
+  ['is killed', `${LOADS} process.kill(process.pid, 'SIGKILL')`, 'ended', /exited before it answered/],
   [
-    'refuses the witness',
-    `type === 1 ? answer(129, {}) : answer(255, { code: 'C', message: 'm' })`,
-    /refused/,
+    'answers a request of another type',
+    "write(frame(131, id, '{}'))",
+    'invalid',
+    /nothing that it was asked/,
   ],
-  ['answers another request', 'answer(131, {})', /refused/],
-  ['exits', 'process.exit(0)', /exited before it answered/],
+  ['answers another request', "write(frame(129, id + 1, '{}'))", 'invalid', /nothing that it was asked/],
+  ['answers twice', `answer(${JSON.stringify(LOADED)}); ${LOADS} `, 'invalid', /nothing that it was asked/],
+  ['answers with something else than JSON', "write(frame(129, id, '{'))", 'invalid', /else than JSON/],
+  ['answers with nothing', "write(frame(129, id, ''))", 'invalid', /else than JSON/],
+  ['answers with other JSON', "answer({ wires: '5' })", 'invalid', /another shape/],
   [
-    'sends more than the largest answer',
-    'process.stdout.write(Buffer.alloc(100, 0xff))',
-    /more than the largest/,
+    'proves something else',
+    `${LOADS} answer({ proof: { pi_a: ['1'] }, public: [] })`,
+    'invalid',
+    /another shape/,
   ],
-  ['never answers', '', /exited before it answered/],
-])('fails if the worker %s', async (name, onFrame, message) => {
-  const engine = worker(name.replaceAll(' ', '-'), onFrame);
-  await expect(prove(engine, 3000)).rejects.toThrow(refusal(message));
+  ['sends garbage', 'write(Buffer.alloc(100, 0xff))', 'invalid', /a frame of 4294967295 bytes/],
+  [
+    'sends a frame without a head',
+    'write(Buffer.from([4, 0, 0, 0, 1, 1, 1, 1]))',
+    'invalid',
+    /a frame of 4 bytes/,
+  ],
+  ['sends a frame over the limit', "answer({ more: 'x'.repeat(65536) })", 'invalid', /a frame of \d+ bytes/],
+])('fails if the worker %s', async (_, onFrame, fault, message) => {
+  await expect(prove(standInWorker(onFrame))).rejects.toThrow(failure(fault, message));
+});
+
+test('kills a worker that does not answer in time', async () => {
+  const worker = new EngineWorker(standInWorker(''));
+  await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
+  await worker.ended;
+  // It stays unusable, with the reason.
+  await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
 });
 
 test('reports an engine that does not exist', async () => {
-  await expect(prove('/nonexistent')).rejects.toThrow(refusal(/could not be started/));
+  await expect(prove('/nonexistent')).rejects.toThrow(failure('unstartable', /could not be started/));
+});
+
+describe('one worker', () => {
+  function start(onFrame: string, key?: number): EngineWorker {
+    const worker = new EngineWorker(standInWorker(onFrame), key);
+    onTestFinished(() => worker.kill());
+    return worker;
+  }
+
+  test('answers one request after another', async () => {
+    const worker = start(LOADS + PROVES);
+    expect(await worker.load('/keys/k.zkey', 10_000)).toMatchObject({ public: 1, development: true });
+    for (const publicInput of ['1', '2', '31415']) {
+      const witness = Buffer.alloc(WITNESS_BYTES);
+      witness.write(`wtns${publicInput}`);
+      expect((await worker.prove(witness, 10_000)).publicInputs).toEqual([publicInput]);
+    }
+  });
+
+  test('refuses a second request at a time', async () => {
+    const worker = start(LOADS);
+    const first = worker.load('/keys/k.zkey', 10_000);
+    await expect(worker.load('/keys/k.zkey', 10_000)).rejects.toThrow(failure('refused', /busy/));
+    await first;
+  });
+
+  test('goes on after a refusal', async () => {
+    const worker = start(`${LOADS} if (id < 3) return refuse('PROVER_UNSATISFIED'); ${PROVES}`);
+    await worker.load('/keys/k.zkey', 10_000);
+    await expect(worker.prove(WITNESS, 10_000)).rejects.toThrow(failure('refused', /PROVER_UNSATISFIED/));
+    expect((await worker.prove(WITNESS, 10_000)).publicInputs).toEqual(['31415']);
+  });
+
+  test('is killed by what it sends unasked', async () => {
+    const worker = start(`${LOADS.replace('return', '')} write(frame(130, 2, '{}'));`);
+    await worker.load('/keys/k.zkey', 10_000).catch(() => {});
+    await worker.ended;
+    await expect(worker.prove(WITNESS, 10_000)).rejects.toThrow(
+      failure('invalid', /nothing that it was asked/),
+    );
+  });
+
+  test('inherits an open key, whatever is at its path by then', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'k.zkey');
+    writeFileSync(path, '6248');
+    const key = openSync(path, 'r');
+    onTestFinished(() => closeSync(key));
+    writeFileSync(`${path}.new`, '1');
+    renameSync(`${path}.new`, path);
+    const worker = start(
+      `answer({ ...${JSON.stringify(LOADED)}, wires: Number(fs.readFileSync(String(body), 'latin1')) })`,
+      key,
+    );
+    expect((await worker.load(INHERITED_KEY, 10_000)).wires).toBe(6248);
+  });
 });

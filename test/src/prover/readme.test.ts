@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { BACKEND_ERRORS } from '../../../src/prover/backend/errors.ts';
 import { PROVER_ERRORS } from '../../../src/prover/errors.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 
@@ -13,7 +14,17 @@ const all = (text: string, pattern: RegExp) =>
 test('every error code is in the table, with its status', () => {
   const rows = [...read('src/prover/README.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
   const shown = rows.map(([, code, status]) => [code, Number(status)]);
-  expect(shown).toEqual(Object.entries(PROVER_ERRORS).map(([code, { status }]) => [code, status]));
+  const codes = Object.entries({ ...PROVER_ERRORS, ...BACKEND_ERRORS });
+  expect(shown).toEqual(codes.map(([code, { status }]) => [code, status]));
+});
+
+test('every setting of the backend is in its table, and only those', () => {
+  const [, section = ''] = read('src/prover/README.md').split('## The backend');
+  const source = read('src/prover/backend/config.ts');
+  const settings = all(source, /\b(?:string|integer|required|flag)\(\s*env, '([A-Z_0-9]+)'/g);
+  expect(settings).toContain('ZKEY');
+  // readLogLevel reads it.
+  expect(all(section, /^\| `([A-Z_0-9]+)` \| (?!\d+ \|)/gm)).toEqual([...settings, 'LOG_LEVEL'].sort());
 });
 
 test('every rule has its forgeries', () => {

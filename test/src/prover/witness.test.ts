@@ -1,6 +1,6 @@
 /** Runs fake witness generators; test/src/prover/circuit runs the real ones. */
 import { expect, test } from 'vitest';
-import { generateWitness } from '../../../src/prover/witness.ts';
+import { generateWitness, WitnessRefusal } from '../../../src/prover/witness.ts';
 
 const INPUT = { salt: '5', signature: ['1', '2'] };
 /** A generator whose input is "$1" and whose output is "$2". */
@@ -22,11 +22,47 @@ test('a large output arrives completely', async () => {
 test.each<[string, string]>([
   ['a failed constraint', 'cat "$1"; echo "salt 5 is wrong" >&2; exit 1'],
   ['an abort', 'kill -ABRT $$'],
-  ['no output', 'true'],
-  ['an output that is not a witness', 'cat "$1" > "$2"'],
   ['an output of a generator that then failed', 'printf wtns > "$2"; exit 1'],
 ])("%s is reported as a refusal, without the generator's own messages", async (_, script) => {
-  await expect(run(script)).rejects.toThrow(refusal(/^the witness generator refused the input/));
+  const refused = run(script);
+  await expect(refused).rejects.toThrow(refusal(/^the witness generator refused the input/));
+  await expect(refused).rejects.toThrow(WitnessRefusal);
+});
+
+test.each<[string, string, RegExp]>([
+  ['that writes nothing', 'true', /wrote no witness/],
+  ['that writes something else', 'cat "$1" > "$2"', /wrote no witness/],
+  ['that crashes', 'kill -SEGV $$', /crashed: exit code 139/],
+  ['that is killed', 'kill -KILL $$', /crashed: exit code 137/],
+])('a generator %s failed: it did not refuse the input', async (_, script, message) => {
+  const failed = run(script);
+  await expect(failed).rejects.toThrow(refusal(message));
+  await expect(failed).rejects.not.toThrow(WitnessRefusal);
+});
+
+test('a witness is written into the buffer that it fits', async () => {
+  const into = Buffer.alloc(8);
+  const options = { into, timeoutMs: 10_000 };
+  expect(
+    await generateWitness(generator('cat "$1" >/dev/null; printf wtns1234 > "$2"'), INPUT, options),
+  ).toEqual(into);
+  expect(into.toString()).toBe('wtns1234');
+  for (const [what, script] of [
+    ['shorter', 'printf wtns > "$2"'],
+    ['longer', '{ printf wtns; head -c 1000000 /dev/zero; } > "$2"'],
+  ] as const) {
+    const wrong = generateWitness(generator(script), INPUT, options);
+    await expect(wrong, what).rejects.toThrow(refusal(/another circuit than the key/));
+  }
+});
+
+test('a generator whose caller has left is killed', async () => {
+  const caller = new AbortController();
+  const left = new Error('left');
+  const pending = generateWitness(generator('sleep 60'), INPUT, { signal: caller.signal });
+  setTimeout(() => caller.abort(left), 100);
+  await expect(pending).rejects.toBe(left);
+  await expect(generateWitness(generator('exit 0'), INPUT, { signal: caller.signal })).rejects.toBe(left);
 });
 
 test('reports a generator that does not exist or is not executable', async () => {

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/errors.ts';
-import { readConfig } from '../../../src/server/config.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
 
-const read = (env: Record<string, string>) => readConfig({ APP: 'weather', ...env });
+const read = (env: Record<string, string>) => readServerConfig({ APP: 'weather', ...env });
 
-describe('readConfig', () => {
+describe('readServerConfig', () => {
   test('requires only the application', () => {
-    expect(readConfig({ APP: 'weather' })).toEqual({
+    expect(readServerConfig({ APP: 'weather' })).toEqual({
       app: 'weather',
       host: '127.0.0.1',
       port: 3000,
@@ -29,7 +29,7 @@ describe('readConfig', () => {
   });
 
   test('has no default application', () => {
-    expect(() => readConfig({})).toThrow(/^APP must name the application.*APP=weather/);
+    expect(() => readServerConfig({})).toThrow(/^APP must name the application.*APP=weather/);
   });
 
   test.each([

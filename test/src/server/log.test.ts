@@ -1,10 +1,9 @@
-import { AxiosError } from 'axios';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AppContext } from '../../../src/app.ts';
 import { ApplicationMistake } from '../../../src/errors.ts';
 import { boot } from '../../../src/server/boot.ts';
-import { readConfig } from '../../../src/server/config.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
 import { ServerError } from '../../../src/server/errors.ts';
 import { createLog, describeError, hideFromLog, type Logger } from '../../../src/server/log.ts';
 
@@ -26,7 +25,7 @@ async function linesOfServer(properties: object): Promise<unknown[]> {
       checkSecrets: () => context.log.info(properties, 'the secrets are there'),
     }),
   };
-  const server = await boot({ config: readConfig(env), env, log, manifest, module });
+  const server = await boot({ config: readServerConfig(env), env, log, manifest, module });
   await server.close();
   return printed
     .split('\n')
@@ -286,13 +285,17 @@ describe('the log', () => {
   });
 
   test('prints the location of a foreign error, but not its message or properties', () => {
-    const error = new AxiosError('GET https://h/?key=hunter2\n    hunter2', 'ECONNREFUSED', {
-      url: 'https://h/?key=hunter2',
-    } as never);
-    error.cause = new Error('hunter2');
+    class RequestError extends Error {
+      override readonly name = 'RequestError';
+      readonly code = 'ECONNREFUSED';
+      readonly config = { url: 'https://h/?key=hunter2' };
+    }
+    const error = new RequestError('GET https://h/?key=hunter2\n    hunter2', {
+      cause: new Error('hunter2'),
+    });
     const printed = print({ err: error });
     expect(printed).not.toMatch(/hunter2/);
-    expect(printed).toMatch(/AxiosError.*ECONNREFUSED.*log\.test\.ts/);
+    expect(printed).toMatch(/RequestError.*ECONNREFUSED.*log\.test\.ts/);
   });
 
   test.each([

@@ -232,10 +232,8 @@ describe('REQUESTS=sealed', () => {
     const server = await startServer({ env: { REQUESTS: 'sealed' }, nsm });
     const plain = await server.post('/process_data', '{"payload":');
     expect(await refusal(plain)).toEqual({ status: 403, code: 'SEALED_REQUIRED' });
-    expect(await refusal(await server.get('/process_data'))).toEqual({
-      status: 403,
-      code: 'SEALED_REQUIRED',
-    });
+    const wrong = await refusal(await server.get('/process_data'));
+    expect(wrong).toEqual({ status: 405, code: 'METHOD_NOT_ALLOWED' });
     const sealed = await ask(server, { method: 'POST', path: '/process_data', body: { payload: {} } });
     expect([sealed.status, sealed.body]).toMatchObject([400, { code: 'INVALID_INPUT' }]);
   });

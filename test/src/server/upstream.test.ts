@@ -206,9 +206,9 @@ describe('an exchange fails', () => {
 
   test('at the time-out when all connections of the pool are busy', async () => {
     const { ask, connections } = await host(() => {});
-    const asked = Array.from({ length: 100 }, () => ask('/', { timeoutMs: 1000, maxSize: 1 }));
+    const asked = Array.from({ length: 300 }, () => ask('/', { timeoutMs: 1000, maxSize: 1 }));
     const all = Promise.allSettled(asked);
-    await expect.poll(connections).toBe(64);
+    await expect.poll(connections).toBe(256);
     for (const each of await all) expect(each).toMatchObject({ reason: { reason: 'timeout' } });
   });
 });

@@ -54,7 +54,7 @@ describe('readConfig', () => {
     await expect(sui.readConfig(client, PACKAGE)).rejects.toMatchObject(expected);
   });
 
-  test('refuses an invalid id, and that of no object', async () => {
+  test('refuses an invalid id, and the id of no object', async () => {
     await expect(sui.readConfig(client, '0x6')).rejects.toMatchObject({ code: 'SUI_VALUE' });
     await expect(sui.readConfig(client, NOWHERE)).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',

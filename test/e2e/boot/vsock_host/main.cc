@@ -37,7 +37,7 @@ constexpr uint32_t kNoSend = 2;
 
 constexpr uint32_t kBuffer = 256 * 1024;
 constexpr size_t kChunk = 64 * 1024;
-// The guest is told what was taken when it knows of less room than this: as late as Linux does before 6.8.
+// A credit update is sent when the guest knows of less room than this: as late as Linux does before 6.8.
 constexpr uint32_t kUntold = 64 * 1024;
 
 using Key = std::pair<uint32_t, uint32_t>;  // the guest's port and ours

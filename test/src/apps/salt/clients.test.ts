@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { parseClients } from '../../../../src/apps/salt/clients.ts';
+import { parseSaltClients } from '../../../../src/apps/salt/clients.ts';
 import { ConfigError } from '../../../../src/errors.ts';
 
 const GOOGLE = 'https://accounts.google.com';
 const MICROSOFT = 'https://login.microsoftonline.com/{tenantid}/v2.0';
 const TENANT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
 const entry = (issuer: string, client_id: string, more = {}) => ({ issuer, client_id, seed: 1, ...more });
-const parse = (...entries: unknown[]) => parseClients(JSON.stringify(entries));
+const parse = (...entries: unknown[]) => parseSaltClients(JSON.stringify(entries));
 const jwks_url = 'https://op.example/jwks';
 
 describe('SALT_CLIENTS', () => {
@@ -45,8 +45,8 @@ describe('SALT_CLIENTS', () => {
     ['is empty', '[]', /^SALT_CLIENTS, top level: must be an array/],
     ['is not an array', '{}', /^SALT_CLIENTS, top level/],
   ])('is rejected when it %s', (_what, json, message) => {
-    expect(() => parseClients(json)).toThrow(ConfigError);
-    expect(() => parseClients(json)).toThrow(message);
+    expect(() => parseSaltClients(json)).toThrow(ConfigError);
+    expect(() => parseSaltClients(json)).toThrow(message);
   });
 
   test.each([

@@ -1,83 +1,7 @@
-/** The issuer's keys: fetched rarely, and cached through outages. */
-import type { ServerResponse } from 'node:http';
-import fc from 'fast-check';
+/** The service, when its issuer publishes malformed keys or is down. */
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { readKey } from '../../../../src/apps/salt/jwk.ts';
-import { IssuerKeys } from '../../../../src/apps/salt/keys.ts';
-import { createUpstream } from '../../../../src/server/upstream.ts';
-import { shortenDeadline } from '../../support.ts';
 import { Issuer, startSalt } from './support.ts';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-
-async function setUp() {
-  const issuer = await Issuer.start();
-  const clock = { now: 0 };
-  const keys = new IssuerKeys(createUpstream(issuer.origin), '/jwks', () => clock.now);
-  return { issuer, clock, keys };
-}
-
-const failures: [string, (response: ServerResponse) => unknown, string][] = [
-  ['is down', (response) => response.destroy(), 'SALT_ISSUER_UNREACHABLE'],
-  ['fails', (response) => response.writeHead(500).end(), 'SALT_ISSUER_REFUSED'],
-  ['answers with no content', (response) => response.writeHead(204).end(), 'SALT_ISSUER_REFUSED'],
-  [
-    'points elsewhere',
-    (response) => response.writeHead(302, { location: '/x' }).end(),
-    'SALT_ISSUER_UNREACHABLE',
-  ],
-  ['answers garbage', (response) => response.end('<html>'), 'SALT_ISSUER_MALFORMED'],
-  ['answers another JSON', (response) => response.end('{"keys":{}}'), 'SALT_ISSUER_MALFORMED'],
-  ['answers null keys', (response) => response.end('{"keys":[null]}'), 'SALT_ISSUER_MALFORMED'],
-  ['answers no keys', (response) => response.end('{"keys":[]}'), 'SALT_ISSUER_MALFORMED'],
-  ['answers without end', (response) => response.end(' '.repeat(300_000)), 'SALT_ISSUER_MALFORMED'],
-];
-
-describe('keys', () => {
-  test('are fetched once for any number of tokens', async () => {
-    const { issuer, keys } = await setUp();
-    await Promise.all(Array.from({ length: 100 }, () => keys.with('key-1')));
-    await keys.with('key-1');
-    expect(issuer.asked).toBe(1);
-  });
-
-  test('are renewed after ten minutes, which removes a revoked key', async () => {
-    const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
-    issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'key-2' }));
-    clock.now += 10 * MINUTE - 1;
-    await keys.with('key-1');
-    expect(issuer.asked).toBe(1);
-    clock.now += 1;
-    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
-    await keys.with('key-2');
-    expect(issuer.asked).toBe(2);
-  });
-
-  test('that are new are found immediately, unless the issuer was asked just before', async () => {
-    const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
-    issuer.keys.push({ ...issuer.keys[0], kid: 'key-2' } as never);
-    clock.now += 30_000;
-    await keys.with('key-2');
-    expect(issuer.asked).toBe(2);
-  });
-
-  test('that do not exist are requested at a bounded rate: 1,000 unknown kids', async () => {
-    const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
-    for (let i = 0; i < 1000; i++) {
-      clock.now += 100;
-      await expect(keys.with(`unknown-${i}`)).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
-    }
-    // 100 seconds, and at most one question in 30.
-    expect(issuer.asked).toBe(1 + 3);
-    await keys.with('key-1');
-    expect(issuer.asked).toBe(1 + 3);
-  });
-});
 
 describe('a malformed key', () => {
   const malformed: [string, (good: JWK) => object][] = [
@@ -124,94 +48,12 @@ describe('a malformed key', () => {
     expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
   });
 
-  test('is fetched again, since the issuer may repair it', async () => {
-    const { issuer, keys, clock } = await setUp();
-    const [good = {}] = issuer.keys;
-    issuer.keys = [
-      { ...good, e: '' },
-      { ...good, kid: 'other' },
-    ];
-    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'SALT_ISSUER_MALFORMED' });
-    issuer.keys = [good];
-    clock.now += 30_000;
-    await keys.with('key-1');
-  });
-
   test('may have leading zeros in n, which do not make it malformed', async () => {
     const issuer = await Issuer.start();
     const [good = {}] = issuer.keys;
     const n = Buffer.concat([Buffer.alloc(2), Buffer.from(good.n ?? '', 'base64url')]).toString('base64url');
     issuer.keys = [{ ...good, n }];
     expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
-  });
-
-  test('never causes an internal error', async () => {
-    const issuer = await Issuer.start();
-    const [good = {}] = issuer.keys;
-    const number = fc.oneof(fc.string(), fc.base64String(), fc.constantFrom(good.n, good.e), fc.anything());
-    const anything = fc.record(
-      { n: number, e: number, use: fc.anything(), alg: fc.anything() },
-      { requiredKeys: [] },
-    );
-    await fc.assert(
-      fc.asyncProperty(anything, fc.boolean(), async (changed, whole) => {
-        const key = await readKey({ ...(whole ? good : {}), ...changed, kty: 'RSA', kid: 'x' });
-        if (typeof key?.key === 'object')
-          expect(key.key).toMatchObject({ type: 'public', usages: ['verify'] });
-      }),
-      { numRuns: 500 },
-    );
-  });
-});
-
-describe('an issuer that', () => {
-  test.each(failures)(
-    '%s has no keys, and is asked again after five seconds',
-    async (_what, answer, code) => {
-      const { issuer, keys, clock } = await setUp();
-      const { answer: healthy } = issuer;
-      issuer.answer = answer;
-      for (let i = 0; i < 100; i++) await expect(keys.with('key-1')).rejects.toMatchObject({ code });
-      expect(issuer.asked).toBe(1);
-      issuer.answer = healthy;
-      clock.now += 5000;
-      await keys.with('key-1');
-      expect(issuer.asked).toBe(2);
-      // It is well again: what it does not have is unknown, not an outage.
-      await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'SALT_TOKEN_KEY_UNKNOWN' });
-    },
-  );
-
-  test.each(failures)('%s does not affect known keys for a day', async (_what, answer, code) => {
-    const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
-    issuer.answer = answer;
-    clock.now += 24 * HOUR - 1;
-    await keys.with('key-1');
-    await expect(keys.with('key-2')).rejects.toMatchObject({ code });
-    clock.now += 1;
-    await expect(keys.with('key-1')).rejects.toMatchObject({ code });
-  });
-
-  test('is slow times out after five seconds; then known keys are used immediately', async () => {
-    shortenDeadline(5000);
-    const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
-    issuer.answer = (response) => response.write('{"keys":');
-    const took = async (work: Promise<unknown>) => {
-      const started = performance.now();
-      await work;
-      return performance.now() - started;
-    };
-    clock.now += 10 * MINUTE;
-    const first = await took(keys.with('key-1'));
-    expect(first).toBeGreaterThan(290);
-    expect(first).toBeLessThan(4000);
-    clock.now += 5000;
-    expect(await took(keys.with('key-1'))).toBeLessThan(290);
-    // It is asked all the same.
-    await expect.poll(() => issuer.asked).toBe(3);
-    await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'SALT_ISSUER_TIMEOUT' });
   });
 });
 

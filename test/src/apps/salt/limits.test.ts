@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { addressKey, RateLimit, Slots } from '../../../../src/apps/salt/limits.ts';
+import { addressKey, SaltRateLimit, Slots } from '../../../../src/apps/salt/limits.ts';
 
 describe('a rate', () => {
   const setUp = (perMinute: number) => {
     const clock = { now: 0 };
-    return { clock, limit: new RateLimit(perMinute, () => clock.now) };
+    return { clock, limit: new SaltRateLimit(perMinute, () => clock.now) };
   };
 
   test.each([1, 3, 7, 30, 300])(

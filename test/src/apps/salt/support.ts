@@ -1,94 +1,15 @@
-/** An issuer on loopback that signs tokens and serves its keys, and the salt service that asks it. */
+/** An issuer on loopback, and the salt service that asks it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  exportJWK,
-  generateKeyPair,
-  type JWK,
-  type JWTHeaderParameters,
-  type JWTPayload,
-  SignJWT,
-} from 'jose';
 import { onTestFinished } from 'vitest';
+import { CLIENT_ID, GOOGLE, Issuer } from '../../oidc/issuer.ts';
 import { startServer, type TestServer } from '../../support.ts';
 
-export const GOOGLE = 'https://accounts.google.com';
-export const CLIENT_ID = '575519204237-msop9ep45u2uo98hapqmngv8d84qdc8k.apps.googleusercontent.com';
+export { CLIENT_ID, GOOGLE, Issuer };
+
 export const SEED = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 export const OTHER_SEED = 'ff'.repeat(32);
-
-type Key = CryptoKey;
-
-/** RSA keys are slow to generate: these are used in turn, so that the issuers of one test differ. */
-const KEY_PAIRS = Array.from({ length: 3 }, () => {
-  let made: Promise<{ privateKey: Key; publicKey: Key }> | undefined;
-  return () => {
-    made ??= generateKeyPair('RS256', { extractable: true });
-    return made;
-  };
-});
-let issuers = 0;
-
-export class Issuer {
-  readonly issuer: string;
-  readonly kid: string;
-  readonly privateKey: Key;
-  readonly publicKey: Key;
-  /** The keys that it serves. */
-  keys: JWK[];
-  /** Number of requests for its keys. */
-  asked = 0;
-  /** Changes how it answers. */
-  answer: (response: ServerResponse) => unknown = (response) =>
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: this.keys }));
-  readonly #server = createServer((_request, response) => {
-    this.asked++;
-    this.answer(response);
-  });
-
-  private constructor(issuer: string, kid: string, privateKey: Key, publicKey: Key, jwk: JWK) {
-    this.issuer = issuer;
-    this.kid = kid;
-    this.privateKey = privateKey;
-    this.publicKey = publicKey;
-    this.keys = [{ ...jwk, kid, use: 'sig', alg: 'RS256' }];
-  }
-
-  static async start(issuer = GOOGLE, kid = 'key-1'): Promise<Issuer> {
-    const makeKeyPair = KEY_PAIRS[issuers++ % KEY_PAIRS.length] as (typeof KEY_PAIRS)[number];
-    const { privateKey, publicKey } = await makeKeyPair();
-    const made = new Issuer(issuer, kid, privateKey, publicKey, await exportJWK(publicKey));
-    await new Promise<void>((resolve) => {
-      made.#server.listen(0, '127.0.0.1', resolve);
-    });
-    onTestFinished(() => made.stop());
-    return made;
-  }
-
-  get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  stop(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
-
-  /** A token as the issuer gives it: with the claims changed, left out by undefined, and another header or key. */
-  async token(
-    claims: Record<string, unknown> = {},
-    { header = {}, key = this.privateKey }: { header?: Record<string, unknown>; key?: Key | Uint8Array } = {},
-  ): Promise<string> {
-    const now = Math.floor(Date.now() / 1000);
-    const all = { iss: this.issuer, aud: CLIENT_ID, sub: '110463452167303598383', iat: now, exp: now + 3600 };
-    const payload = JSON.parse(JSON.stringify({ ...all, ...claims })) as JWTPayload;
-    const protectedHeader = { alg: 'RS256', kid: this.kid, typ: 'JWT', ...header } as JWTHeaderParameters;
-    return await new SignJWT(payload).setProtectedHeader(protectedHeader).sign(key);
-  }
-}
 
 /** A file with this content, deleted after the test. */
 export function seedFile(content: string): string {

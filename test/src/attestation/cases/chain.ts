@@ -2,8 +2,8 @@
 import { OctetString } from '@peculiar/asn1-schema';
 import { Extension } from '@peculiar/asn1-x509';
 import {
+  type CertificateChain,
   type CertificateOptions,
-  type Chain,
   caBundle,
   createCertificate,
   createRoot,
@@ -71,7 +71,7 @@ function trailing(der: Uint8Array): Uint8Array {
 
 /** The document of a P-256 leaf: its signature, 64 bytes, padded to the 96 of an ES384 one. */
 function p256Leaf(): Uint8Array {
-  const chain: Chain = { ...CHAIN, leaf: leafBelow(instance, { curve: 'P-256' }) };
+  const chain: CertificateChain = { ...CHAIN, leaf: leafBelow(instance, { curve: 'P-256' }) };
   const payload = encodePayload(fields(chain));
   const short = signPayload(payload, chain.leaf);
   const signature = new Uint8Array(96);

@@ -1,7 +1,7 @@
 /** Makes documents under a development authority, each with one chosen fault. */
 import { encode } from 'cborg';
 import {
-  type Chain,
+  type CertificateChain,
   caBundle,
   createRoot,
   type DocumentFields,
@@ -36,7 +36,7 @@ export function registers(): Map<number, Uint8Array> {
   );
 }
 
-export function fields(chain: Chain = CHAIN): DocumentFields {
+export function fields(chain: CertificateChain = CHAIN): DocumentFields {
   return {
     module_id: 'i-0development-enc0',
     digest: 'SHA384',
@@ -53,14 +53,14 @@ export function fields(chain: Chain = CHAIN): DocumentFields {
 /** A valid document, except for the fields that `change` modifies. */
 export function documentWith(
   change: Partial<Record<keyof DocumentFields, unknown>> & Record<string, unknown>,
-  chain: Chain = CHAIN,
+  chain: CertificateChain = CHAIN,
   length: MapLength = 'definite',
 ): Uint8Array {
   return signDocument(encodePayload({ ...fields(chain), ...change } as DocumentFields, length), chain.leaf);
 }
 
 /** The fields of a document as map entries, to duplicate, leave out or reorder. */
-export function entries(chain: Chain = CHAIN): (readonly [string, Uint8Array])[] {
+export function entries(chain: CertificateChain = CHAIN): (readonly [string, Uint8Array])[] {
   return Object.entries(fields(chain)).map(([key, value]) => [key, encode(value)] as const);
 }
 

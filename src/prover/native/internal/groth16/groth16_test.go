@@ -148,7 +148,7 @@ func TestGivenBlindingGivesOneProof(t *testing.T) {
 	}
 }
 
-// TestTheFallbackMakesTheSameProof: what runs where there is no AVX-512.
+// TestTheFallbackMakesTheSameProof tests the code that runs without AVX-512.
 func TestTheFallbackMakesTheSameProof(t *testing.T) {
 	s := synth.New(600, 200, 8)
 	zkey, blinding := setup(t, s, "fallback"), Blinding{fr.NewElement(5), fr.NewElement(6)}

@@ -42,7 +42,7 @@ func open(file io.ReaderAt, size int64, magic string, version uint32) (*containe
 		return nil, unreadable(err)
 	}
 	if string(head[:4]) != magic {
-		return nil, fmt.Errorf("the file doesn't start with %q: it is no .%s", magic, magic)
+		return nil, fmt.Errorf("the file doesn't start with %q: it is not a .%s file", magic, magic)
 	}
 	if v := binary.LittleEndian.Uint32(head[4:]); v == 0 || v > version {
 		return nil, fmt.Errorf("version %d of the .%s format is not supported (up to %d is)", v, magic, version)

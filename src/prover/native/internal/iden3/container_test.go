@@ -124,7 +124,7 @@ func TestFilesInEachOthersPlaceAreRefused(t *testing.T) {
 	for kind := range tinyFiles {
 		for other, b := range tinyFiles {
 			if kind != other {
-				refuse(t, kind, b, "it is no ."+kind)
+				refuse(t, kind, b, "it is not a ."+kind)
 			}
 		}
 	}

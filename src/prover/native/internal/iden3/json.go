@@ -68,7 +68,7 @@ func (p *Proof) UnmarshalJSON(b []byte) error {
 		return failure.New(failure.BadProof, "proof: %v", err)
 	}
 	if j.Protocol != "groth16" || j.Curve != "bn128" {
-		return failure.New(failure.BadProof, "proof: it is no Groth16 proof over BN254 (bn128)")
+		return failure.New(failure.BadProof, "proof: it is not a Groth16 proof over BN254 (bn128)")
 	}
 	for _, err := range []error{
 		parse1(&p.A, j.A, "pi_a"), parse2(&p.B, j.B, "pi_b"), parse1(&p.C, j.C, "pi_c"),
@@ -105,7 +105,7 @@ func (v *VerifyingKey) UnmarshalJSON(b []byte) error {
 		return failure.New(failure.BadProof, "verification key: %v", err)
 	}
 	if j.Protocol != "groth16" || j.Curve != "bn128" || len(j.IC) == 0 || j.Public != len(j.IC)-1 {
-		return failure.New(failure.BadProof, "verification key: it is no Groth16 key over BN254 (bn128)")
+		return failure.New(failure.BadProof, "verification key: it is not a Groth16 key over BN254 (bn128)")
 	}
 	errs := []error{
 		parse1(&v.Alpha, j.Alpha, "vk_alpha_1"), parse2(&v.Beta, j.Beta, "vk_beta_2"),
@@ -141,7 +141,7 @@ func parse1(p *bn254.G1Affine, d decimals1, what string) error {
 		s string
 	}{{&p.X, d[0]}, {&p.Y, d[1]}} {
 		if !parseCoordinate(c.z, c.s) {
-			return failure.New(failure.BadProof, "%s: a coordinate is no decimal number below the field's modulus", what)
+			return failure.New(failure.BadProof, "%s: a coordinate is not a decimal number below the field's modulus", what)
 		}
 	}
 	if d[2] != "1" || p.IsInfinity() || !p.IsOnCurve() {
@@ -156,7 +156,7 @@ func parse2(p *bn254.G2Affine, d decimals2, what string) error {
 		s string
 	}{{&p.X.A0, d[0][0]}, {&p.X.A1, d[0][1]}, {&p.Y.A0, d[1][0]}, {&p.Y.A1, d[1][1]}} {
 		if !parseCoordinate(c.z, c.s) {
-			return failure.New(failure.BadProof, "%s: a coordinate is no decimal number below the field's modulus", what)
+			return failure.New(failure.BadProof, "%s: a coordinate is not a decimal number below the field's modulus", what)
 		}
 	}
 	if d[2] != [2]string{"1", "0"} || p.IsInfinity() || !p.IsOnCurve() || !p.IsInSubGroup() {
@@ -204,7 +204,7 @@ func (p *Public) UnmarshalJSON(b []byte) error {
 	for i := range s {
 		v, ok := parseDecimal(s[i], fr.Modulus())
 		if !ok {
-			return failure.New(failure.BadProof, "public input: value %d is no decimal number below the group's order", i)
+			return failure.New(failure.BadProof, "public input: value %d is not a decimal number below the group's order", i)
 		}
 		(*p)[i].SetBigInt(v)
 	}

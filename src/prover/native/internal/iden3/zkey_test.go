@@ -91,7 +91,7 @@ func TestDamagedHeadersAreRefused(t *testing.T) {
 		value uint32
 		words string
 	}{
-		"a domain that is no power of two": {numbers + 8, 24, "power of two"},
+		"a domain that is not a power of two": {numbers + 8, 24, "power of two"},
 		"a domain above 2^27":              {numbers + 8, 1 << 28, "power of two"},
 		"a domain larger than H":           {numbers + 8, 1 << 26, "(H) has"},
 		"more public values than wires":    {numbers + 4, 1 << 30, "don't go together"},

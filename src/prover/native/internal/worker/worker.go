@@ -93,7 +93,7 @@ type Worker struct {
 	mutex  sync.Mutex // guards what follows
 	status Status
 
-	// The task that runs, of which there is one at most, has these to itself.
+	// Only the running task uses these, and there is at most one.
 	prover  *groth16.Prover
 	witness []byte
 	arena   mem.Arena

@@ -31,7 +31,7 @@ interface Reading {
 }
 
 /** Reads bodies, with limits on size, time and the total memory of incomplete bodies. */
-export class Bodies {
+export class JsonBodies {
   readonly #limitBytes: number;
   readonly #timeoutMs: number;
   readonly #maxIncompleteBytes: number;
@@ -67,7 +67,7 @@ export class Bodies {
    * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too slowly;
    *   OVERLOADED if incomplete bodies use too much memory and this is the oldest
    */
-  async readJson(request: IncomingMessage): Promise<unknown> {
+  async read(request: IncomingMessage): Promise<unknown> {
     if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
       throw new ServerError(
         'UNSUPPORTED_MEDIA_TYPE',
@@ -83,7 +83,7 @@ export class Bodies {
     }
   }
 
-  /** A sealed message. @throws as `readJson`, without MALFORMED_JSON */
+  /** A sealed message. @throws as `read`, without MALFORMED_JSON */
   async readSealed(request: IncomingMessage): Promise<Uint8Array> {
     if (request.headers['content-type']?.toLowerCase() !== SEALED_TYPE) {
       throw new ServerError(

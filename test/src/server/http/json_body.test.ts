@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Bodies } from '../../../../src/server/http/body.ts';
+import { JsonBodies } from '../../../../src/server/http/json_body.ts';
 
 const KIB = 1024;
 
-function bodies(limitBytes = 64 * KIB, timeoutMs = 30_000): Bodies {
-  const made = new Bodies(limitBytes, timeoutMs);
+function bodies(limitBytes = 64 * KIB, timeoutMs = 30_000): JsonBodies {
+  const made = new JsonBodies(limitBytes, timeoutMs);
   onTestFinished(() => made.stop());
   return made;
 }
@@ -40,7 +40,7 @@ describe('a JSON body', () => {
     const bytes = Buffer.from(text);
     for (const size of [16, 31, bytes.length]) {
       const request = open();
-      const read = bodies(bytes.length).readJson(request);
+      const read = bodies(bytes.length).read(request);
       for (let at = 0; at < bytes.length; at += size) {
         request.write(bytes.subarray(at, at + size));
         if (at % 50 === 0) await turn();
@@ -53,7 +53,7 @@ describe('a JSON body', () => {
   test('uses at most twice its size in memory, however small its pieces are', async () => {
     const reader = bodies();
     const request = open();
-    void outcome(reader.readJson(request));
+    void outcome(reader.read(request));
     for (let sent = 1; sent <= 200; sent += 1) {
       request.write('[');
       await turn();
@@ -73,7 +73,7 @@ describe('a JSON body', () => {
         request.destroy(new Error('ended'));
       },
     };
-    const read = outcome(bodies().readJson(Object.assign(request, { socket }) as never));
+    const read = outcome(bodies().read(Object.assign(request, { socket }) as never));
     for (let sent = 1; sent <= 273; sent += 1) {
       expect(ended).toBe(false);
       request.write('[');
@@ -89,7 +89,7 @@ describe('a JSON body', () => {
     ['{} ', 2, 'BODY_TOO_LARGE'],
   ])('%j with a limit of %i bytes', async (text, limit, result) => {
     const request = open();
-    const read = outcome(bodies(limit).readJson(request));
+    const read = outcome(bodies(limit).read(request));
     for (const piece of text) request.write(piece);
     request.end();
     expect(await read).toEqual(result);
@@ -100,7 +100,7 @@ describe('time for a body to arrive', () => {
   test('is 5 seconds', async () => {
     const pass = fakeClock();
     const reader = bodies();
-    const read = outcome(reader.readJson(open()));
+    const read = outcome(reader.read(open()));
     let settled = false;
     void read.then(() => {
       settled = true;
@@ -115,7 +115,7 @@ describe('time for a body to arrive', () => {
   test('is extended by a second for every 16 KiB', async () => {
     const pass = fakeClock();
     const request = open();
-    const read = outcome(bodies().readJson(request));
+    const read = outcome(bodies().read(request));
     request.write(`"${'x'.repeat(32 * KIB)}`);
     await pass(7000);
     request.write('"');
@@ -126,7 +126,7 @@ describe('time for a body to arrive', () => {
   test('is not extended by single bytes', async () => {
     const pass = fakeClock();
     const request = open();
-    const read = outcome(bodies().readJson(request));
+    const read = outcome(bodies().read(request));
     for (let second = 0; second < 6; second += 1) {
       request.write('[');
       await pass(1000);
@@ -136,7 +136,7 @@ describe('time for a body to arrive', () => {
 
   test('is never longer than REQUEST_TIMEOUT_MS without bytes', async () => {
     const pass = fakeClock();
-    const read = outcome(bodies(64 * KIB, 1000).readJson(open()));
+    const read = outcome(bodies(64 * KIB, 1000).read(open()));
     await pass(1250);
     expect(await read).toBe('REQUEST_TIMEOUT');
   });
@@ -148,14 +148,14 @@ test('incomplete bodies use at most 16 MiB together: the oldest fails, and a new
   const outcomes: Promise<unknown>[] = [];
   for (let each = 0; each < 5; each += 1) {
     const request = open();
-    outcomes.push(outcome(reader.readJson(request)));
+    outcomes.push(outcome(reader.read(request)));
     request.write(Buffer.alloc(limit - 1, '['));
     await turn();
     expect(reader.held).toBeLessThanOrEqual(16 * KIB * KIB);
   }
   expect(await outcomes[0]).toBe('OVERLOADED');
   const honest = open();
-  const read = reader.readJson(honest);
+  const read = reader.read(honest);
   honest.end('{"sides":6}');
   expect(await read).toEqual({ sides: 6 });
 });

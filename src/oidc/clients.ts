@@ -1,0 +1,125 @@
+/** The clients whose tokens a service accepts, as JSON in one of its settings. */
+import * as v from 'valibot';
+import { ConfigError } from '../errors.ts';
+import { SUI_V1, valueFault } from '../zklogin/claims.ts';
+import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../zklogin/issuer.ts';
+import { PROVIDERS } from '../zklogin/providers.ts';
+
+/** A client id at an issuer. */
+export interface Client {
+  /** Normalised, or MICROSOFT_ISSUER. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly jwksUrl: URL;
+  /** Accepted values of a token's `azp` besides the client id: for example the client ids of its mobile apps. */
+  readonly presenters: readonly string[];
+}
+
+const text = (maxQuoted: number) =>
+  v.pipe(
+    v.string(),
+    v.check(
+      (value) => valueFault(value, maxQuoted) === null,
+      'has characters or a length that a zkLogin proof cannot contain',
+    ),
+  );
+
+/** The properties of an entry. */
+export const CLIENT_ENTRY = {
+  issuer: text(SUI_V1.extendedIssuer - '"iss":,'.length),
+  client_id: text(SUI_V1.audience),
+  jwks_url: v.optional(
+    v.pipe(
+      v.string(),
+      v.check((url) => URL.canParse(url) && /^https:\/\/[^/:@]+\/[^#]*$/.test(url), 'must be an https URL'),
+    ),
+  ),
+  presenters: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(255))),
+      v.minLength(1),
+      v.maxLength(100),
+      v.check((names) => new Set(names).size === names.length, 'has a duplicate'),
+    ),
+  ),
+};
+
+type Entry = v.InferOutput<v.StrictObjectSchema<typeof CLIENT_ENTRY, undefined>>;
+
+/**
+ * @param setting the name of the setting, for messages
+ * @param schema of an entry: CLIENT_ENTRY, and properties of the service's own
+ * @param shape what an entry must have, for messages
+ * @returns each client with its entry
+ * @throws ConfigError that names the entry
+ */
+export function parseClients<Own extends Entry>(
+  setting: string,
+  json: string,
+  schema: v.GenericSchema<unknown, Own>,
+  shape: string,
+): { readonly client: Client; readonly entry: Own }[] {
+  let data: unknown;
+  try {
+    data = JSON.parse(json);
+  } catch {
+    throw new ConfigError(`${setting} is not JSON`);
+  }
+  const result = v.safeParse(
+    v.pipe(v.array(schema), v.minLength(1, 'needs an entry'), v.maxLength(1000)),
+    data,
+  );
+  if (!result.success) {
+    throw new ConfigError(
+      `${setting}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must be an array of ${shape}. An issuer other than the known providers also needs "jwks_url": https URL. Optional: "presenters", an array of strings: accepted values of azp besides the client id`,
+    );
+  }
+  const clients = result.output.map((entry, index) => {
+    const issuer = normalizeIssuer(entry.issuer);
+    const client = {
+      issuer,
+      clientId: entry.client_id,
+      jwksUrl: jwksUrl(issuer, entry.jwks_url, `${setting}, entry ${index}`),
+      presenters: entry.presenters ?? [],
+    };
+    return { client, entry };
+  });
+  requireOneUrlEach(
+    setting,
+    clients.map(({ client }) => client),
+  );
+  return clients;
+}
+
+/** Keys of a known provider come only from the URL at which it publishes them. */
+function jwksUrl(issuer: string, given: string | undefined, where: string): URL {
+  const known = Object.values(PROVIDERS).find(
+    (provider) => provider.issuer === issuer || isTenant(provider.issuer, issuer),
+  );
+  if (known && given !== undefined) {
+    throw new ConfigError(`${where}: the keys of ${issuer} have a known URL: remove jwks_url`);
+  }
+  const url = known?.jwksUrl ?? given;
+  if (url === undefined) {
+    throw new ConfigError(`${where}: ${issuer} is not a known provider: set jwks_url to the URL of its keys`);
+  }
+  return new URL(url);
+}
+
+function requireOneUrlEach(setting: string, clients: readonly Client[]): void {
+  for (const [index, one] of clients.entries()) {
+    const other = clients.findIndex(
+      ({ issuer, jwksUrl }) => issuer === one.issuer && jwksUrl.href !== one.jwksUrl.href,
+    );
+    if (other === -1 || other > index) continue;
+    throw new ConfigError(
+      `${setting}, entries ${other} and ${index}: the same issuer has two different jwks_url`,
+    );
+  }
+}
+
+/** Whether the pattern is Microsoft's and the issuer one of its tenants. */
+export function isTenant(pattern: string, issuer: string): boolean {
+  const tid = issuer.split('/')[3];
+  return pattern === MICROSOFT_ISSUER && isIssuedBy(pattern, { iss: issuer, tid });
+}

@@ -1,0 +1,135 @@
+/** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
+import type { ExchangeFailed, Upstream } from '../server/upstream.ts';
+import { type OidcCode, OidcError } from './errors.ts';
+import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
+
+/** Keys are renewed after this time. If the issuer answers, a revoked key is not accepted any longer. */
+const FRESH_MS = 10 * 60_000;
+/** During an outage of the issuer, known keys remain valid for at most this time. */
+const MAX_AGE_MS = 24 * 60 * 60_000;
+/** Minimum interval between requests to the issuer, whatever keys tokens name; shorter after a failure. */
+const PAUSE_MS = 30_000;
+const PAUSE_AFTER_FAILURE_MS = 5000;
+
+const TIMEOUT_MS = 5000;
+/** The largest key set of the known providers has about 20 KB. */
+const MAX_SIZE = 256 * 1024;
+
+interface Kept {
+  readonly keys: KeysById;
+  readonly at: number;
+}
+
+export class IssuerKeys {
+  readonly #ask: Upstream;
+  readonly #path: string;
+  readonly #now: () => number;
+  #kept: Kept | undefined;
+  /** Why the last attempt failed: of an upstream, or of the budget of calls to it. */
+  #failure: unknown;
+  #askAgainAt = Number.NEGATIVE_INFINITY;
+  #asking: Promise<void> | undefined;
+
+  /**
+   * @param ask the upstream for the host of the keys
+   * @param path path and query of the keys
+   * @param now a monotonic clock in milliseconds
+   */
+  constructor(ask: Upstream, path: string, now: () => number = () => performance.now()) {
+    this.#ask = ask;
+    this.#path = path;
+    this.#now = now;
+  }
+
+  /**
+   * The key with this id. Fetches the keys only if the key is unknown or the known keys are old; concurrent callers
+   * share one request.
+   *
+   * @throws OidcError: TOKEN_KEY_UNKNOWN, ISSUER_MALFORMED if the key is malformed, or the failure to fetch the
+   *   keys; whatever else the upstream throws
+   */
+  async with(kid: string): Promise<KeyOfId> {
+    const known = this.#known(kid, FRESH_MS);
+    if (known) return known;
+    const renewed = this.#renew();
+    // While the issuer fails, known keys are used without waiting for the next attempt.
+    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await renewed;
+    const now = this.#known(kid, MAX_AGE_MS);
+    if (now) return now;
+    if (this.#failure) throw this.#failure;
+    return keyOfId((this.#kept as Kept).keys, kid);
+  }
+
+  #known(kid: string, maxAgeMs: number): KeyOfId | undefined {
+    const kept = this.#kept;
+    return kept && this.#now() - kept.at < maxAgeMs ? kept.keys.byId.get(kid) : undefined;
+  }
+
+  async #renew(): Promise<void> {
+    if (!this.#asking) {
+      if (this.#now() < this.#askAgainAt) return;
+      this.#asking = this.#fetch().finally(() => {
+        this.#asking = undefined;
+      });
+    }
+    await this.#asking;
+  }
+
+  async #fetch(): Promise<void> {
+    try {
+      const keys = await readKeySet(parse(await fetchKeys(this.#ask, this.#path)));
+      this.#kept = { keys, at: this.#now() };
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
+  }
+}
+
+async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
+  const bounds = { timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
+  const headers = { accept: 'application/json' };
+  const { status, body } = await ask(path, { headers, ...bounds }).catch((error: unknown) => {
+    throw failureOf(error) ?? error;
+  });
+  if (status >= 300 && status < 400) {
+    throw new OidcError(
+      'ISSUER_UNREACHABLE',
+      'the issuer redirected the request for its keys, and redirects are not followed',
+    );
+  }
+  if (status !== 200)
+    throw new OidcError(
+      'ISSUER_REFUSED',
+      `the issuer answered with status ${status} when asked for its keys`,
+    );
+  return body;
+}
+
+/** Recognises an ExchangeFailed by its reason, since this folder imports only types of the server. */
+function failureOf(cause: unknown): OidcError | undefined {
+  const reason: unknown = cause instanceof Error && 'reason' in cause ? cause.reason : undefined;
+  if (typeof reason !== 'string' || !Object.hasOwn(FAILURES, reason)) return undefined;
+  const [code, message] = FAILURES[reason as ExchangeFailed['reason']];
+  return new OidcError(code, message, { cause });
+}
+
+const UNREACHABLE = ['ISSUER_UNREACHABLE', "the issuer's keys could not be fetched"] as const;
+const SLOW = ['ISSUER_TIMEOUT', `the issuer did not give its keys within ${TIMEOUT_MS} ms`] as const;
+const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [OidcCode, string]>> = {
+  unreachable: UNREACHABLE,
+  broken: UNREACHABLE,
+  timeout: SLOW,
+  'slow body': SLOW,
+  'too large': ['ISSUER_MALFORMED', `the issuer's keys are larger than ${MAX_SIZE} bytes`],
+};
+
+/** The parsed body; undefined if it is not JSON in UTF-8. */
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}

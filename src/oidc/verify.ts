@@ -1,0 +1,183 @@
+/** Verifies that an ID token is genuine, currently valid, and issued to an accepted client. */
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { isIssuedBy } from '../zklogin/issuer.ts';
+import type { Client } from './clients.ts';
+import { OidcError, TokenClaimError } from './errors.ts';
+import type { KeyOfId, RsaKey } from './jwk.ts';
+import type { IssuerKeys } from './keys.ts';
+
+/** Tolerated difference between the issuer's clock and ours. */
+const MAX_SKEW_SECONDS = 60;
+
+/** Unverified parts of a token: they only select the client and the key. */
+export interface UnverifiedToken {
+  readonly kid: string;
+  readonly claims: UnverifiedClaims;
+}
+
+interface UnverifiedClaims {
+  readonly iss: string;
+  readonly aud: string;
+  readonly azp: string | undefined;
+  readonly tid: unknown;
+}
+
+/** Without a client id: every client of the issuer. */
+export type AcceptedClient = Pick<Client, 'issuer' | 'presenters'> & Partial<Pick<Client, 'clientId'>>;
+
+export interface Verified<Accepted> {
+  readonly client: Accepted;
+  /** The token's `iss`: for Microsoft with the tenant. */
+  readonly issuer: string;
+  /** The key that signed the token. */
+  readonly key: RsaKey;
+  readonly payload: JWTPayload;
+}
+
+export interface VerifierOptions {
+  /** Runs the verification of a signature, perhaps not more than a number of them at once. */
+  readonly limit?: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly now?: () => Date;
+}
+
+export class TokenVerifier<Accepted extends AcceptedClient> {
+  readonly #clients: readonly Accepted[];
+  readonly #keysOf: (client: Accepted) => IssuerKeys;
+  readonly #limit: NonNullable<VerifierOptions['limit']>;
+  readonly #now: () => Date;
+
+  constructor(
+    clients: readonly Accepted[],
+    keysOf: (client: Accepted) => IssuerKeys,
+    { limit = (work) => work(), now = () => new Date() }: VerifierOptions = {},
+  ) {
+    this.#clients = clients;
+    this.#keysOf = keysOf;
+    this.#limit = limit;
+    this.#now = now;
+  }
+
+  /** @throws OidcError with any code; whatever the upstream or `limit` throws */
+  async verify(jwt: string): Promise<Verified<Accepted>> {
+    const token = readToken(jwt);
+    const client = this.#clientOf(token.claims);
+    requirePresenter(client, token.claims.azp);
+    // Only now, so that a token of an unknown client costs neither a request nor a signature verification.
+    const key = await this.#keysOf(client).with(token.kid);
+    const payload = await verifySignature(jwt, token, key, this.#now, this.#limit);
+    return { client, issuer: token.claims.iss, key: key.jwk, payload };
+  }
+
+  #clientOf(claims: UnverifiedClaims): Accepted {
+    const ofIssuer = this.#clients.filter(({ issuer }) => isIssuedBy(issuer, claims));
+    if (ofIssuer.length === 0)
+      throw new OidcError('ISSUER_NOT_ALLOWED', 'tokens of this issuer are not accepted');
+    const client = ofIssuer.find(({ clientId }) => clientId === undefined || clientId === claims.aud);
+    if (!client) throw new OidcError('CLIENT_NOT_ALLOWED', 'tokens of this client id (aud) are not accepted');
+    return client;
+  }
+}
+
+/**
+ * Checks to whom the token was issued (OpenID Connect Core 1.0, section 2, "azp"): anyone's service account can obtain
+ * a token for any `aud`, whereas a mobile app legitimately obtains one for the client id of its server.
+ */
+function requirePresenter({ clientId, presenters }: AcceptedClient, azp: string | undefined): void {
+  if (clientId === undefined || azp === undefined || azp === clientId || presenters.includes(azp)) return;
+  throw new OidcError(
+    'PRESENTER_NOT_ALLOWED',
+    'tokens that were issued to this presenter (azp) are not accepted',
+  );
+}
+
+/**
+ * Reads what selects the key and the client.
+ *
+ * @throws OidcError: TOKEN_MALFORMED, TOKEN_ALGORITHM, TOKEN_TYPE, TOKEN_KEY_UNKNOWN, TOKEN_CLAIM
+ */
+export function readToken(jwt: string): UnverifiedToken {
+  let header: { alg?: unknown; kid?: unknown; typ?: unknown };
+  let claims: JWTPayload;
+  try {
+    header = decodeProtectedHeader(jwt);
+    claims = decodeJwt(jwt);
+  } catch {
+    throw new OidcError(
+      'TOKEN_MALFORMED',
+      'the token is not a JWT: three parts of base64url, separated by dots',
+    );
+  }
+  if (header.alg !== 'RS256') throw new OidcError('TOKEN_ALGORITHM', 'the token must be signed with RS256');
+  // RFC 8725, section 3.11: an issuer also signs other tokens, such as access tokens (RFC 9068, at+jwt).
+  if (header.typ !== undefined && !(typeof header.typ === 'string' && /^jwt$/i.test(header.typ))) {
+    throw new OidcError('TOKEN_TYPE', 'the token is not an ID token: its "typ" must be JWT, or absent');
+  }
+  if (typeof header.kid !== 'string')
+    throw new OidcError('TOKEN_KEY_UNKNOWN', 'the token does not name its key (kid)');
+  const { iss, aud, azp, tid } = claims as Record<string, unknown>;
+  if (typeof iss !== 'string') throw new TokenClaimError('iss', 'must be a string');
+  if (typeof aud !== 'string') throw new TokenClaimError('aud', 'must be one string, not an array');
+  if (azp !== undefined && typeof azp !== 'string') throw new TokenClaimError('azp', 'must be a string');
+  return { kid: header.kid, claims: { iss, aud, azp, tid } };
+}
+
+/**
+ * Verifies signature and times, and that the token has the claims of an ID token (OpenID Connect Core 1.0, section 2).
+ *
+ * @param token what readToken returned for `jwt`
+ * @throws OidcError: TOKEN_KEY_UNKNOWN if the key is for tokens of another issuer, TOKEN_MALFORMED, TOKEN_SIGNATURE,
+ *   TOKEN_EXPIRED, TOKEN_NOT_YET_VALID, TOKEN_CLAIM
+ */
+export async function verifySignature(
+  jwt: string,
+  { claims }: UnverifiedToken,
+  { imported, issuers }: KeyOfId,
+  now: () => Date,
+  limit: NonNullable<VerifierOptions['limit']> = (work) => work(),
+): Promise<JWTPayload> {
+  if (!issuers.every((issuer) => isKeyFor(issuer, claims))) {
+    throw new OidcError('TOKEN_KEY_UNKNOWN', 'the key that the token names is for tokens of another issuer');
+  }
+  const payload = await limit(() =>
+    jwtVerify(jwt, imported, {
+      algorithms: ['RS256'],
+      // Neither issuer nor audience: the caller has compared them with those that it accepts.
+      requiredClaims: ['sub', 'exp', 'iat'],
+      clockTolerance: MAX_SKEW_SECONDS,
+      currentDate: now(),
+    }).then(({ payload }) => payload, refuse),
+  );
+  if (!(Number(payload.iat) <= now().getTime() / 1000 + MAX_SKEW_SECONDS)) {
+    throw new OidcError('TOKEN_NOT_YET_VALID', 'the token was issued in the future (iat)');
+  }
+  return payload;
+}
+
+/** @param issuer the issuer of a key, in which `{tenantid}` matches any tenant */
+function isKeyFor(issuer: string, claims: UnverifiedClaims): boolean {
+  return isIssuedBy(
+    issuer.replaceAll('{tenantid}', () => String(claims.tid)),
+    claims,
+  );
+}
+
+/** Maps jose's errors. They are not kept as causes, since they contain claims of the token. */
+function refuse(error: unknown): never {
+  throw causeOf(error) ?? error;
+}
+
+function causeOf(error: unknown): OidcError | undefined {
+  if (error instanceof errors.JWTExpired)
+    return new OidcError('TOKEN_EXPIRED', 'the token has expired (exp)');
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    return error.claim === 'nbf' && error.reason === 'check_failed'
+      ? new OidcError('TOKEN_NOT_YET_VALID', 'the token is not valid yet (nbf)')
+      : new TokenClaimError(error.claim, 'is missing or invalid');
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    return new OidcError('TOKEN_SIGNATURE', "the token's signature is invalid");
+  }
+  if (error instanceof errors.JOSEError)
+    return new OidcError('TOKEN_MALFORMED', 'the token is not a JWT that can be verified');
+  return undefined;
+}

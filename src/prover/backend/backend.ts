@@ -1,0 +1,192 @@
+/** The backend of the proving service: `POST /input` and `GET /healthz`. */
+import { accessSync, constants } from 'node:fs';
+import type { Server } from 'node:http';
+import { ConfigError } from '../../errors.ts';
+import { errorAnswers } from '../../server/http/errors.ts';
+import { createHttpServer, listen, shutDown, whenClosed } from '../../server/http/http_server.ts';
+import type { InFlight } from '../../server/http/in_flight.ts';
+import type { JsonBodies } from '../../server/http/json_body.ts';
+import { sendJson, sendText } from '../../server/http/respond.ts';
+import { get, post, type Route } from '../../server/http/routes.ts';
+import type { Logger } from '../../server/log.ts';
+import { EngineError, type LoadedKey } from '../engine.ts';
+import type { BackendConfig } from './config.ts';
+import { findGenerator, type Generator } from './generator.ts';
+import { type ApprovedKey, approveKey, KeyFile } from './key.ts';
+import { Proofs } from './proofs.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** An input of the full size has 14 KB of JSON, and 170 KB with the largest value for every signal. */
+const BODY_LIMIT_BYTES = 256 * 1024;
+const MAX_CONNECTIONS = 1024;
+const MAX_CONCURRENT_REQUESTS = 1024;
+/** For a request to arrive, in addition to the wait, the witness and the proof. */
+const ARRIVAL_MS = 10_000;
+/** For the last answer to be read, when the service stops. */
+const LAST_ANSWER_MS = 1000;
+
+export interface BackendOptions {
+  readonly config: BackendConfig;
+  readonly log: Logger;
+  /** See SupervisorOptions. */
+  readonly backoffMs?: number;
+}
+
+export interface RunningBackend {
+  readonly url: string;
+  readonly key: ApprovedKey;
+  /** The engine's process. */
+  enginePid(): number | undefined;
+  /** Refuses new requests and those that wait, finishes the proof that has begun, then stops. */
+  close(): Promise<void>;
+}
+
+/** @throws ConfigError if a setting, the key, the generator or the engine can't be used */
+export async function startBackend({ config, log, ...more }: BackendOptions): Promise<RunningBackend> {
+  requireEngine(config.engine);
+  const generator = await findGenerator(config.witnessBinaries);
+  const keyFile = new KeyFile(config.zkey);
+  const { timeoutMs, queue, engine: program } = config;
+  const supervisor = new Supervisor({ program, key: keyFile, log, timeoutMs, ...more });
+  try {
+    const { key, loaded } = await loadKey(keyFile, supervisor, config, generator);
+    announce(key, config, generator, log);
+    const { witnessBytes } = loaded;
+    const proofs = new Proofs({ supervisor, generator, witnessBytes, queue, timeoutMs, log });
+    const server = createServer(proofs, supervisor, key, config, log);
+    const url = await listen(server, {
+      host: config.host,
+      port: config.port,
+      maxConnections: MAX_CONNECTIONS,
+    });
+    log.info({ url }, 'listening');
+    const stop = async () => {
+      const closed = shutDown(server, timeoutMs + ARRIVAL_MS);
+      await proofs.stop();
+      // What is still open then has no request, or is reading its answer.
+      const timer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+      await closed;
+      clearTimeout(timer);
+      keyFile.close();
+    };
+    let stopped: Promise<void> | undefined;
+    const close = () => (stopped ??= stop());
+    return { url, key, enginePid: () => supervisor.pid, close };
+  } catch (error) {
+    supervisor.stop();
+    keyFile.close();
+    throw error;
+  }
+}
+
+function requireEngine(path: string): void {
+  try {
+    accessSync(path, constants.X_OK);
+  } catch (cause) {
+    throw new ConfigError(
+      `PROVER_ENGINE: ${path} is not an executable file: make prover-dev builds the engine`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** Loads and hashes the key at the same time. A damaged key is reported as such, whatever its hash is. */
+async function loadKey(
+  file: KeyFile,
+  supervisor: Supervisor,
+  { keyPolicy }: BackendConfig,
+  generator: Generator,
+): Promise<{ key: ApprovedKey; loaded: LoadedKey }> {
+  const hashed = file.hash();
+  // Reported below, unless the engine refuses the key first.
+  hashed.catch(() => {});
+  const loaded = await supervisor.start().catch((cause: unknown) => {
+    if (!(cause instanceof EngineError)) throw cause;
+    throw new ConfigError(`ZKEY: ${file.path} can't be loaded: ${cause.message}`, { cause });
+  });
+  const key = approveKey(await hashed, loaded, keyPolicy);
+  if (!generator.canMake(loaded.wires)) {
+    throw new ConfigError(
+      `ZKEY and WITNESS_BINARIES belong to different circuits: the key is for witnesses of ${loaded.wires} wires, which the generator does not make`,
+    );
+  }
+  return { key, loaded };
+}
+
+/** Says aloud which networks will accept the proofs: one made with another network's key fails without a hint. */
+function announce(
+  key: ApprovedKey,
+  { queue }: BackendConfig,
+  { size, command }: Generator,
+  log: Logger,
+): void {
+  const { blake2b, network, development } = key;
+  const program = command.length === 1 ? 'C++' : 'WebAssembly';
+  const line = { network, blake2b, development, size, generator: program, queue };
+  if (network === 'development') {
+    log.warn(line, 'DEVELOPMENT KEY: no network accepts these proofs, and anyone can forge them');
+  } else if (network === 'unknown') {
+    log.warn(line, 'the key is not a published one, but has the hash that ZKEY_BLAKE2B requires');
+  } else log.info(line, `the key is the one of ${network}: no other network accepts these proofs`);
+}
+
+function createServer(
+  proofs: Proofs,
+  supervisor: Supervisor,
+  key: ApprovedKey,
+  { queue, timeoutMs }: BackendConfig,
+  log: Logger,
+): Server {
+  return createHttpServer({
+    log,
+    limits: {
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      maxConnections: MAX_CONNECTIONS,
+      maxConcurrentRequests: MAX_CONCURRENT_REQUESTS,
+      // The wait for the witness, the witness, the wait for the proof, and the proof.
+      requestTimeoutMs: 4 * timeoutMs + ARRIVAL_MS,
+    },
+    corsOrigins: [],
+    trustedProxies: 0,
+    routes: (inFlight, bodies) =>
+      createRoutes({ proofs, supervisor, key, capacity: queue, inFlight, bodies }),
+    // In plain text, as callers of such a backend expect it. A fault of its own has its code.
+    answerError: errorAnswers((response, status, { code, message }) =>
+      sendText(response, status === 500 ? `${code}: ${message}` : message, status),
+    ),
+  });
+}
+
+interface RouteParts {
+  readonly proofs: Proofs;
+  readonly supervisor: Supervisor;
+  readonly key: ApprovedKey;
+  readonly capacity: number;
+  readonly inFlight: InFlight;
+  readonly bodies: JsonBodies;
+}
+
+function createRoutes({ proofs, supervisor, key, capacity, inFlight, bodies }: RouteParts): Route[] {
+  return [
+    get('/healthz', (_request, response) => {
+      const status = proofs.isStopping ? 'stopping' : supervisor.state;
+      const isAble = status === 'ready' || status === 'proving';
+      sendJson(response, isAble ? 200 : 503, { status, key, queue: proofs.waiting, capacity });
+    }),
+    post('/input', async (request, response) => {
+      const gone = whenClosed(response);
+      const input = await bodies.read(request);
+      await inFlight.work(response, async () => {
+        try {
+          const { a, b, c } = await proofs.prove(input, gone);
+          sendJson(response, 200, { pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' });
+        } catch (error) {
+          // Nobody would read the answer.
+          if (!gone.aborted) throw error;
+        }
+      });
+    }),
+  ];
+}

@@ -1,0 +1,174 @@
+/** The operator's witness generator: found in WITNESS_BINARIES, matched with a profile, and tried once. */
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../errors.ts';
+import { type CircuitSize, PROFILES } from '../profile.ts';
+import { generateWitness, WitnessRefusal } from '../witness.ts';
+import { type Signals, signalsOf } from './signals.ts';
+
+export interface Generator {
+  /** The program and its arguments; the names of input and output are appended. */
+  readonly command: readonly string[];
+  readonly size: CircuitSize;
+  /** Returns whether its witnesses may have this number of wires, as far as its files tell. */
+  canMake(wires: number): boolean;
+}
+
+/** What a generator's files say of it. */
+interface Found extends Omit<Generator, 'size'> {
+  /** Returns the number of elements of an input signal, 0 if there is none of this name. */
+  sizeOf(signal: string): number;
+  /** Number of elements of all input signals. */
+  readonly inputs: number;
+}
+
+/**
+ * Finds the generator, and runs it on an empty input, which it must refuse.
+ *
+ * @param folder holds `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`, `witness_calculator.js` and
+ *   `circuit.wasm`, as circom writes them
+ * @throws ConfigError
+ */
+export async function findGenerator(folder: string): Promise<Generator> {
+  const found = isFile(join(folder, 'zkLogin')) ? findNative(folder) : await findWasm(folder);
+  const size = (['small', 'full'] as const).find((each) => fits(found, signalsOf(PROFILES[each])));
+  if (size === undefined) {
+    throw new ConfigError(
+      `WITNESS_BINARIES: the generator in ${folder} is not of zkLogin's circuit ${PROFILES.full.name}: its input has other signals or sizes`,
+    );
+  }
+  await tryOut(found.command, folder);
+  return { command: found.command, canMake: found.canMake, size };
+}
+
+function fits({ sizeOf, inputs }: Found, signals: Signals): boolean {
+  const counts = Object.entries(signals);
+  return (
+    inputs === counts.reduce((sum, [, count]) => sum + count, 0) &&
+    counts.every(([name, count]) => sizeOf(name) === count)
+  );
+}
+
+async function tryOut(command: readonly string[], folder: string): Promise<void> {
+  try {
+    await generateWitness(command, {});
+  } catch (error) {
+    if (error instanceof WitnessRefusal) return;
+    const { message } = error as Error;
+    throw new ConfigError(`WITNESS_BINARIES: ${message}, when it was tried: ${folder}. Run it by hand`, {
+      cause: error,
+    });
+  }
+  throw new ConfigError(`WITNESS_BINARIES: the generator in ${folder} made a witness of an empty input`);
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function read(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`WITNESS_BINARIES: ${path} can't be read: ${code}`, { cause });
+  }
+}
+
+// --- circom's generator in C++ ---
+
+/** circom's table of input signals: entries of hash, id and size (u64 each, little-endian); unused ones are zero. */
+const ENTRIES = 256;
+const ENTRY_SIZE = 24;
+
+function findNative(folder: string): Found {
+  const program = join(folder, 'zkLogin');
+  try {
+    accessSync(program, constants.X_OK);
+  } catch (cause) {
+    throw new ConfigError(`WITNESS_BINARIES: ${program} is not executable: chmod +x it`, { cause });
+  }
+  const dat = read(`${program}.dat`);
+  if (dat.length < ENTRIES * ENTRY_SIZE) {
+    throw new ConfigError(`WITNESS_BINARIES: ${program}.dat is damaged: it ends within its table of signals`);
+  }
+  const sizes = new Map<bigint, number>();
+  for (let at = 0; at < ENTRIES * ENTRY_SIZE; at += ENTRY_SIZE) {
+    const count = Number(dat.readBigUInt64LE(at + 16));
+    if (count > 0) sizes.set(dat.readBigUInt64LE(at), count);
+  }
+  return {
+    command: [program],
+    canMake: (wires) => wires === wiresIn(dat),
+    sizeOf: (signal) => sizes.get(fnv1a(signal)) ?? 0,
+    inputs: [...sizes.values()].reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/**
+ * Counts the entries of the list after the table: the number of a signal (u64, below 2^32) for each wire. It ends at
+ * the first constant, whose type is in its upper half and is not 0.
+ */
+function wiresIn(dat: Buffer): number {
+  const start = ENTRIES * ENTRY_SIZE;
+  let at = start;
+  while (at + 8 <= dat.length && dat.readUInt32LE(at + 4) === 0) at += 8;
+  return (at - start) / 8;
+}
+
+/** FNV-1a of 64 bits, by which circom finds signals. */
+function fnv1a(text: string): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
+}
+
+// --- circom's generator in WebAssembly ---
+
+/** The exports of circom's module that say what it takes and makes. */
+interface CircomExports {
+  getWitnessSize(): number;
+  getInputSize(): number;
+  /** Negative or 0 if there is no such signal. */
+  getInputSignalSize(hashHigh: number, hashLow: number): number;
+}
+
+async function findWasm(folder: string): Promise<Found> {
+  const script = join(folder, 'generate_witness.js');
+  const wasm = join(folder, 'circuit.wasm');
+  for (const file of [script, join(folder, 'witness_calculator.js'), wasm]) {
+    if (isFile(file)) continue;
+    throw new ConfigError(
+      `WITNESS_BINARIES: ${file} does not exist: the folder must hold zkLogin and zkLogin.dat, or circom's generate_witness.js, witness_calculator.js and circuit.wasm`,
+    );
+  }
+  const { getWitnessSize, getInputSize, getInputSignalSize } = await exportsOf(wasm);
+  const witnessSize = getWitnessSize();
+  return {
+    command: [process.execPath, script, wasm],
+    canMake: (wires) => wires === witnessSize,
+    sizeOf(signal) {
+      const hash = fnv1a(signal);
+      return getInputSignalSize(Number(hash >> 32n), Number(hash & 0xffffffffn));
+    },
+    inputs: getInputSize(),
+  };
+}
+
+async function exportsOf(wasm: string): Promise<CircomExports> {
+  const nothing = () => {};
+  const runtime = {
+    exceptionHandler: nothing,
+    printErrorMessage: nothing,
+    writeBufferMessage: nothing,
+    showSharedRWMemory: nothing,
+  };
+  try {
+    const { instance } = await WebAssembly.instantiate(new Uint8Array(read(wasm)), { runtime });
+    const exports = instance.exports as unknown as CircomExports;
+    if (exports.getWitnessSize() > 0) return exports;
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+  }
+  throw new ConfigError(`WITNESS_BINARIES: ${wasm} is damaged, or not a witness generator by circom 2`);
+}

@@ -1,0 +1,126 @@
+/** The proving key's file: hashed, kept open, and approved before anything is proved with it. */
+import { createHash } from 'node:crypto';
+import { type BigIntStats, closeSync, createReadStream, fstatSync, openSync, statSync } from 'node:fs';
+import { ConfigError } from '../../errors.ts';
+import type { LoadedKey } from '../engine.ts';
+import { KNOWN_KEYS, type KnownKey } from '../keys/known.ts';
+
+const CHUNK = 1024 * 1024;
+
+/**
+ * An open key. It stays open for as long as the service runs, and workers inherit the descriptor: what is renamed to
+ * its path later is never loaded. A file that is overwritten in place is noticed after each load, by `requireSame`.
+ */
+export class KeyFile {
+  readonly path: string;
+  readonly descriptor: number;
+  #stamp: string;
+  #hash: string | undefined;
+
+  /** @throws ConfigError */
+  constructor(path: string) {
+    this.path = path;
+    this.descriptor = open(path);
+    this.#stamp = stampOf(this.descriptor);
+  }
+
+  /** BLAKE2b-512 of the whole file in hex, computed once. @throws ConfigError */
+  async hash(): Promise<string> {
+    this.#hash ??= await hashOf(this.path, this.descriptor);
+    return this.#hash;
+  }
+
+  /** @throws ConfigError if the file's content is not the one that was hashed */
+  async requireSame(): Promise<void> {
+    const first = await this.hash();
+    const stamp = stampOf(this.descriptor);
+    if (stamp === this.#stamp) return;
+    if ((await hashOf(this.path, this.descriptor)) !== first) {
+      throw new ConfigError(`ZKEY: ${this.path} was changed while it is in use: restart the service`);
+    }
+    this.#stamp = stamp;
+  }
+
+  close(): void {
+    closeSync(this.descriptor);
+  }
+}
+
+function open(path: string): number {
+  try {
+    // Before it is opened, which would wait for a pipe's other end.
+    if (!statSync(path).isFile()) throw new ConfigError(`ZKEY: ${path} is not a regular file`);
+    return openSync(path, 'r');
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    throw new ConfigError(`ZKEY: ${path} can't be read: ${(cause as NodeJS.ErrnoException).code}`, { cause });
+  }
+}
+
+/** Differs after each change of the content, and also after others. */
+function stampOf(descriptor: number): string {
+  const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(descriptor, { bigint: true });
+  return [dev, ino, size, mtimeNs, ctimeNs].join();
+}
+
+async function hashOf(path: string, fd: number): Promise<string> {
+  const hash = createHash('blake2b512');
+  try {
+    // From 0, so that the position of the descriptor, which workers share, doesn't matter.
+    const stream = createReadStream('', { fd, start: 0, autoClose: false, highWaterMark: CHUNK });
+    for await (const chunk of stream) hash.update(chunk);
+  } catch (cause) {
+    throw new ConfigError(`ZKEY: ${path} can't be read: ${(cause as NodeJS.ErrnoException).code}`, { cause });
+  }
+  return hash.digest('hex');
+}
+
+/** A key as /healthz shows it. */
+export interface ApprovedKey {
+  readonly blake2b: string;
+  /** The networks that accept its proofs. `unknown`: a key that the operator pinned by its hash. */
+  readonly network: KnownKey['network'] | 'development' | 'unknown';
+  readonly development: boolean;
+  readonly publicInputs: number;
+}
+
+export interface KeyPolicy {
+  /** The hash that the key must have, in hex. */
+  readonly pinned: string | undefined;
+  readonly allowDevelopment: boolean;
+}
+
+/**
+ * Decides whether a key that the engine has loaded may be used.
+ *
+ * @param blake2b its BLAKE2b-512 in hex
+ * @throws ConfigError that says what to set
+ */
+export function approveKey(blake2b: string, loaded: LoadedKey, policy: KeyPolicy): ApprovedKey {
+  const { public: publicInputs, development } = loaded;
+  if (publicInputs !== 1) {
+    throw new ConfigError(
+      `ZKEY: the key has ${publicInputs} public inputs: a key for zkLogin has exactly one`,
+    );
+  }
+  if (policy.pinned !== undefined && policy.pinned !== blake2b) {
+    throw new ConfigError(
+      `ZKEY: the key's BLAKE2b-512 is ${blake2b}, not the one that ZKEY_BLAKE2B requires`,
+    );
+  }
+  const known = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
+  if (known) return { blake2b, network: known.network, development: false, publicInputs };
+  if (development && !policy.allowDevelopment) {
+    throw new ConfigError(
+      'ZKEY: this is a development key, for which anyone can forge proofs and which no network accepts: use a published key, or set ALLOW_INSECURE_DEV_KEY=1 for tests',
+    );
+  }
+  if (development) return { blake2b, network: 'development', development, publicInputs };
+  if (policy.pinned === undefined) {
+    const sizes = KNOWN_KEYS.map(({ name, bytes }) => `${name} has ${bytes} bytes`).join(', ');
+    throw new ConfigError(
+      `ZKEY: the key is none of the published ones (${sizes}), or a damaged copy of one. If it is the key that you want, set ZKEY_BLAKE2B=${blake2b}`,
+    );
+  }
+  return { blake2b, network: 'unknown', development, publicInputs };
+}

@@ -1,0 +1,183 @@
+/** From an input to its proof: a bounded queue, one witness and one proof at a time. */
+import type { Logger } from '../../server/log.ts';
+import { EngineError } from '../engine.ts';
+import { ProverError } from '../errors.ts';
+import type { CircuitInput } from '../input.ts';
+import type { Groth16Proof } from '../verify.ts';
+import { generateWitness, WitnessRefusal } from '../witness.ts';
+import { BackendError } from './errors.ts';
+import type { Generator } from './generator.ts';
+import { checkInput, PUBLIC_SIGNAL } from './signals.ts';
+import type { Supervisor } from './supervisor.ts';
+import { Turns } from './turns.ts';
+
+export interface ProofsOptions {
+  readonly supervisor: Supervisor;
+  readonly generator: Generator;
+  /** Size of a `.wtns` file for the key. */
+  readonly witnessBytes: number;
+  /** How many requests may wait for the one in work. */
+  readonly queue: number;
+  /** For a witness, and for each wait before and after it. The supervisor limits the proof itself. */
+  readonly timeoutMs: number;
+  readonly log: Logger;
+}
+
+/** A caller that was refused need not wait longer than this, in seconds. */
+const MAX_RETRY_AFTER = 60;
+
+/**
+ * While one proof runs, the next request's witness is computed: that takes one core, and otherwise all but one would
+ * stand idle for that time. At most two witnesses are in memory, in two buffers that are reused.
+ */
+export class Proofs {
+  readonly #options: ProofsOptions;
+  /** Kept until the proof begins, so that only one finished witness waits. */
+  readonly #witnessTurns = new Turns();
+  readonly #proofTurns = new Turns();
+  readonly #buffers: Buffer[] = [];
+  /** Each aborts the wait of a request. */
+  readonly #requests = new Set<AbortController>();
+  #stopping = false;
+  /** Of the latest request, from its turn to its proof. */
+  #lastSeconds = 1;
+
+  constructor(options: ProofsOptions) {
+    this.#options = options;
+  }
+
+  /** Number of requests that wait for the one in work. */
+  get waiting(): number {
+    return Math.max(0, this.#requests.size - 1);
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  /**
+   * @param gone aborted when the caller has left: the request leaves the queue, unless its proof has begun
+   * @throws BackendError, or the reason of `gone`
+   */
+  async prove(input: unknown, gone: AbortSignal): Promise<Groth16Proof> {
+    const circuitInput = checkInput(input, this.#options.generator.size);
+    this.#admit();
+    const request = new AbortController();
+    this.#requests.add(request);
+    const leave = () => request.abort(gone.reason);
+    gone.addEventListener('abort', leave, { once: true });
+    try {
+      gone.throwIfAborted();
+      return await this.#inTurn(circuitInput, request);
+    } catch (error) {
+      throw answerTo(error);
+    } finally {
+      gone.removeEventListener('abort', leave);
+      this.#requests.delete(request);
+    }
+  }
+
+  /** Refuses the requests that wait, and finishes the proof that has begun. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    for (const request of this.#requests) request.abort(stopping());
+    await this.#proofTurns.take();
+    this.#options.supervisor.stop();
+  }
+
+  #admit(): void {
+    if (this.#stopping) throw stopping();
+    if (this.#requests.size <= this.#options.queue) return;
+    const retryAfterSeconds = this.#retryAfter();
+    throw new BackendError('BACKEND_AT_CAPACITY', 'Server at capacity', { retryAfterSeconds });
+  }
+
+  /** The time until a place is free, as far as the latest request tells. */
+  #retryAfter(): number {
+    return Math.min(MAX_RETRY_AFTER, Math.max(1, Math.ceil(this.#lastSeconds)));
+  }
+
+  /** Aborts the request if a wait takes too long. Once its proof has begun, that has no effect. */
+  async #waitFor<Result>(request: AbortController, wait: () => Promise<Result>): Promise<Result> {
+    const { timeoutMs } = this.#options;
+    const timer = setTimeout(() => {
+      const retryAfterSeconds = this.#retryAfter();
+      const message = `no proof was begun within ${timeoutMs / 1000} s: try again`;
+      request.abort(new BackendError('BACKEND_WAITED', message, { retryAfterSeconds }));
+    }, timeoutMs);
+    try {
+      return await wait();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #inTurn(input: CircuitInput, request: AbortController): Promise<Groth16Proof> {
+    const { signal } = request;
+    const { generator, supervisor, timeoutMs, witnessBytes } = this.#options;
+    const arrived = performance.now();
+    const endWitnessTurn = await this.#waitFor(request, () => this.#witnessTurns.take(signal));
+    const begun = performance.now();
+    const witness = this.#buffers.pop() ?? Buffer.alloc(witnessBytes);
+    try {
+      let computed: number;
+      let endProofTurn: () => void;
+      try {
+        await generateWitness(generator.command, input, { timeoutMs, signal, into: witness });
+        computed = performance.now();
+        endProofTurn = await this.#waitFor(request, () => this.#proofTurns.take(signal));
+      } finally {
+        endWitnessTurn();
+      }
+      const turn = performance.now();
+      try {
+        const publicInput = input[PUBLIC_SIGNAL] as string;
+        return await this.#waitFor(request, () => supervisor.prove(witness, publicInput, signal));
+      } finally {
+        endProofTurn();
+        this.#report({ arrived, begun, computed, turn });
+      }
+    } finally {
+      witness.fill(0);
+      this.#buffers.push(witness);
+    }
+  }
+
+  /** Logs where the time went, in milliseconds. */
+  #report({
+    arrived,
+    begun,
+    computed,
+    turn,
+  }: Record<'arrived' | 'begun' | 'computed' | 'turn', number>): void {
+    const end = performance.now();
+    this.#lastSeconds = (end - turn) / 1000;
+    const times = {
+      queue_ms: Math.round(begun - arrived + turn - computed),
+      witness_ms: Math.round(computed - begun),
+      engine_ms: Math.round(end - turn),
+    };
+    this.#options.log.info({ ...times, waiting: this.waiting }, 'worked on a request');
+  }
+}
+
+function stopping(): BackendError {
+  return new BackendError('BACKEND_STOPPING', 'the service is stopping: try again', { retryAfterSeconds: 1 });
+}
+
+/** What the caller learns of a fault. The cause is for the log. */
+function answerTo(error: unknown): unknown {
+  if (error instanceof WitnessRefusal) {
+    return new BackendError(
+      'BACKEND_INPUT_REFUSED',
+      'the input does not satisfy the circuit: check that token, issuer key, nonce and salt belong together',
+    );
+  }
+  if (error instanceof EngineError) {
+    return new BackendError('BACKEND_ENGINE', `${error.message}: try again`, { cause: error });
+  }
+  if (error instanceof ProverError) {
+    return new BackendError('BACKEND_WITNESS', error.message, { cause: error });
+  }
+  return error;
+}

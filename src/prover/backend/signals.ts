@@ -1,0 +1,102 @@
+/** The circuit's input signals, and the check of an input against them. */
+import { bn254_Fr } from '@noble/curves/bn254.js';
+import type { CircuitInput } from '../input.ts';
+import { type CircuitProfile, type CircuitSize, PROFILES } from '../profile.ts';
+import { BackendError } from './errors.ts';
+
+/** The number of field elements of each signal by its name. A list has several, any other signal one. */
+export type Signals = Readonly<Record<string, number>>;
+
+/** RSA-2048 in limbs of 64 bits. */
+const LIMBS = 32;
+
+export function signalsOf(profile: CircuitProfile): Signals {
+  return {
+    padded_unsigned_jwt: profile.paddedUnsignedJwt,
+    payload_start_index: 1,
+    num_sha2_blocks: 1,
+    payload_len: 1,
+    signature: LIMBS,
+    modulus: LIMBS,
+    ...claim('kc', profile.extendedSubject),
+    kc_name_length: 1,
+    kc_value_length: 1,
+    ...claim('nonce', profile.extendedNonce),
+    eph_public_key: 2,
+    max_epoch: 1,
+    jwt_randomness: 1,
+    ...claim('ev', profile.extendedEmailVerified),
+    ev_name_length: 1,
+    ev_value_length: 1,
+    ...claim('aud', profile.extendedAudience),
+    aud_value_length: 1,
+    iss_index_b64: 1,
+    iss_length_b64: 1,
+    salt: 1,
+    all_inputs_hash: 1,
+  };
+}
+
+function claim(prefix: string, characters: number): Signals {
+  return {
+    [`ext_${prefix}`]: characters,
+    [`ext_${prefix}_length`]: 1,
+    [`${prefix}_index_b64`]: 1,
+    [`${prefix}_length_b64`]: 1,
+    [`${prefix}_colon_index`]: 1,
+    [`${prefix}_value_index`]: 1,
+  };
+}
+
+/** The signal that is the proof's public input. */
+export const PUBLIC_SIGNAL = 'all_inputs_hash';
+
+/** Decimals with fewer digits than the field's order are below it. */
+const ORDER_DIGITS = String(bn254_Fr.ORDER).length;
+
+/**
+ * Checks that an input has exactly the signals of a circuit, each value a decimal string below the order of BN254.
+ *
+ * @throws BACKEND_INPUT, which names the signal
+ */
+export function checkInput(input: unknown, size: CircuitSize): CircuitInput {
+  const signals = signalsOf(PROFILES[size]);
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw invalid('the input must be an object with the signals of the circuit');
+  }
+  const given = input as Readonly<Record<string, unknown>>;
+  for (const [name, count] of Object.entries(signals)) {
+    if (!Object.hasOwn(given, name)) throw invalid(`the signal ${name} is missing`);
+    checkSignal(name, given[name], count, size);
+  }
+  if (Object.keys(given).length > Object.keys(signals).length) {
+    throw invalid(
+      `the input has a signal that the circuit does not know: give only ${Object.keys(signals).join(', ')}`,
+    );
+  }
+  return given as CircuitInput;
+}
+
+function checkSignal(name: string, value: unknown, count: number, size: CircuitSize): void {
+  if (count === 1) {
+    if (!isElement(value)) throw invalid(`${name} must be ${ELEMENT}`);
+    return;
+  }
+  if (!Array.isArray(value) || value.length !== count) {
+    throw invalid(`${name} must be a list of ${count} items: this service has the circuit of ${size} size`);
+  }
+  const wrong = value.findIndex((each) => !isElement(each));
+  if (wrong !== -1) throw invalid(`${name}[${wrong}] must be ${ELEMENT}`);
+}
+
+const ELEMENT = 'an integer below the order of BN254, as a decimal string';
+
+function isElement(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > ORDER_DIGITS || !/^(0|[1-9][0-9]*)$/.test(value))
+    return false;
+  return value.length < ORDER_DIGITS || BigInt(value) < bn254_Fr.ORDER;
+}
+
+function invalid(message: string): BackendError {
+  return new BackendError('BACKEND_INPUT', message);
+}

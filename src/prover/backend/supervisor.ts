@@ -1,0 +1,183 @@
+/** Keeps one worker of the engine running, with the key loaded. */
+import type { Logger } from '../../server/log.ts';
+import { EngineError, EngineWorker, INHERITED_KEY, type LoadedKey } from '../engine.ts';
+import type { Groth16Proof } from '../verify.ts';
+import type { KeyFile } from './key.ts';
+
+export interface SupervisorOptions {
+  /** Path of the engine. */
+  readonly program: string;
+  readonly key: KeyFile;
+  readonly log: Logger;
+  /** For one proof. A worker that takes longer is killed. */
+  readonly timeoutMs: number;
+  /** For loading the key. */
+  readonly loadTimeoutMs?: number;
+  /** The wait before the second restart without a proof in between; it doubles with each further one. */
+  readonly backoffMs?: number;
+}
+
+export type SupervisorState = 'loading' | 'ready' | 'proving' | 'stopped';
+
+const LOAD_TIMEOUT_MS = 120_000;
+const BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 30_000;
+
+/** The engine's codes for a witness that it can't prove, after which it works on. */
+const WITNESS_REFUSALS = ['PROVER_BAD_WITNESS', 'PROVER_UNSATISFIED'];
+
+/**
+ * One worker at a time. When it ends, another is started and loads the key; requests wait for that. Each one proves
+ * alone: the caller takes turns.
+ */
+export class Supervisor {
+  readonly #options: Required<SupervisorOptions>;
+  /** The worker that has the key. */
+  #worker: EngineWorker | undefined;
+  /** The one that is loading it. */
+  #loading: EngineWorker | undefined;
+  #proving = false;
+  #stopped = false;
+  /** Restarts since the last proof. */
+  #restarts = 0;
+  /** Called when a worker is ready. */
+  readonly #waiting = new Set<() => void>();
+  /** The wait before a restart. */
+  #pause: { end(): void } | undefined;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = { loadTimeoutMs: LOAD_TIMEOUT_MS, backoffMs: BACKOFF_MS, ...options };
+  }
+
+  /** Starts the first worker. @throws EngineError, ConfigError if the key can't be loaded */
+  async start(): Promise<LoadedKey> {
+    const { worker, loaded } = await this.#load();
+    this.#serve(worker);
+    return loaded;
+  }
+
+  get state(): SupervisorState {
+    if (this.#stopped) return 'stopped';
+    if (this.#proving) return 'proving';
+    return this.#worker?.isUsable ? 'ready' : 'loading';
+  }
+
+  /** The process of the present worker. */
+  get pid(): number | undefined {
+    return this.#worker?.pid;
+  }
+
+  /**
+   * Proves a witness, after waiting for a worker if necessary.
+   *
+   * @param publicInput the only one that the proof may be for, in decimal
+   * @param signal ends the wait; a proof that has begun is not ended
+   * @throws EngineError, or the signal's reason
+   */
+  async prove(witness: Uint8Array, publicInput: string, signal: AbortSignal): Promise<Groth16Proof> {
+    const worker = await this.#ready(signal);
+    this.#proving = true;
+    try {
+      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs);
+      if (publicInputs.length !== 1 || publicInputs[0] !== publicInput) {
+        throw new EngineError('invalid', 'the engine proved another statement than the one it was asked for');
+      }
+      this.#restarts = 0;
+      return proof;
+    } catch (error) {
+      const isKnown = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
+      if (!isKnown) worker.kill();
+      throw error;
+    } finally {
+      this.#proving = false;
+    }
+  }
+
+  /** Ends the worker, whatever it does. */
+  stop(): void {
+    this.#stopped = true;
+    this.#pause?.end();
+    this.#loading?.kill();
+    this.#worker?.kill();
+  }
+
+  async #load(): Promise<{ worker: EngineWorker; loaded: LoadedKey }> {
+    const { program, key, loadTimeoutMs } = this.#options;
+    const worker = new EngineWorker(program, key.descriptor);
+    this.#loading = worker;
+    try {
+      const loaded = await worker.load(INHERITED_KEY, loadTimeoutMs);
+      await key.requireSame();
+      return { worker, loaded };
+    } catch (error) {
+      worker.kill();
+      throw error;
+    }
+  }
+
+  #serve(worker: EngineWorker): void {
+    this.#loading = undefined;
+    this.#worker = worker;
+    void worker.ended.then(() => this.#restart(worker.fault));
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  async #restart(fault: EngineError | undefined): Promise<void> {
+    this.#worker = undefined;
+    while (!this.#stopped) {
+      const waitMs = this.#backoff();
+      this.#options.log.error({ err: fault, wait_ms: waitMs }, 'the engine ended: restarting it');
+      await this.#sleep(waitMs);
+      if (this.#stopped) return;
+      const start = performance.now();
+      try {
+        const { worker } = await this.#load();
+        if (this.#stopped) return worker.kill();
+        this.#serve(worker);
+        this.#options.log.info({ ms: Math.round(performance.now() - start) }, 'the engine has the key again');
+        return;
+      } catch (error) {
+        fault = error as EngineError;
+      }
+    }
+  }
+
+  /** 0 the first time after a proof. */
+  #backoff(): number {
+    this.#restarts += 1;
+    if (this.#restarts === 1) return 0;
+    return Math.min(MAX_BACKOFF_MS, this.#options.backoffMs * 2 ** (this.#restarts - 2));
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#pause = undefined;
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      this.#pause = { end };
+    });
+  }
+
+  async #ready(signal: AbortSignal): Promise<EngineWorker> {
+    while (true) {
+      signal.throwIfAborted();
+      if (this.#worker?.isUsable) return this.#worker;
+      await new Promise<void>((resolve, reject) => {
+        const leave = () => {
+          this.#waiting.delete(wake);
+          reject(signal.reason);
+        };
+        const wake = () => {
+          signal.removeEventListener('abort', leave);
+          resolve();
+        };
+        this.#waiting.add(wake);
+        signal.addEventListener('abort', leave, { once: true });
+      });
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/** Lets one caller at a time into a section, in the order of their arrival. */
+export class Turns {
+  #taken = false;
+  /** Called when it is a caller's turn. */
+  readonly #waiting = new Set<() => void>();
+
+  /**
+   * @param signal leaves the line, and throws its reason
+   * @returns what ends the turn, to be called exactly once
+   */
+  async take(signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    if (this.#taken) await this.#wait(signal);
+    this.#taken = true;
+    return () => this.#next();
+  }
+
+  #wait(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting.delete(enter);
+        reject(signal?.reason);
+      };
+      const enter = () => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      this.#waiting.add(enter);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  /** The section stays taken if someone waits, so that nobody enters in between. */
+  #next(): void {
+    const [enter] = this.#waiting;
+    if (!enter) {
+      this.#taken = false;
+      return;
+    }
+    this.#waiting.delete(enter);
+    enter();
+  }
+}

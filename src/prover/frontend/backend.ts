@@ -1,0 +1,130 @@
+/** Asks the backend for proofs, within one deadline for all attempts, and for the network of its key. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createUpstream, ExchangeFailed, parseJson, type UpstreamAnswer } from '../../server/upstream.ts';
+import type { CircuitInput } from '../input.ts';
+import type { Groth16Proof } from '../verify.ts';
+import { FrontendError } from './errors.ts';
+
+/** A proof has about 1 KB. */
+const MAX_ANSWER = 64 * 1024;
+/** A request is sent again after a connection failed: proving is idempotent, and another backend may take it. */
+const ATTEMPTS = 3;
+const PAUSE_MS = 250;
+/** What a caller is told to wait if a full backend doesn't say: about the time of one proof. */
+const BUSY_SECONDS = 5;
+const MAX_RETRY_AFTER_SECONDS = 600;
+const HEALTH_TIMEOUT_MS = 5000;
+
+export class Backend {
+  readonly #ask: ReturnType<typeof createUpstream>;
+  readonly #path: string;
+  readonly #timeoutSeconds: number;
+
+  /** @param uri takes the circuit's inputs; its host also answers `GET /healthz` */
+  constructor(uri: URL, timeoutSeconds: number) {
+    this.#ask = createUpstream(uri.origin);
+    this.#path = uri.pathname + uri.search;
+    this.#timeoutSeconds = timeoutSeconds;
+  }
+
+  /**
+   * Returns what the backend claims to be the proof. Does not verify it.
+   *
+   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY
+   */
+  async prove(input: CircuitInput): Promise<Groth16Proof> {
+    const start = performance.now();
+    return proofIn(await this.#send(JSON.stringify(input), start), start);
+  }
+
+  /** @throws FrontendError */
+  async #send(body: string, start: number): Promise<UpstreamAnswer> {
+    const end = start + this.#timeoutSeconds * 1000;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#ask(this.#path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept: 'application/json' },
+          body,
+          timeoutMs: Math.max(1, end - performance.now()),
+          maxSize: MAX_ANSWER,
+        });
+      } catch (error) {
+        if (!(error instanceof ExchangeFailed)) throw error;
+        const pauseMs = PAUSE_MS * attempt;
+        const mayRepeat = error.reason === 'unreachable' || error.reason === 'broken';
+        if (!mayRepeat || attempt === ATTEMPTS || performance.now() + pauseMs >= end) {
+          throw failureOf(error, this.#timeoutSeconds);
+        }
+        await sleep(pauseMs);
+      }
+    }
+  }
+
+  /** The network of the backend's key, or undefined if the backend doesn't say. */
+  async network(): Promise<string | undefined> {
+    const bounds = { timeoutMs: HEALTH_TIMEOUT_MS, maxSize: MAX_ANSWER };
+    const answer = await this.#ask('/healthz', bounds).catch((error: unknown) => {
+      if (error instanceof ExchangeFailed) return undefined;
+      throw error;
+    });
+    const health = answer && (parseJson(answer.body) as { key?: { network?: unknown } } | null | undefined);
+    const network = health?.key?.network;
+    // It is logged, so only in the form that a backend of this project gives it.
+    return typeof network === 'string' && /^[a-z ]{1,40}$/.test(network) ? network : undefined;
+  }
+}
+
+function failureOf(cause: ExchangeFailed, timeoutSeconds: number): FrontendError {
+  switch (cause.reason) {
+    case 'timeout':
+    case 'slow body':
+      return tookLonger(timeoutSeconds, 'raise PROVER_TIMEOUT, or give the backend more cores');
+    case 'too large':
+      return unusable(`its answer has more than ${MAX_ANSWER} bytes`);
+    default:
+      return new FrontendError(
+        'PROVER_BACKEND_UNREACHABLE',
+        'the proving component could not be reached, or closed the connection: try again',
+        { cause },
+      );
+  }
+}
+
+/** The wallet looks for these words: src/zklogin/http.ts. */
+function tookLonger(seconds: number, remedy: string): FrontendError {
+  return new FrontendError(
+    'PROVER_BACKEND_TIMEOUT',
+    `the call to the proving component took longer than ${seconds} seconds: ${remedy}`,
+  );
+}
+
+/** Without any text of the backend, which may repeat private input. */
+function unusable(what: string): FrontendError {
+  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`);
+}
+
+function proofIn(
+  { status, body, retryAfterSeconds = BUSY_SECONDS }: UpstreamAnswer,
+  start: number,
+): Groth16Proof {
+  if (status === 503) {
+    throw new FrontendError('PROVER_BUSY', 'the proving component is at capacity: try again later', {
+      retryAfterSeconds: Math.min(Math.max(retryAfterSeconds, 1), MAX_RETRY_AFTER_SECONDS),
+    });
+  }
+  if (status === 504) {
+    const seconds = Math.floor((performance.now() - start) / 1000);
+    throw tookLonger(seconds, 'the gateway before it gave up');
+  }
+  if (status === 400) {
+    throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
+  }
+  if (status !== 200) throw unusable(`it answered with status ${status}`);
+  const answer = parseJson(body) as Record<string, unknown> | null | undefined;
+  const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = answer ?? {};
+  if (!pi_a || !pi_b || !pi_c || protocol !== 'groth16' || curve !== 'bn128') {
+    throw unusable('its answer is not a Groth16 proof on BN254');
+  }
+  return { a: pi_a, b: pi_b, c: pi_c } as Groth16Proof;
+}

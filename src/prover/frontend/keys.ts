@@ -1,0 +1,85 @@
+/** `VERIFYING_KEY`: the key that proofs must verify under, and the network whose validators accept them. */
+
+import { readFileSync } from 'node:fs';
+import { bn254 } from '@noble/curves/bn254.js';
+import { ConfigError } from '../../errors.ts';
+import { type KeyName, KNOWN_KEYS, publishedVerifyingKey } from '../keys/known.ts';
+import { readVerifyingKey, type VerifyingKey } from '../verify.ts';
+
+/** As a backend names it in `/healthz`. */
+export type NetworkName = (typeof KNOWN_KEYS)[number]['network'] | 'development';
+
+export interface NetworkKey {
+  readonly network: NetworkName;
+  readonly verifyingKey: VerifyingKey;
+}
+
+export interface Keys {
+  readonly own: NetworkKey;
+  /** The published keys besides `own`: a proof that verifies under one of them was made by another network's key. */
+  readonly others: readonly NetworkKey[];
+}
+
+/**
+ * @param setting `main`, `test`, or the path of a `vkey.json` of snarkjs
+ * @param allowDevelopment whether a key that is not published is allowed
+ * @throws ConfigError
+ */
+export function readKeys(setting: string, allowDevelopment: boolean): Keys {
+  const published = publishedKeys();
+  const own = published.find(({ name }) => name === setting) ?? fromFile(setting, published);
+  if (own.network === 'development' && !allowDevelopment) {
+    throw new ConfigError(
+      'VERIFYING_KEY is not a published key, so anyone may be able to forge proofs for it: set it to main or test, or for development ALLOW_INSECURE_DEV_KEY=1',
+    );
+  }
+  return { own, others: published.filter(({ network }) => network !== own.network) };
+}
+
+type PublishedKey = NetworkKey & { readonly name: KeyName };
+let known: readonly PublishedKey[] | undefined;
+
+/** Read once: each has a pairing to compute. */
+function publishedKeys(): readonly PublishedKey[] {
+  known ??= KNOWN_KEYS.map(({ name, network }) => ({
+    name,
+    network,
+    verifyingKey: publishedVerifyingKey(name),
+  }));
+  return known;
+}
+
+function fromFile(path: string, published: readonly NetworkKey[]): NetworkKey {
+  const verifyingKey = readKey(path);
+  const same = published.find((each) => isSameKey(each.verifyingKey, verifyingKey));
+  return same ?? { network: 'development', verifyingKey };
+}
+
+function readKey(path: string): VerifyingKey {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ConfigError(
+      `VERIFYING_KEY must be main, test or the path of a vkey.json: the file can't be read (${(error as NodeJS.ErrnoException).code})`,
+    );
+  }
+  try {
+    const key = readVerifyingKey(JSON.parse(text));
+    if (key.inputs.length === 2) return key;
+  } catch {
+    // Reported below.
+  }
+  throw new ConfigError(
+    'VERIFYING_KEY is not a vkey.json of snarkjs for groth16 on bn128 with one public input',
+  );
+}
+
+function isSameKey(one: VerifyingKey, other: VerifyingKey): boolean {
+  return (
+    bn254.fields.Fp12.eql(one.alphaBeta, other.alphaBeta) &&
+    one.gamma.equals(other.gamma) &&
+    one.delta.equals(other.delta) &&
+    one.inputs.every((point, index) => other.inputs[index]?.equals(point))
+  );
+}

@@ -1,0 +1,20 @@
+/** `npm run prover:frontend -- [port]`: the front end of the proving service, with the settings of the environment. */
+import { createLog } from '../../server/log.ts';
+import { endOnSignal } from '../../server/signals.ts';
+import { handleUncaught } from '../../server/uncaught.ts';
+import { readFrontendConfig } from './config.ts';
+
+const isRunning = handleUncaught();
+const env = { ...process.env };
+// Express and others print debug lines by the same variable, with the queries of requests: only this service's own
+// lines may be selected. They read it when they are loaded.
+delete process.env['DEBUG'];
+const { startFrontend } = await import('./server.ts');
+const config = readFrontendConfig(env, process.argv.slice(2));
+const log = createLog(config.logLevel);
+const frontend = await startFrontend({ config, log });
+isRunning(log);
+endOnSignal(async (signal) => {
+  log.info({ signal }, 'finishing the requests in flight');
+  await frontend.close();
+});

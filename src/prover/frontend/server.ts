@@ -1,0 +1,78 @@
+/** The front end's HTTP server: `POST /v1` and `GET /ping`. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createHttpServer, listen, shutDown } from '../../server/http/http_server.ts';
+import { sendJson, sendText } from '../../server/http/respond.ts';
+import { get, post } from '../../server/http/routes.ts';
+import type { Logger } from '../../server/log.ts';
+import { type ProvingOptions, ProvingService } from './service.ts';
+
+export interface RunningFrontend {
+  readonly url: string;
+  /** Refuses new connections, finishes the requests in flight, then stops. */
+  close(): Promise<void>;
+}
+
+const NETWORK_PAUSE_MS = 10_000;
+const NETWORK_ATTEMPTS = 30;
+
+/** @throws ConfigError if the address can't be listened on */
+export async function startFrontend(options: ProvingOptions): Promise<RunningFrontend> {
+  const { config, log } = options;
+  const service = new ProvingService(options);
+  const server = createHttpServer({
+    limits: config.limits,
+    log,
+    corsOrigins: config.corsOrigins,
+    trustedProxies: 0,
+    routes: (inFlight, bodies) => [
+      get('/ping', (_request, response) => sendText(response, 'pong')),
+      post('/v1', async (request, response) => {
+        const body = await bodies.read(request);
+        await inFlight.work(response, async () => sendJson(response, 200, await service.prove(body)));
+      }),
+    ],
+  });
+  const { host, port, limits } = config;
+  const url = await listen(server, { host, port, maxConnections: limits.maxConnections }, 'PROVER_PORT');
+  announce(options, url);
+  const closing = new AbortController();
+  // In the background: a backend may take a minute to load its key.
+  sayNetwork(service, log, closing.signal).catch((err: unknown) => {
+    if (!closing.signal.aborted) log.error({ err }, 'the backend could not be asked for its network');
+  });
+  return {
+    url,
+    close: () => {
+      closing.abort();
+      return shutDown(server, limits.requestTimeoutMs);
+    },
+  };
+}
+
+/** Asks the backend until it says its network, and gives up after five minutes: another kind of backend never says. */
+async function sayNetwork(service: ProvingService, log: Logger, closing: AbortSignal): Promise<void> {
+  if (await service.checkNetwork()) return;
+  log.warn(
+    {},
+    "the backend doesn't say its network yet: until then, a wrong key is found by its first proof",
+  );
+  for (let attempt = 1; attempt < NETWORK_ATTEMPTS; attempt++) {
+    await sleep(NETWORK_PAUSE_MS, undefined, { signal: closing, ref: false });
+    if (await service.checkNetwork()) return;
+  }
+}
+
+/** Says what an operator may have chosen without noticing. */
+function announce({ config, log }: ProvingOptions, url: string): void {
+  const { keys, profile, clients, acceptsAnyClient, corsOrigins, timeoutSeconds } = config;
+  const issuers = [...new Set(clients.map(({ issuer }) => issuer))];
+  const { network } = keys.own;
+  log.info({ url, network, profile: profile.name, issuers, timeout_seconds: timeoutSeconds }, 'listening');
+  if (network === 'development') {
+    log.warn({}, 'DEVELOPMENT KEY: no validator accepts these proofs, and anyone may be able to forge them');
+  }
+  if (acceptsAnyClient) log.warn({}, 'CLIENTS is not set: every client of these issuers gets proofs');
+  if (corsOrigins !== '*' && corsOrigins.length === 0) {
+    log.warn({}, "CORS_ORIGINS is not set: pages can't ask directly, only through their own back end");
+  }
+}

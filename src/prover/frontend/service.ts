@@ -1,0 +1,238 @@
+/** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
+import { createHash } from 'node:crypto';
+import { IssuerKeys } from '../../oidc/keys.ts';
+import { TokenVerifier, type Verified } from '../../oidc/verify.ts';
+import type { Logger } from '../../server/log.ts';
+import { RateLimit } from '../../server/rate_limit.ts';
+import { createUpstreams, ExchangeFailed, type Upstream } from '../../server/upstream.ts';
+import type { ProofRequest } from '../../zklogin/services.ts';
+import { ProverError } from '../errors.ts';
+import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
+import { readProofRequest } from '../request.ts';
+import { type Groth16Proof, verifyProof } from '../verify.ts';
+import { Backend } from './backend.ts';
+import type { FrontendConfig, ProverClient } from './config.ts';
+import { answerOf, FrontendError } from './errors.ts';
+import type { NetworkKey } from './keys.ts';
+import { SharedWork } from './shared_work.ts';
+
+/** The answer to a wallet. It is as secret as a password until the proof expires: don't keep or log it. */
+export interface ProofAnswer {
+  readonly proofPoints: Groth16Proof;
+  readonly issBase64Details: BuiltInput['issBase64Details'];
+  readonly headerBase64: string;
+}
+
+/** While the backend has another network's key, it is asked for its network at most this often. */
+const NETWORK_PAUSE_MS = 5000;
+
+export interface ProvingOptions {
+  readonly config: FrontendConfig;
+  readonly log: Logger;
+  /** For development and tests, never from the environment: the origin to use instead of `https://<host>`. */
+  readonly origins?: Readonly<Record<string, string>>;
+}
+
+export class ProvingService {
+  readonly #config: FrontendConfig;
+  readonly #log: Logger;
+  readonly #backend: Backend;
+  readonly #verifier: TokenVerifier<ProverClient>;
+  readonly #perUser: RateLimit;
+  readonly #shared = new SharedWork<ProofAnswer>();
+  /** The network that the backend last named, if it is not ours. */
+  #wrongNetwork: string | undefined;
+  #askAgainAt = 0;
+
+  constructor({ config, log, origins = {} }: ProvingOptions) {
+    this.#config = config;
+    this.#log = log;
+    this.#backend = new Backend(config.backend, config.timeoutSeconds);
+    this.#verifier = new TokenVerifier(config.clients, keysByIssuer(config, log, origins));
+    this.#perUser = new RateLimit(config.userRequestsPerMinute);
+  }
+
+  /**
+   * Identical requests at the same time share one proof.
+   *
+   * @param body the JSON of a request
+   * @throws FrontendError
+   */
+  async prove(body: unknown): Promise<ProofAnswer> {
+    try {
+      const request = readProofRequest(body);
+      requireIdentity(request);
+      const hash = hashOf(request);
+      return await this.#shared.run(hash, () => this.#make(request));
+    } catch (error) {
+      throw answerOf(error);
+    }
+  }
+
+  async #make(request: ProofRequest): Promise<ProofAnswer> {
+    const timer = new Timer();
+    try {
+      await this.#requireNetwork();
+      const verified = await this.#verifier.verify(request.jwt);
+      this.#limit(verified);
+      timer.lap('verify');
+      const input = buildInput(request, verified.key, this.#config.profile);
+      timer.lap('input');
+      const proof = await this.#backend.prove(input.circuit);
+      timer.lap('backend');
+      this.#check(proof, input.publicInput);
+      timer.lap('check');
+      const { issuer, clientId = null } = verified.client;
+      this.#info({ issuer, client_id: clientId, ms: timer.laps }, 'made a proof');
+      const { issBase64Details, headerBase64 } = input;
+      return { proofPoints: proof, issBase64Details, headerBase64 };
+    } catch (error) {
+      const answer = answerOf(error);
+      this.#info(
+        { code: answer instanceof FrontendError ? answer.code : 'INTERNAL', ms: timer.laps },
+        'refused',
+      );
+      throw answer;
+    }
+  }
+
+  /** Never logs any part of a request. */
+  #info(line: object, message: string): void {
+    if (this.#config.isLogged('zkLogin:info')) this.#log.info({ name: 'zkLogin:info', ...line }, message);
+  }
+
+  /** One token allows any number of different requests, since its nonce doesn't bind the salt. */
+  #limit({ issuer, payload: { aud, sub } }: Verified<ProverClient>): void {
+    const user = createHash('sha256')
+      .update(JSON.stringify([issuer, aud, sub]))
+      .digest('base64');
+    const retryAfterSeconds = this.#perUser.take(user);
+    if (retryAfterSeconds > 0) {
+      throw new FrontendError('PROVER_RATE_LIMITED', 'too many requests of this user: try again later', {
+        retryAfterSeconds,
+      });
+    }
+  }
+
+  /** @throws FrontendError: PROVER_BACKEND_ANSWER, PROVER_WRONG_NETWORK */
+  #check(proof: Groth16Proof, publicInput: bigint): void {
+    const { own, others } = this.#config.keys;
+    if (isValid(own, proof, publicInput)) return;
+    const other = others.find((key) => isValid(key, proof, publicInput));
+    if (other) {
+      const error = wrongNetwork(other.network, own.network);
+      this.#log.error({ backend: other.network, service: own.network }, error.message);
+      throw error;
+    }
+    throw new FrontendError(
+      'PROVER_BACKEND_ANSWER',
+      "the proving component's proof is not valid for this request under VERIFYING_KEY",
+    );
+  }
+
+  /**
+   * Asks the backend for the network of its key, and logs it.
+   *
+   * @returns whether it said its network
+   */
+  async checkNetwork(): Promise<boolean> {
+    const ours = this.#config.keys.own.network;
+    const theirs = await this.#backend.network();
+    this.#wrongNetwork = theirs === ours ? undefined : theirs;
+    if (theirs === undefined) return false;
+    if (theirs === ours) {
+      this.#log.info({ network: ours }, 'the backend has the key of this network');
+    } else {
+      this.#log.error({ backend: theirs, service: ours }, wrongNetwork(theirs, ours).message);
+    }
+    return true;
+  }
+
+  /** @throws FrontendError: PROVER_WRONG_NETWORK */
+  async #requireNetwork(): Promise<void> {
+    if (this.#wrongNetwork === undefined) return;
+    if (performance.now() >= this.#askAgainAt) {
+      this.#askAgainAt = performance.now() + NETWORK_PAUSE_MS;
+      await this.checkNetwork();
+    }
+    if (this.#wrongNetwork !== undefined)
+      throw wrongNetwork(this.#wrongNetwork, this.#config.keys.own.network);
+  }
+}
+
+/** Users can choose other claims, such as a name, so that a claim like that does not identify anyone. */
+function requireIdentity({ keyClaimName }: ProofRequest): void {
+  if (keyClaimName === 'sub' || keyClaimName === 'email') return;
+  throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
+}
+
+function wrongNetwork(backend: string, service: string): FrontendError {
+  return new FrontendError(
+    'PROVER_WRONG_NETWORK',
+    `the backend has the ${backend} key, this service serves ${service}: the operator must give the backend the other key (ZKEY), or this service the other VERIFYING_KEY`,
+  );
+}
+
+function isValid({ verifyingKey }: NetworkKey, proof: Groth16Proof, publicInput: bigint): boolean {
+  try {
+    return verifyProof(verifyingKey, proof, [publicInput]);
+  } catch (error) {
+    // PROVER_MALFORMED_PROOF: here it is the backend's fault.
+    if (error instanceof ProverError) return false;
+    throw error;
+  }
+}
+
+/** Requests with the same token and the same numbers, in any encoding, have the same hash. */
+function hashOf(request: ProofRequest): string {
+  const { key, maxEpoch, randomness, salt } = readNumbers(request);
+  const canonical = [request.jwt, ...[key, maxEpoch, randomness, salt].map(String), request.keyClaimName];
+  return createHash('sha256').update(JSON.stringify(canonical)).digest('base64');
+}
+
+/** One IssuerKeys for each URL of keys. */
+function keysByIssuer(
+  { clients, isLogged }: FrontendConfig,
+  log: Logger,
+  origins: Readonly<Record<string, string>>,
+) {
+  const hosts = new Set(clients.map(({ jwksUrl }) => jwksUrl.hostname));
+  const upstream = createUpstreams({ endpoints: [...hosts] }, origins);
+  const keys = new Map<string, IssuerKeys>();
+  for (const { jwksUrl } of clients) {
+    if (keys.has(jwksUrl.href)) continue;
+    const { hostname, pathname, search } = jwksUrl;
+    const ask = upstream(hostname);
+    keys.set(
+      jwksUrl.href,
+      new IssuerKeys(isLogged('jwks') ? logged(ask, hostname, log) : ask, pathname + search),
+    );
+  }
+  return ({ jwksUrl }: ProverClient) => keys.get(jwksUrl.href) as IssuerKeys;
+}
+
+function logged(ask: Upstream, host: string, log: Logger): Upstream {
+  return async (path, request) => {
+    try {
+      const answer = await ask(path, request);
+      log.info({ name: 'jwks', host, status: answer.status, bytes: answer.body.length }, 'asked for keys');
+      return answer;
+    } catch (error) {
+      const reason = error instanceof ExchangeFailed ? error.reason : 'internal';
+      log.info({ name: 'jwks', host, reason }, 'asked for keys in vain');
+      throw error;
+    }
+  };
+}
+
+/** Milliseconds of each part of a request. */
+class Timer {
+  readonly laps: Record<string, number> = {};
+  #at = performance.now();
+
+  lap(name: string): void {
+    const now = performance.now();
+    this.laps[name] = Math.round(now - this.#at);
+    this.#at = now;
+  }
+}

@@ -1,0 +1,152 @@
+/** The HTTP server that every service here shares: limits on connections, requests, bodies and time, one place for errors. */
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Express, Request, Response } from 'express';
+import { ConfigError } from '../../errors.ts';
+import type { Config } from '../config.ts';
+import { ServerError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { createMessageClasses } from './classes.ts';
+import { Connections } from './connections.ts';
+import { type AnswerError, answerError, onClientError, refuseConnect } from './errors.ts';
+import { InFlight } from './in_flight.ts';
+import { JsonBodies } from './json_body.ts';
+import { type AppOptions, createApp, type Route } from './routes.ts';
+import { originForm } from './target.ts';
+
+/** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_TIMEOUT_MS = 30_000;
+const MAX_HEADERS = 100;
+
+/** The limits of a server, as `Config` describes them. */
+export type Limits = Pick<
+  Config,
+  'bodyLimitBytes' | 'maxConcurrentRequests' | 'maxConnections' | 'requestTimeoutMs'
+>;
+
+export interface HttpServerParts extends AppOptions {
+  readonly limits: Limits;
+  readonly log: Logger;
+  routes(inFlight: InFlight, bodies: JsonBodies): readonly Route[];
+  /** Answers a request with an error. Never throws. Default: in JSON. */
+  readonly answerError?: AnswerError;
+}
+
+/** Creates an HTTP server, which does not listen yet. @throws ConfigError */
+export function createHttpServer(parts: HttpServerParts): Server {
+  const { limits, log, routes, answerError: answerWith = answerError } = parts;
+  const connections = new Connections(limits.maxConnections);
+  const inFlight = new InFlight(log, connections, {
+    timeoutMs: limits.requestTimeoutMs,
+    maxRunning: limits.maxConcurrentRequests,
+  });
+  const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
+  const app = createApp(routes(inFlight, bodies), parts);
+  const server = createServer({
+    ...createMessageClasses(app, connections),
+    // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
+    shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.requestTimeoutMs),
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16 * 1024,
+    // routes.ts checks it and answers with JSON.
+    requireHostHeader: false,
+  });
+  // A peer that is silent for longer than any request may take is considered gone.
+  server.setTimeout(2 * limits.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
+  server.on('connection', (socket) => connections.opened(socket));
+  server.on('close', () => {
+    inFlight.stop();
+    bodies.stop();
+  });
+  const answer = createAnswer(app, inFlight, answerWith);
+  server.on('request', answer);
+  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
+  server.on('checkExpectation', answer);
+  server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
+  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
+  return server;
+}
+
+/** Handles every step of a request within one try block, so that each error is logged and answered here. */
+function createAnswer(app: Express, inFlight: InFlight, answerWith: AnswerError): RequestListener {
+  return (request, response) => {
+    const fail = (error: unknown) => answerWith(error, request, response, inFlight.logOf(response));
+    try {
+      if (!inFlight.track(request, response, fail)) return;
+      requireFewHeaders(request);
+      const target = originForm(request.method, request.url ?? '');
+      if (target === null) {
+        throw new ServerError(
+          'MALFORMED_HTTP',
+          'the request target is neither a path nor an http or https URL',
+        );
+      }
+      request.url = target;
+      // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
+      // that was answered at its deadline.
+      app(request as Request, response as Response, fail);
+    } catch (error) {
+      fail(error);
+    }
+  };
+}
+
+/** Aborted when the answer was sent or the caller disconnected. */
+export function whenClosed(response: Response): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  return controller.signal;
+}
+
+/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
+function requireFewHeaders(request: IncomingMessage): void {
+  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
+  request.rawHeaders = [];
+  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
+}
+
+/**
+ * @param setting the variable that sets the port
+ * @returns the server's URL
+ * @throws ConfigError if the address can't be listened on
+ */
+export function listen(
+  server: Server,
+  { host, port, maxConnections }: Pick<Config, 'host' | 'port' | 'maxConnections'>,
+  setting = 'PORT',
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const remedy =
+        error.code === 'EADDRINUSE' ? `, another process listens there: set ${setting} to another` : '';
+      reject(
+        new ConfigError(
+          `can't listen on HOST ${host} and ${setting} ${port}: ${error.code ?? 'unknown error'}${remedy}`,
+          { cause: error },
+        ),
+      );
+    });
+    server.listen({ host, port, backlog: maxConnections }, () => {
+      const { address, family, port: bound } = server.address() as AddressInfo;
+      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`);
+    });
+  });
+}
+
+/** Refuses new connections and waits for the requests in flight, at most `graceMs`. */
+export function shutDown(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    // Otherwise a connection would stay open for its next request after its last answer was sent.
+    const idle = setInterval(() => server.closeIdleConnections(), 50);
+    const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearInterval(idle);
+      clearTimeout(grace);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,36 @@
+/** A limit on the requests of each caller. */
+
+/** Beyond this number of callers, the least recently active are forgotten first. */
+const MAX_KEYS = 100_000;
+const MINUTE_MS = 60_000;
+
+/** At most `perMinute` requests for each key, in bursts or spread out. */
+export class RateLimit {
+  readonly #perMinute: number;
+  readonly #now: () => number;
+  /** When a key's allowance is full again; sorted by last use. */
+  readonly #fullAt = new Map<string, number>();
+
+  /** @param now a monotonic clock in milliseconds */
+  constructor(perMinute: number, now: () => number = () => performance.now()) {
+    this.#perMinute = perMinute;
+    this.#now = now;
+  }
+
+  /** @returns 0 if the request is allowed, otherwise the seconds until the next one is; refusals cost nothing */
+  take(key: string): number {
+    const now = this.#now();
+    const each = MINUTE_MS / this.#perMinute;
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + each;
+    const wait = fullAt - now - MINUTE_MS;
+    // Ignores rounding errors of the sums.
+    if (wait > 0.001) return Math.ceil(wait / 1000);
+    this.#fullAt.delete(key);
+    this.#fullAt.set(key, fullAt);
+    if (this.#fullAt.size > MAX_KEYS) {
+      const [quietest] = this.#fullAt.keys();
+      this.#fullAt.delete(quietest as string);
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,176 @@
+/** A same-origin way from a page to a proving service: a middleware for the dapp's own back end. */
+import { fetchText, isTimeout, NoAnswerError, TIMEOUT_RANGE } from '../fetch.ts';
+import { type ZkLoginCode, ZkLoginError } from './errors.ts';
+import { headersOf, MAX_ANSWER_SIZE, serviceErrorOf, serviceUrl } from './http.ts';
+
+/** A request of Node's HTTP server, or of Express with or without a body parser. */
+export interface ProxyRequest extends AsyncIterable<Uint8Array> {
+  readonly method?: string | undefined;
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
+  /** What `express.json()` parsed, if it came first. */
+  readonly body?: unknown;
+}
+
+/** A response of Node's HTTP server, or of Express. */
+export interface ProxyResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(body: string): unknown;
+}
+
+export type ProverProxy = (request: ProxyRequest, response: ProxyResponse) => Promise<void>;
+
+export interface ProxyOptions {
+  /** Additional headers for the proving service, such as your credentials there. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For the whole exchange with the proving service, in milliseconds. Default: 60,000. */
+  readonly timeoutMs?: number;
+  /** Also accept an http URL, for your own service in a private network. Default: false. */
+  readonly allowHttp?: boolean;
+  /** Default: the platform's own. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/** In bytes: a request is about 3 KB. */
+const MAX_REQUEST_SIZE = 16_384;
+/** How much of a larger request is read, so that its sender gets an answer. */
+const MAX_DISCARDED = 1_048_576;
+const TIMEOUT_MS = 60_000;
+const SERVICE = 'proving service';
+
+/** The statuses for what this middleware itself refuses, and for a proving service that doesn't answer. */
+const STATUSES = {
+  ZKLOGIN_OPTION: 400,
+  ZKLOGIN_MALFORMED_ANSWER: 502,
+  ZKLOGIN_UNREACHABLE: 502,
+  ZKLOGIN_TIMEOUT: 504,
+} as const satisfies Partial<Record<ZkLoginCode, number>>;
+
+/**
+ * Makes an Express middleware that sends each POST on to a proving service, and hands back its status, `Retry-After`
+ * and JSON. The page then asks its own origin, so that the service needs no CORS and credentials stay on the back end.
+ * Nothing is logged or kept. Errors of its own are JSON too: `{"error", "code"}`.
+ *
+ * It doesn't know who asks: limit it to your users as you limit the rest of your back end.
+ *
+ * Exported from `sui-enclave/zklogin`.
+ *
+ * @param url of the proving service, complete with its path: `https://prover.example/v1`
+ * @throws ZkLoginError: ZKLOGIN_OPTION
+ * @example
+ * app.post('/prove', proverProxy('https://prover.internal.example/v1'));
+ * // in the page: getProof(new URL('/prove', location.href), login.proofRequest(salt))
+ */
+export function proverProxy(url: string | URL, options: ProxyOptions = {}): ProverProxy {
+  const { headers, timeoutMs = TIMEOUT_MS, allowHttp = false, fetch } = options;
+  const target = serviceUrl(SERVICE, url, allowHttp);
+  if (!isTimeout(timeoutMs)) throw new ZkLoginError('ZKLOGIN_OPTION', `timeoutMs must be ${TIMEOUT_RANGE}`);
+  const sent = headersOf(headers, 'application/json');
+  const bounds = { timeoutMs, maxSize: MAX_ANSWER_SIZE, fetch };
+  return async (request, response) => {
+    try {
+      const body = await bodyOf(request);
+      if (typeof body !== 'string') {
+        send(response, body.status, errorOf('ZKLOGIN_OPTION', body.error), body.headers);
+        return;
+      }
+      const answer = await fetchText(target, { method: 'POST', headers: sent, body }, bounds);
+      const { status, text, retryAfterSeconds } = answer;
+      if (!isJson(text)) {
+        // A gateway's page, for example. A status of success must not be passed on with it.
+        const message = `the ${SERVICE} answered with status ${status}, and not with JSON`;
+        send(response, status < 400 ? 502 : status, errorOf('ZKLOGIN_MALFORMED_ANSWER', message), {
+          retryAfterSeconds,
+        });
+        return;
+      }
+      send(response, status, text, { retryAfterSeconds });
+    } catch (error) {
+      const known =
+        error instanceof NoAnswerError ? serviceErrorOf(error, { service: SERVICE, timeoutMs }) : undefined;
+      const code = (known?.code ?? 'ZKLOGIN_UNREACHABLE') as keyof typeof STATUSES;
+      const message = known?.message ?? `the request could not be sent to the ${SERVICE}`;
+      send(response, STATUSES[code], errorOf(code, message));
+    }
+  };
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly error: string;
+  readonly headers?: Answers;
+}
+
+interface Answers {
+  readonly retryAfterSeconds?: number | undefined;
+  readonly allow?: string;
+}
+
+/** The JSON to send on. It is passed on as it came: the proving service checks it. */
+async function bodyOf(request: ProxyRequest): Promise<string | Refusal> {
+  if (request.method !== 'POST') {
+    return { status: 405, error: 'this endpoint supports POST', headers: { allow: 'POST' } };
+  }
+  const type = request.headers['content-type'];
+  if (typeof type !== 'string' || !/^application\/json\s*(;|$)/i.test(type)) {
+    return { status: 415, error: 'send the request as Content-Type: application/json' };
+  }
+  const text = request.body === undefined ? await read(request) : JSON.stringify(request.body);
+  if (text === null || new TextEncoder().encode(text).length > MAX_REQUEST_SIZE) {
+    return { status: 413, error: `the request has more than ${MAX_REQUEST_SIZE} bytes` };
+  }
+  return isJson(text) ? text : { status: 400, error: 'the request is not JSON' };
+}
+
+/** @returns null if it is too large; what is not UTF-8 becomes text that is not JSON */
+async function read(request: ProxyRequest): Promise<string | null> {
+  if (Number(request.headers['content-length']) > MAX_REQUEST_SIZE) return null;
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let text = '';
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    // Leaving the loop closes the connection, so that a caller that sends without end gets no answer.
+    if (size > MAX_DISCARDED) break;
+    if (size <= MAX_REQUEST_SIZE) text += decode(decoder, chunk);
+  }
+  return size > MAX_REQUEST_SIZE ? null : text + decode(decoder);
+}
+
+/** A zero character, which JSON never contains, for what is not UTF-8. */
+function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+  try {
+    return decoder.decode(chunk, { stream: chunk !== undefined });
+  } catch {
+    return '\0';
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function errorOf(code: keyof typeof STATUSES, error: string): string {
+  return JSON.stringify({ error, code });
+}
+
+function send(
+  response: ProxyResponse,
+  status: number,
+  json: string,
+  { retryAfterSeconds, allow }: Answers = {},
+): void {
+  response.statusCode = status;
+  response.setHeader('content-type', 'application/json; charset=utf-8');
+  // The answer is as secret as a password.
+  response.setHeader('cache-control', 'no-store');
+  response.setHeader('x-content-type-options', 'nosniff');
+  if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds));
+  if (allow !== undefined) response.setHeader('allow', allow);
+  response.end(json);
+}

@@ -1,0 +1,47 @@
+/** A DNS server (RFC 1035) on loopback that resolves every name to the addresses of the moment. */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+
+const HEADER = 12;
+const TYPE_A = 1;
+
+export interface Dns {
+  /** Address and port. */
+  readonly address: string;
+  /** IPv4 addresses. A test changes them. */
+  addresses: readonly string[];
+  close(): void;
+}
+
+export async function startDns(addresses: readonly string[]): Promise<Dns> {
+  const socket = createSocket('udp4');
+  const dns: Dns = { address: '', addresses, close: () => socket.close() };
+  socket.on('message', (query, { port, address }) => {
+    socket.send(answerTo(query, dns.addresses), port, address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return Object.assign(dns, { address: `127.0.0.1:${(socket.address() as AddressInfo).port}` });
+}
+
+/** The question again, and a record for each address if it asks for IPv4. */
+function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
+  let end = HEADER;
+  while (query[end] !== 0) end += 1 + (query[end] ?? 0);
+  const question = query.subarray(HEADER, end + 5);
+  const records = query.readUInt16BE(end + 1) === TYPE_A ? addresses.map(recordOf) : [];
+  const header = Buffer.alloc(HEADER);
+  query.copy(header, 0, 0, 2);
+  // An authoritative answer without error, to one question.
+  header.writeUInt16BE(0x8400, 2);
+  header.writeUInt16BE(1, 4);
+  header.writeUInt16BE(records.length, 6);
+  return Buffer.concat([header, question, ...records]);
+}
+
+/** The name is a pointer to that of the question; class IN, a time to live of 0. */
+function recordOf(address: string): Buffer {
+  const record = Buffer.from([0xc0, HEADER, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4]);
+  return Buffer.concat([record, Buffer.from(address.split('.').map(Number))]);
+}

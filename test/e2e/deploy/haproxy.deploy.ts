@@ -1,0 +1,181 @@
+/** The shipped haproxy.cfg, run by Debian's HAProxy before backends that are added, killed, busy and slow. */
+import { spawnSync } from 'node:child_process';
+import { afterEach, describe, expect, test } from 'vitest';
+import { buildInput } from '../../../src/prover/input.ts';
+import { PROFILES } from '../../../src/prover/profile.ts';
+import { largestRequest } from './largest.ts';
+import { CONFIG, HAPROXY, isInstalled, type Program, Site, stop, tagOf, until, workOf } from './setup.ts';
+
+/** The greatest body that HAProxy takes, in bytes. */
+const LIMIT = 24_576;
+/** For bursts: nothing is refused. */
+const PATIENT = { QUEUE_LENGTH: '100', QUEUE_SECONDS: '40', PROOF_SECONDS: '10' };
+const NAME = isInstalled ? 'HAProxy' : `HAProxy (skipped: ${HAPROXY} is not installed)`;
+
+let site: Site;
+
+/** A body that no other request has. */
+const bodyOf = (request: number, more: object = {}) =>
+  JSON.stringify({ request, padded_unsigned_jwt: Array(100).fill('101'), ...more });
+
+async function ask(body: string) {
+  const response = await site.post(body);
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+/** The tag in a proof. */
+const tagIn = (text: string) => (JSON.parse(text) as { pi_a: string[] }).pi_a[0];
+
+/** The backend that is working on a body. */
+async function workerOn(body: string): Promise<[string, Program]> {
+  let found: [string, Program] | undefined;
+  await until('a backend has the request', () => {
+    found = [...site.backends].find(([, backend]) => workOf(backend).begun.includes(tagOf(body)));
+    return found !== undefined;
+  });
+  return found as [string, Program];
+}
+
+/** Kills the backend that is working on a body, and checks that another one answers. */
+async function expectSecondTry(body: string): Promise<void> {
+  const answer = ask(body);
+  const [address, backend] = await workerOn(body);
+  await stop(backend);
+  const { status, text } = await answer;
+  expect([status, tagIn(text)]).toEqual([200, tagOf(body)]);
+  const others = [...site.backends].filter(([each]) => each !== address);
+  expect(others.flatMap(([, each]) => workOf(each).ended)).toContain(tagOf(body));
+  expect(workOf(backend).ended).not.toContain(tagOf(body));
+}
+
+describe.skipIf(!isInstalled)(NAME, () => {
+  afterEach(() => site?.stop());
+
+  test('accepts the configuration without a warning, with and without a DNS server of its own', () => {
+    for (const env of [{}, { RESOLVER: '127.0.0.1:53' }]) {
+      const { status, stdout, stderr } = spawnSync(HAPROXY, ['-c', '-f', CONFIG], { env, encoding: 'utf8' });
+      expect([status, stdout + stderr]).toEqual([0, expect.not.stringMatching(/WARNING|ALERT/)]);
+    }
+  });
+
+  test('40 requests at once, one backend killed and another added: none lost, none swapped', async () => {
+    site = await Site.start(PATIENT);
+    const killed = await site.add('127.0.0.1', 100);
+    const kept = await site.add('127.0.0.2', 100);
+    await site.ready(2);
+
+    const bodies = Array.from({ length: 40 }, (_, request) => bodyOf(request));
+    const answers = Promise.all(bodies.map(ask));
+    await until('the burst is under way', () => workOf(killed).ended.length >= 5);
+    await until('a proof is being made', () => workOf(killed).begun.length > workOf(killed).ended.length);
+    await stop(killed);
+    const added = await site.add('127.0.0.3', 100, 500);
+
+    const got = (await answers).map(({ status, text }) => [status, status === 200 ? tagIn(text) : text]);
+    expect(got).toEqual(bodies.map((body) => [200, tagOf(body)]));
+    const [lost = ''] = workOf(killed).begun.filter((tag) => !workOf(killed).ended.includes(tag));
+    // What the killed backend had begun was made by another one.
+    expect([...workOf(kept).ended, ...workOf(added).ended]).toContain(lost);
+    expect(workOf(added).ended.length).toBeGreaterThan(2);
+    for (const backend of site.backends.values()) expect(workOf(backend).most).toBe(1);
+    expect(site.log()).not.toMatch(/padded_unsigned_jwt|pi_a/);
+    expect(site.log()).toMatch(/backend\d+ POST \/input 200 .* retries=\+1/);
+  });
+
+  test('sends a request of the greatest size again', async () => {
+    site = await Site.start(PATIENT);
+    for (const address of ['127.0.0.1', '127.0.0.2']) await site.add(address, 300);
+    await site.ready(2);
+
+    const { request, key } = largestRequest();
+    const body = JSON.stringify(buildInput(request, key, PROFILES.full).circuit);
+    // Near HAProxy's default buffer of 16 KB, and far from the limit.
+    expect(body.length).toBeGreaterThan(13_500);
+    expect(body.length).toBeLessThan(LIMIT / 1.5);
+    await expectSecondTry(body);
+  });
+
+  test('sends a body at the limit again, and refuses a larger one', async () => {
+    site = await Site.start(PATIENT);
+    for (const address of ['127.0.0.1', '127.0.0.2']) await site.add(address, 300);
+    await site.ready(2);
+
+    const room = LIMIT - bodyOf(1, { more: '' }).length;
+    await expectSecondTry(bodyOf(1, { more: 'x'.repeat(room) }));
+    const refused = await ask(bodyOf(1, { more: 'x'.repeat(room + 1) }));
+    expect([refused.status, refused.text]).toEqual([413, `The body must have at most ${LIMIT} bytes`]);
+  });
+
+  test('passes the answers of a backend on, and tries another one at 503 alone', async () => {
+    site = await Site.start(PATIENT);
+    await site.add('127.0.0.1', 1);
+    await site.add('127.0.0.2', 1);
+    await site.ready(2);
+    for (const fault of [400, 500]) {
+      const body = bodyOf(fault, { fault });
+      expect(await ask(body)).toMatchObject({
+        status: fault,
+        text: expect.stringMatching(`status ${fault} of`),
+      });
+      const tries = [...site.backends.values()].flatMap((backend) => workOf(backend).begun);
+      expect(tries.filter((tag) => tag === tagOf(body))).toHaveLength(1);
+    }
+    const busy = bodyOf(503, { fault: 503 });
+    expect((await ask(busy)).status).toBe(503);
+    const triers = [...site.backends.values()].filter((each) => workOf(each).begun.includes(tagOf(busy)));
+    expect(triers).toHaveLength(2);
+  });
+
+  test('refuses at once what the queue has no room for, and later what waited too long', async () => {
+    site = await Site.start({ QUEUE_LENGTH: '2', QUEUE_SECONDS: '1', PROOF_SECONDS: '10' });
+    await site.add('127.0.0.1', 1500);
+    await site.ready(1);
+    const running = ask(bodyOf(0));
+    await workerOn(bodyOf(0));
+    const started = performance.now();
+    const answers = await Promise.all(
+      [1, 2, 3].map(async (request) => {
+        const answer = await ask(bodyOf(request));
+        return { ...answer, seconds: (performance.now() - started) / 1000 };
+      }),
+    );
+    for (const { status, text, headers } of answers) {
+      expect([status, text, headers.get('retry-after')]).toEqual([503, 'Server at capacity', '5']);
+    }
+    const [first, second, third] = answers.map(({ seconds }) => seconds).sort();
+    expect(first).toBeLessThan(0.9);
+    for (const seconds of [second, third]) expect(seconds).toBeGreaterThan(0.9);
+    expect((await running).status).toBe(200);
+  });
+
+  test('gives up on a backend that is too slow, and tries no other one', async () => {
+    site = await Site.start({ PROOF_SECONDS: '1' });
+    await site.add('127.0.0.1', 5000);
+    await site.ready(1);
+    const { status, text } = await ask(bodyOf(0));
+    expect([status, text]).toEqual([504, 'The proving component took too long']);
+    expect(workOf(site.backends.get('127.0.0.1') as Program).begun).toHaveLength(1);
+  });
+
+  test('answers 503 without a backend, and serves nothing but the contract', async () => {
+    site = await Site.start();
+    const { status, text, headers } = await ask(bodyOf(0));
+    expect([status, text, headers.get('retry-after')]).toEqual([503, 'Server at capacity', '5']);
+    for (const path of ['/backends', '/healthz']) expect((await site.get(path)).status).toBe(503);
+    await site.add('127.0.0.1', 1);
+    await site.ready(1);
+    expect((await site.get('/input')).status).toBe(404);
+    expect((await ask(bodyOf(0))).status).toBe(200);
+  });
+
+  test('passes the health of a backend on, even while all of them are proving', async () => {
+    site = await Site.start(PATIENT);
+    await site.add('127.0.0.1', 1500);
+    await site.ready(1);
+    const running = ask(bodyOf(0));
+    await workerOn(bodyOf(0));
+    const health = await site.get('/healthz');
+    expect([health.status, await health.json()]).toEqual([200, { status: 'proving' }]);
+    expect((await running).status).toBe(200);
+  });
+});

@@ -1,0 +1,43 @@
+/** The request with the largest input of the full circuit: every part as long as the profile allows. */
+import type { SigningKey } from '../../../src/prover/input.ts';
+import { PROFILES } from '../../../src/prover/profile.ts';
+import type { ProofRequest } from '../../../src/zklogin/services.ts';
+import { CLAIMS, OUR_KEY, requestFor, signToken } from '../../src/prover/support.ts';
+
+/** Its base64 consists of characters whose codes have three digits. */
+const FILLER = '~hg';
+const BLOCK = 64;
+/** SHA-256's padding has at least 9 bytes. */
+const MAX_UNSIGNED = BLOCK * PROFILES.full.blocks - 9;
+
+const fill = (length: number, shift: number) => FILLER.repeat(length).slice(shift, shift + length);
+
+/** Returns the text made of the longest filler for which `make` stays within a length in base64. */
+function longest(max: number, make: (filler: string) => string, shift: number): string {
+  const fits = (length: number) => Math.ceil((Buffer.byteLength(make(fill(length, shift))) * 4) / 3) <= max;
+  let length = 0;
+  while (fits(length + 1)) length++;
+  return fill(length, shift);
+}
+
+export function largestRequest(): { request: ProofRequest; key: SigningKey } {
+  const candidates = [0, 1, 2].map((shift) => {
+    const headerOf = (kid: string) => ({ alg: 'RS256', kid, typ: 'JWT' });
+    const kid = longest(PROFILES.full.header, (filler) => JSON.stringify(headerOf(filler)), shift);
+    const header = headerOf(kid);
+    const payloadOf = (filler: string) =>
+      JSON.stringify({
+        ...CLAIMS,
+        aud: 'z'.repeat(143),
+        email: 'z'.repeat(113),
+        email_verified: true,
+        filler,
+      });
+    const headerSize = Buffer.from(JSON.stringify(header)).toString('base64url').length;
+    const filler = longest(MAX_UNSIGNED - headerSize - 1, payloadOf, shift);
+    return signToken(payloadOf(filler), header);
+  });
+  const digits = (jwt: string) => Array.from(Buffer.from(jwt), String).join('').length;
+  const [jwt = ''] = candidates.sort((a, b) => digits(b) - digits(a));
+  return { request: requestFor(jwt, { keyClaimName: 'email' }), key: OUR_KEY };
+}

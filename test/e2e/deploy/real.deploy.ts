@@ -1,0 +1,57 @@
+/** The real backends behind HAProxy, with the small circuit and its development key: `make prover-dev SIZE=small`. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { artifactsOf, ENGINE, generatorOf } from '../../../scripts/prover/artifacts.ts';
+import { buildInput } from '../../../src/prover/input.ts';
+import { PROFILES } from '../../../src/prover/profile.ts';
+import { readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
+import { OUR_KEY, requestWith } from '../../src/prover/support.ts';
+import { HAPROXY, isInstalled, REAL_BACKEND, Site, stop, until } from './setup.ts';
+
+const artifacts = artifactsOf('small');
+const missing = [HAPROXY, REAL_BACKEND, ENGINE, artifacts.zkey].filter((path) => !existsSync(path));
+const NAME =
+  isInstalled && missing.length === 0 ? 'backends' : `backends (skipped: no ${missing.join(', ')})`;
+const REQUESTS = 8;
+
+describe.skipIf(missing.length > 0)(NAME, () => {
+  let site: Site;
+  afterEach(() => site?.stop());
+
+  test(`${REQUESTS} requests at once, one backend killed and another added: each gets the proof of its own login`, async () => {
+    const isNative = generatorOf(artifacts)[0] !== process.execPath;
+    const env = {
+      ZKEY: artifacts.zkey,
+      WITNESS_BINARIES: isNative ? artifacts.circuit : join(artifacts.circuit, 'circuit_js'),
+      PROVER_ENGINE: ENGINE,
+      ALLOW_INSECURE_DEV_KEY: '1',
+    };
+    site = await Site.start({ QUEUE_LENGTH: '20', QUEUE_SECONDS: '300', PROOF_SECONDS: '120' });
+    const killed = site.addReal('127.0.0.1', env);
+    const kept = site.addReal('127.0.0.2', env);
+    for (const { output } of [killed, kept]) {
+      await until('a backend listens', () => output().includes('"listening"'));
+    }
+    await site.ready(2);
+
+    const inputs = Array.from({ length: REQUESTS }, (_, salt) =>
+      buildInput(requestWith({}, { salt: String(salt + 1) }), OUR_KEY, PROFILES.small),
+    );
+    const answers = Promise.all(inputs.map(async ({ circuit }) => site.post(JSON.stringify(circuit))));
+    await until('the first proofs are there', () => /POST \/input 200/.test(site.log()));
+    await stop(killed);
+    site.addReal('127.0.0.3', env);
+
+    const key = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
+    for (const [index, response] of (await answers).entries()) {
+      expect(response.status).toBe(200);
+      const { pi_a: a = [], pi_b: b = [], pi_c: c = [] } = (await response.json()) as Record<string, never[]>;
+      const { publicInput } = inputs[index] as (typeof inputs)[number];
+      expect(verifyProof(key, { a, b, c }, [publicInput])).toBe(true);
+    }
+    // The killed one had begun another proof, which was made elsewhere.
+    expect(site.log()).toMatch(/POST \/input 200 .* retries=\+?[1-3]/);
+    expect(site.log()).not.toMatch(/padded_unsigned_jwt|pi_a/);
+  }, 600_000);
+});

@@ -1,0 +1,67 @@
+/** The prover's backend as a process of its own, with stand-ins of the engine and the witness generator. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { inputOf, keyFile, standInGenerator } from '../src/prover/backend/support.ts';
+import { LOADS, PROVES, standInWorker } from '../src/prover/stand_in_worker.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** `npm run prover:backend` is this, and nothing more. */
+function run(env: Record<string, string>): { backend: ChildProcess; output: () => string } {
+  const { PATH = '' } = process.env;
+  const backend = spawn(process.execPath, ['src/prover/backend/main.ts'], {
+    cwd: ROOT,
+    env: { PATH, ...env },
+  });
+  onTestFinished(() => void backend.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [backend.stdout, backend.stderr]) stream?.on('data', (chunk) => (output += chunk));
+  return { backend, output: () => output };
+}
+
+async function start() {
+  const worker = standInWorker(`fs.writeFileSync(folder + '/pid', String(process.pid)); ${LOADS} ${PROVES}`);
+  const { backend, output } = run({
+    ZKEY: keyFile(),
+    WITNESS_BINARIES: standInGenerator(),
+    PROVER_ENGINE: worker,
+    ALLOW_INSECURE_DEV_KEY: '1',
+    PORT: '0',
+  });
+  await expect.poll(output, { timeout: 20_000 }).toContain('"msg":"listening"');
+  const [, url = ''] = /"url":"([^"]+)"/.exec(output()) ?? [];
+  const enginePid = Number(readFileSync(worker.replace(/worker$/, 'pid'), 'utf8'));
+  const post = () =>
+    fetch(`${url}/input`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(inputOf(5).circuit),
+    });
+  return { backend, post, enginePid };
+}
+
+test('a setting that is missing stops the start with one line', async () => {
+  const { backend, output } = run({});
+  expect(await once(backend, 'close')).toEqual([1, null]);
+  expect(output()).toBe('sui-enclave: ZKEY must be the path of the Groth16 proving key\n');
+});
+
+test('proves until SIGTERM, which leaves no engine behind', async () => {
+  const { backend, post, enginePid } = await start();
+  expect((await post()).status).toBe(200);
+  backend.kill('SIGTERM');
+  expect(await once(backend, 'exit')).toEqual([0, null]);
+  await expect.poll(() => existsSync(`/proc/${enginePid}/exe`)).toBe(false);
+});
+
+test('kill -9 leaves no engine behind either: its input ends', async () => {
+  const { backend, post, enginePid } = await start();
+  expect((await post()).status).toBe(200);
+  expect(existsSync(`/proc/${enginePid}/exe`)).toBe(true);
+  backend.kill('SIGKILL');
+  await once(backend, 'exit');
+  await expect.poll(() => existsSync(`/proc/${enginePid}/exe`), { timeout: 5000 }).toBe(false);
+});

@@ -1,0 +1,210 @@
+/** The backend with the real engine, circom's generators and the small circuit's development key, end to end. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, copyFileSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../scripts/prover/artifacts.ts';
+import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
+import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
+import { findGenerator } from '../../../../src/prover/backend/generator.ts';
+import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
+import { inputOf, recordedLog, temporaryFolder } from './support.ts';
+
+const artifacts = builtArtifacts('small');
+const verifyingKey = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
+const WASM = join(artifacts.circuit, 'circuit_js');
+/** circom's generator in C++, if it was built. */
+const NATIVE = generatorOf(artifacts)[0] === process.execPath ? undefined : artifacts.circuit;
+const ENV = {
+  ZKEY: artifacts.zkey,
+  WITNESS_BINARIES: NATIVE ?? WASM,
+  PROVER_ENGINE: ENGINE,
+  ALLOW_INSECURE_DEV_KEY: '1',
+  PORT: '0',
+};
+const TESTDATA = join(ROOT, 'src/prover/native/testdata');
+
+async function start(env: Record<string, string> = {}): Promise<RunningBackend> {
+  const backend = await startBackend({
+    config: readBackendConfig({ ...ENV, ...env }),
+    log: recordedLog().log,
+  });
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+interface Answer {
+  readonly pi_a: string[];
+  readonly pi_b: string[][];
+  readonly pi_c: string[];
+  readonly protocol: string;
+  readonly curve: string;
+}
+
+type Input = ReturnType<typeof inputOf>;
+
+const post = (url: string, { circuit }: Input) =>
+  fetch(`${url}/input`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(circuit),
+  });
+
+/** Whether the answer is a proof of this very input. */
+async function proves({ publicInput }: Input, response: Response): Promise<boolean> {
+  expect(response.status, await response.clone().text()).toBe(200);
+  const { pi_a, pi_b, pi_c, protocol, curve } = (await response.json()) as Answer;
+  expect({ protocol, curve }).toEqual({ protocol: 'groth16', curve: 'bn128' });
+  return verifyProof(verifyingKey, { a: pi_a, b: pi_b, c: pi_c }, [BigInt(publicInput)]);
+}
+
+const stateOf = async (url: string) =>
+  ((await (await fetch(`${url}/healthz`)).json()) as { status: string }).status;
+
+describe('the service', () => {
+  let inputs: Input[];
+  beforeAll(() => {
+    inputs = Array.from({ length: 200 }, (_, salt) => inputOf(salt));
+  });
+
+  test('kill -9 of the engine in the middle of a proof costs that proof alone', async () => {
+    const { url, enginePid } = await start();
+    const [first, second, third] = inputs as [Input, Input, Input];
+    const killed = post(url, first);
+    const waiting = post(url, second);
+    await expect.poll(() => stateOf(url), { interval: 5, timeout: 60_000 }).toBe('proving');
+    const pid = enginePid() as number;
+    process.kill(pid, 'SIGKILL');
+    const next = post(url, third);
+    const failed = await killed;
+    expect([failed.status, await failed.text()]).toEqual([
+      500,
+      'BACKEND_ENGINE: the engine exited before it answered: try again',
+    ]);
+    expect(await proves(second, await waiting)).toBe(true);
+    expect(await proves(third, await next)).toBe(true);
+    expect(enginePid()).not.toBe(pid);
+  });
+
+  test('of 200 requests at once, those of the queue get their own proofs, and the others a time to come back', async () => {
+    const { url } = await start({ QUEUE: '4' });
+    const answers = await Promise.all(inputs.map((input) => post(url, input)));
+    const proved = inputs.filter((_, index) => answers[index]?.status === 200);
+    // The first five are admitted at once; more, if a place became free while the others were still arriving.
+    expect(proved.length).toBeGreaterThanOrEqual(5);
+    expect(proved.length).toBeLessThan(20);
+    for (const [index, input] of inputs.entries()) {
+      const answer = answers[index] as Response;
+      if (answer.status === 200) {
+        expect(await proves(input, answer)).toBe(true);
+        continue;
+      }
+      expect([answer.status, await answer.text()]).toEqual([503, 'Server at capacity']);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    const [last] = inputs as [Input];
+    expect(await proves(last, await post(url, last))).toBe(true);
+    expect(await stateOf(url)).toBe('ready');
+  });
+
+  test('an input that does not satisfy the circuit is refused, and the next one is proved', async () => {
+    const { url } = await start();
+    const [good, other] = inputs as [Input, Input];
+    const wrong = { ...good, circuit: { ...good.circuit, all_inputs_hash: other.publicInput } };
+    const answer = await post(url, wrong);
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringMatching(/^the input does not satisfy the circuit/),
+    ]);
+    expect(await proves(good, await post(url, good))).toBe(true);
+  });
+
+  test('works with the generator in WebAssembly', async () => {
+    const { url } = await start({ WITNESS_BINARIES: WASM });
+    const [input] = inputs as [Input];
+    expect(await proves(input, await post(url, input))).toBe(true);
+  });
+});
+
+test('npm run prover:backend writes no file: it proves where not a single byte can be written', async () => {
+  const input = inputOf(5);
+  // No process that the shell starts can write to a file (RLIMIT_FSIZE): as on a full disk.
+  const script = '! { printf x > "$PROBE"; } 2>/dev/null || exit 9; exec "$0" "$1"';
+  const command = [
+    '-c',
+    `trap "" XFSZ; ulimit -f 0; ${script}`,
+    process.execPath,
+    'src/prover/backend/main.ts',
+  ];
+  const service = spawn('/bin/sh', command, {
+    cwd: ROOT,
+    env: {
+      ...ENV,
+      PATH: process.env['PATH'],
+      TMPDIR: '/nonexistent',
+      PROBE: join(temporaryFolder(), 'probe'),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void service.kill('SIGKILL'));
+  let printed = '';
+  service.stdout.on('data', (chunk) => (printed += chunk));
+  await expect.poll(() => printed, { timeout: 120_000 }).toContain('"msg":"listening"');
+  const [, url = ''] = /"url":"([^"]+)"/.exec(printed) ?? [];
+  expect(await proves(input, await post(url, input))).toBe(true);
+  service.kill('SIGTERM');
+  expect(await once(service, 'exit')).toEqual([0, null]);
+  expect(printed).not.toContain(input.publicInput);
+});
+
+describe('the real generators', () => {
+  test.each(['C++', 'WebAssembly'])('in %s are known by their files', async (kind) => {
+    const folder = kind === 'C++' ? NATIVE : WASM;
+    if (folder === undefined) return;
+    const { size, canMake } = await findGenerator(folder);
+    expect(size).toBe('small');
+    // The number of wires is in the key's header, after the two moduli and their sizes.
+    const wires = wiresOf(artifacts.zkey);
+    expect([wires - 1, wires, wires + 1].map(canMake)).toEqual([false, true, false]);
+  });
+});
+
+/** In snarkjs' format: 12 bytes of head, the protocol's section of 16 bytes, and the header's of which 12 are its head. */
+function wiresOf(zkey: string): number {
+  const header = Buffer.alloc(256);
+  const fd = openSync(zkey, 'r');
+  readSync(fd, header, 0, header.length, 0);
+  closeSync(fd);
+  const at = header.indexOf(Buffer.from('010000f093f5e143', 'hex'));
+  return header.readUInt32LE(at + 32);
+}
+
+describe('a real key is refused', () => {
+  const refusal = (message: string | RegExp) =>
+    expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
+
+  test('if it is unknown, with its hash', async () => {
+    const key = join(TESTDATA, 'snarkjs.zkey');
+    const [hash] = execFileSync('b2sum', [key], { encoding: 'utf8' }).split(' ');
+    await expect(start({ ZKEY: key })).rejects.toThrow(refusal(/public inputs|ZKEY_BLAKE2B=/));
+    await expect(start({ ZKEY: key, ZKEY_BLAKE2B: 'ab'.repeat(64) })).rejects.toThrow(
+      refusal(new RegExp(`public inputs|is ${hash}, not`)),
+    );
+  });
+
+  test('if it is damaged', async () => {
+    const key = join(temporaryFolder(), 'damaged.zkey');
+    copyFileSync(join(TESTDATA, 'tiny.zkey'), key);
+    const fd = openSync(key, 'r+');
+    writeSync(fd, Buffer.alloc(64, 0xff), 0, 64, 400);
+    closeSync(fd);
+    await expect(start({ ZKEY: key })).rejects.toThrow(refusal(/can't be loaded: .*PROVER_BAD_KEY/));
+  });
+
+  test('if it belongs to another circuit than the generator', async () => {
+    await expect(start({ ZKEY: join(TESTDATA, 'tiny.zkey') })).rejects.toThrow(
+      refusal(/public inputs|belong to different circuits/),
+    );
+  });
+});

@@ -1,0 +1,383 @@
+/** The backend over HTTP, with stand-ins of the engine and the witness generator, both processes of their own. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
+import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
+import { LOADED, LOADS, PROOF, PROVES, standInWorker } from '../stand_in_worker.ts';
+import { inputOf, keyFile, recordedLog, standInGenerator, WITNESS_SCRIPT } from './support.ts';
+
+const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
+const WORKER = LOADS + PROVES;
+/** A worker that proves when the file `go` is in its folder, and not before. */
+const WAITS = `${LOADS}
+  const poll = setInterval(() => {
+    if (!fs.existsSync(folder + '/go')) return;
+    clearInterval(poll);
+    ${PROVES}
+  }, 10);`;
+
+interface Options {
+  readonly worker?: string;
+  readonly generator?: string;
+  readonly env?: Record<string, string>;
+}
+
+async function start({ worker = WORKER, generator = standInGenerator(), env = {} }: Options = {}) {
+  const { log, printed } = recordedLog();
+  const engine = standInWorker(worker);
+  const config = readBackendConfig({
+    ZKEY: keyFile('a key'),
+    WITNESS_BINARIES: generator,
+    PROVER_ENGINE: engine,
+    ALLOW_INSECURE_DEV_KEY: '1',
+    PORT: '0',
+    ...env,
+  });
+  const backend = await startBackend({ config, log, backoffMs: 10 });
+  onTestFinished(() => backend.close());
+  const file = (name: string) => join(engine, '..', name);
+  return { ...backend, printed, go: () => writeFileSync(file('go'), ''), ...callsOf(backend) };
+}
+
+function callsOf({ url }: RunningBackend) {
+  const post = (body: unknown, init: RequestInit = {}) =>
+    fetch(`${url}/input`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...init,
+    });
+  const healthz = async () => {
+    const answer = await fetch(`${url}/healthz`);
+    return { http: answer.status, ...((await answer.json()) as Record<string, unknown>) };
+  };
+  return { post, healthz };
+}
+
+const { circuit, publicInput } = inputOf(5);
+const answerOf = async (response: Promise<Response> | Response) => {
+  const { status, headers } = await response;
+  return {
+    status,
+    type: headers.get('content-type'),
+    retry: headers.get('retry-after'),
+    text: await (await response).text(),
+  };
+};
+
+describe('POST /input', () => {
+  test("answers with the proof in snarkjs' form", async () => {
+    const { post } = await start();
+    const response = await post(circuit);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(await response.json()).toEqual({ ...PROOF, protocol: 'groth16', curve: 'bn128' });
+  });
+
+  test.each<[string, unknown, number, string]>([
+    ['not JSON', '{', 400, 'the body is not JSON'],
+    ['empty', '', 400, 'the body is not JSON'],
+    ['a list', [], 400, 'the input must be an object with the signals of the circuit'],
+    ['without a signal', { ...circuit, salt: undefined }, 400, 'the signal salt is missing'],
+    [
+      'of another size',
+      inputOf(5, 'full').circuit,
+      400,
+      'padded_unsigned_jwt must be a list of 512 items: this service has the circuit of small size',
+    ],
+    ['too large', `"${'x'.repeat(300_000)}"`, 413, 'the body is larger than 262144 bytes'],
+  ])('a body that is %s is refused in plain text', async (_, body, status, text) => {
+    const { post } = await start();
+    expect(await answerOf(post(body))).toMatchObject({ status, type: 'text/plain; charset=utf-8', text });
+  });
+
+  test('an input that does not satisfy the circuit is the caller’s fault, and costs nothing else', async () => {
+    const generator = standInGenerator(`case "$input" in *'"salt":"6"'*) exit 1;; esac ${WITNESS_SCRIPT}`);
+    const { post } = await start({ generator });
+    const text = expect.stringMatching(/^the input does not satisfy the circuit: check/);
+    expect(await answerOf(post(inputOf(6).circuit))).toMatchObject({ status: 400, text });
+    expect((await post(circuit)).status).toBe(200);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ['crashes', 'kill -SEGV $$', /^BACKEND_WITNESS: the witness generator crashed/],
+    ['writes nothing', 'true', /^BACKEND_WITNESS: the witness generator wrote no witness/],
+    [
+      'makes witnesses for another key',
+      'printf wtns > "$2"',
+      /^BACKEND_WITNESS: .* another circuit than the key/,
+    ],
+    [
+      'makes larger witnesses',
+      'head -c 900000 /dev/zero > "$2"',
+      /^BACKEND_WITNESS: .* another circuit than the key/,
+    ],
+  ])('a generator that %s is a fault of the service', async (_, script, message) => {
+    const { post } = await start({ generator: standInGenerator(script) });
+    expect(await answerOf(post(circuit))).toMatchObject({
+      status: 500,
+      text: expect.stringMatching(message),
+    });
+  });
+
+  test('a generator that hangs is killed at PROVER_TIMEOUT', async () => {
+    const generator = standInGenerator(`[ -e "$folder/go" ] || exec sleep 60; ${WITNESS_SCRIPT}`);
+    const { post } = await start({ generator, env: { PROVER_TIMEOUT: '1' } });
+    const text = expect.stringMatching(/^BACKEND_WITNESS: .* did not finish within 1000 ms/);
+    expect(await answerOf(post(circuit))).toMatchObject({ status: 500, text });
+    writeFileSync(join(generator, 'go'), '');
+    expect((await post(circuit)).status).toBe(200);
+  });
+
+  test('an engine that crashes costs one request', async () => {
+    const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
+    const { post, go, enginePid } = await start({ worker });
+    const pid = enginePid();
+    const failed = { status: 500, text: 'BACKEND_ENGINE: the engine exited before it answered: try again' };
+    expect(await answerOf(post(circuit))).toMatchObject(failed);
+    go();
+    expect((await post(circuit)).status).toBe(200);
+    expect(enginePid()).not.toBe(pid);
+  });
+
+  test('an engine that hangs is killed at PROVER_TIMEOUT', async () => {
+    const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) return; ${PROVES}`;
+    const { post, go } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
+    const failed = {
+      status: 500,
+      text: 'BACKEND_ENGINE: the engine did not answer within 1000 ms: try again',
+    };
+    expect(await answerOf(post(circuit))).toMatchObject(failed);
+    go();
+    expect((await post(circuit)).status).toBe(200);
+  });
+
+  test('other methods and paths are refused in plain text', async () => {
+    const { url } = await start();
+    expect(await answerOf(fetch(`${url}/input`))).toMatchObject({
+      status: 405,
+      text: 'this endpoint supports POST',
+    });
+    expect(await answerOf(fetch(`${url}/`))).toMatchObject({ status: 404, text: 'no such endpoint' });
+  });
+});
+
+describe('the queue', () => {
+  /** Until so many requests wait. */
+  const waits = (healthz: () => Promise<object>, queue: number) =>
+    expect.poll(healthz, { timeout: 10_000 }).toMatchObject({ status: 'proving', queue });
+
+  test('holds QUEUE requests; further ones are told to come back', async () => {
+    const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
+    const inputs = [1, 2, 3].map((salt) => inputOf(salt).circuit);
+    const first = inputs.map((input) => answerOf(post(input)));
+    await waits(healthz, 2);
+    const busy = { status: 503, type: 'text/plain; charset=utf-8', text: 'Server at capacity' };
+    for (let extra = 0; extra < 3; extra++) {
+      expect(await answerOf(post(circuit))).toMatchObject({
+        ...busy,
+        retry: expect.stringMatching(/^[1-9]\d?$/),
+      });
+    }
+    go();
+    for (const answer of await Promise.all(first)) expect(answer.status).toBe(200);
+    expect(await healthz()).toMatchObject({ status: 'ready', queue: 0, capacity: 2 });
+  });
+
+  test('of 0 lets one request in', async () => {
+    const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '0' } });
+    const first = post(circuit);
+    await waits(healthz, 0);
+    expect((await post(circuit)).status).toBe(503);
+    go();
+    expect((await first).status).toBe(200);
+    expect((await post(circuit)).status).toBe(200);
+  });
+
+  test('forgets a caller who has left', async () => {
+    const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
+    const first = post(circuit);
+    await waits(healthz, 0);
+    const leaver = new AbortController();
+    const left = [6, 7].map((salt) =>
+      post(inputOf(salt).circuit, { signal: leaver.signal }).catch(() => 'left'),
+    );
+    await waits(healthz, 2);
+    leaver.abort();
+    expect(await Promise.all(left)).toEqual(['left', 'left']);
+    await waits(healthz, 0);
+    go();
+    expect((await first).status).toBe(200);
+  });
+
+  test('lets nobody wait for longer than PROVER_TIMEOUT', async () => {
+    const worker = `if (type === 1 && fs.existsSync(folder + '/go')) return; ${WORKER}`;
+    const { post, healthz, go, enginePid } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
+    go();
+    process.kill(enginePid() as number, 'SIGKILL');
+    await expect.poll(healthz).toMatchObject({ status: 'loading' });
+    const late = { status: 503, text: 'no proof was begun within 1 s: try again', retry: expect.any(String) };
+    expect(await Promise.all([1, 2].map(() => answerOf(post(circuit))))).toMatchObject([late, late]);
+    expect(await healthz()).toMatchObject({ queue: 0 });
+  });
+});
+
+describe('GET /healthz', () => {
+  test('shows the key by its hash and network, and the queue', async () => {
+    const { healthz, printed } = await start();
+    const key = { blake2b: HASH_OF_KEY, network: 'development', development: true, publicInputs: 1 };
+    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, queue: 0, capacity: 4 });
+    expect(printed()).toContain(HASH_OF_KEY);
+    expect(printed()).toContain('DEVELOPMENT KEY');
+  });
+
+  test('is 503 while no engine has the key', async () => {
+    const worker = `if (fs.existsSync(folder + '/go')) return; ${WORKER}`;
+    const { healthz, go, enginePid } = await start({ worker });
+    go();
+    process.kill(enginePid() as number, 'SIGKILL');
+    await expect.poll(healthz).toMatchObject({ http: 503, status: 'loading' });
+  });
+});
+
+describe('the start is stopped by', () => {
+  const refusal = (message: RegExp) =>
+    expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
+
+  test.each<[string, Options, RegExp]>([
+    [
+      'a missing engine',
+      { env: { PROVER_ENGINE: '/nonexistent' } },
+      /^PROVER_ENGINE: .* make prover-dev builds/,
+    ],
+    [
+      'another program as the engine',
+      { env: { PROVER_ENGINE: '/bin/true' } },
+      /^ZKEY: .* exited before it answered/,
+    ],
+    ['a missing key', { env: { ZKEY: '/nonexistent' } }, /^ZKEY: \/nonexistent can't be read: ENOENT/],
+    ['a damaged key', { worker: "refuse('PROVER_BAD_KEY')" }, /^ZKEY: .* can't be loaded: .*PROVER_BAD_KEY/],
+    [
+      'a damaged key whose hash is unknown too: the damage is what matters',
+      { worker: "refuse('PROVER_BAD_KEY')", env: { ZKEY_BLAKE2B: 'ab'.repeat(64) } },
+      /PROVER_BAD_KEY/,
+    ],
+    ['a development key', { env: { ALLOW_INSECURE_DEV_KEY: '0' } }, /set ALLOW_INSECURE_DEV_KEY=1 for tests/],
+    [
+      'an unknown key',
+      { worker: LOADS.replace('"development":true', '"development":false') },
+      new RegExp(`set ZKEY_BLAKE2B=${HASH_OF_KEY}$`),
+    ],
+    ['another key than the pinned one', { env: { ZKEY_BLAKE2B: 'ab'.repeat(64) } }, /ZKEY_BLAKE2B requires/],
+    [
+      'a key with two public inputs',
+      { worker: LOADS.replace('"public":1', '"public":2') },
+      /has 2 public inputs: a key for zkLogin has exactly one/,
+    ],
+    [
+      'a key of another circuit than the generator',
+      { worker: LOADS.replace(`"wires":${LOADED.wires}`, '"wires":6249') },
+      /^ZKEY and WITNESS_BINARIES belong to different circuits: .* 6249 wires/,
+    ],
+    ['a wrong folder', { generator: '/' }, /^WITNESS_BINARIES: .* the folder must hold zkLogin/],
+  ])('%s', async (_, options, message) => {
+    await expect(start(options)).rejects.toThrow(refusal(message));
+  });
+
+  test('a port in use', async () => {
+    const { url } = await start();
+    await expect(start({ env: { PORT: new URL(url).port } })).rejects.toThrow(
+      refusal(/^can't listen on HOST/),
+    );
+  });
+
+  test('not by an unknown key that is pinned: /healthz says that its network is unknown', async () => {
+    const worker = WORKER.replace('"development":true', '"development":false');
+    const { key } = await start({ worker, env: { ZKEY_BLAKE2B: HASH_OF_KEY } });
+    expect(key).toEqual({ blake2b: HASH_OF_KEY, network: 'unknown', development: false, publicInputs: 1 });
+  });
+});
+
+test('at the end, the proof that runs is finished; those that wait, and new ones, are refused', async () => {
+  const { post, healthz, go, close, enginePid } = await start({ worker: WAITS });
+  const first = answerOf(post(circuit));
+  await expect.poll(healthz).toMatchObject({ status: 'proving', queue: 0 });
+  const second = answerOf(post(inputOf(6).circuit));
+  await expect.poll(healthz).toMatchObject({ status: 'proving', queue: 1 });
+  const pid = enginePid() as number;
+  const closed = close();
+  expect(await second).toMatchObject({ status: 503, text: 'the service is stopping: try again', retry: '1' });
+  await expect(post(circuit)).rejects.toThrow('fetch failed');
+  go();
+  expect((await first).status).toBe(200);
+  await closed;
+  await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
+});
+
+test('a connection that stays open is told that the service is stopping', async () => {
+  const { url, post, healthz, go, close } = await start({ worker: WAITS });
+  const first = post(circuit);
+  await expect.poll(healthz).toMatchObject({ status: 'proving' });
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  let received = '';
+  socket.on('data', (chunk) => (received += chunk));
+  await once(socket, 'connect');
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+  // The server has accepted it by then.
+  await healthz();
+  const closed = close();
+  socket.write('\r\n');
+  await expect.poll(() => received).toMatch(/^HTTP\/1\.1 503 [\s\S]*"status":"stopping"/);
+  go();
+  expect((await first).status).toBe(200);
+  await closed;
+});
+
+test('nothing of an input, a witness or a proof is ever logged, at any level, whatever fails', async () => {
+  // Each says on every channel what it was given.
+  const leak = 'printf %s "$input" >&2; printf %s "$input" >&2';
+  const generator = standInGenerator(`${leak}
+    case "$input" in *'"salt":"777888991"'*) exit 1;; *'"salt":"777888992"'*) kill -SEGV $$;; esac ${WITNESS_SCRIPT}`);
+  const worker = `${LOADS} process.stderr.write(body);
+    fs.appendFileSync(folder + '/proofs', '.');
+    const n = fs.statSync(folder + '/proofs').size;
+    const text = String(body.subarray(0, 84));
+    if (n === 1) return write(frame(255, id, JSON.stringify({ code: 'PROVER_UNSATISFIED', message: text })));
+    if (n === 2) return write(frame(255, id, JSON.stringify({ code: text, message: text })));
+    ${PROVES}`;
+  const { post, printed } = await start({ generator, worker });
+  const inputs = [777888991, 777888992, 777888993, 777888994, 777888993].map((salt) => inputOf(salt));
+  const statuses: number[] = [];
+  for (const { circuit } of inputs) statuses.push((await post(circuit)).status);
+  expect(statuses).toEqual([400, 500, 500, 500, 200]);
+  await post({ ...circuit, salt: '-777888995' });
+  await post(`{"salt": "777888996`);
+
+  const secrets = [
+    '77788899',
+    '77700000',
+    'wtns',
+    'padded_unsigned_jwt"',
+    ...inputs.flatMap(({ circuit: { modulus, signature }, publicInput }) => [
+      publicInput,
+      modulus?.[0] as string,
+      signature?.[0] as string,
+    ]),
+  ];
+  expect(printed()).toContain('worked on a request');
+  for (const secret of secrets) expect(printed()).not.toContain(secret);
+});
+
+test('a public input is proved for its own request, among many at the same time', async () => {
+  // The stand-in proves for the public input that it finds in the witness; another one would be refused.
+  const { post } = await start({ env: { QUEUE: '20' } });
+  const salts = Array.from({ length: 12 }, (_, index) => index);
+  const answers = await Promise.all(salts.map((salt) => post(inputOf(salt).circuit)));
+  expect(answers.map(({ status }) => status)).toEqual(salts.map(() => 200));
+  expect(publicInput).not.toBe(inputOf(6).publicInput);
+});

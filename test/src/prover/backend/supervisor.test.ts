@@ -1,0 +1,184 @@
+/** The supervisor over stand-ins of the engine that crash, hang and lie; backend.prover.ts has the real one. */
+import { writeFileSync } from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { KeyFile } from '../../../../src/prover/backend/key.ts';
+import { Supervisor } from '../../../../src/prover/backend/supervisor.ts';
+import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from '../stand_in_worker.ts';
+import { keyFile, recordedLog } from './support.ts';
+
+const NEVER = new AbortController().signal;
+const failure = (fault: string) => expect.objectContaining({ code: 'PROVER_ENGINE', fault });
+
+interface Options {
+  readonly timeoutMs?: number;
+  readonly backoffMs?: number;
+  readonly path?: string;
+}
+
+async function start(
+  onFrame: string,
+  { timeoutMs = 10_000, backoffMs = 10, path = keyFile() }: Options = {},
+) {
+  const { log, printed } = recordedLog();
+  const key = new KeyFile(path);
+  await key.hash();
+  const supervisor = new Supervisor({ program: standInWorker(onFrame), key, log, timeoutMs, backoffMs });
+  onTestFinished(() => {
+    supervisor.stop();
+    key.close();
+  });
+  await supervisor.start();
+  const prove = (publicInput: string, signal = NEVER) => {
+    const witness = Buffer.alloc(WITNESS_BYTES);
+    witness.write(`wtns${publicInput} `);
+    return supervisor.prove(witness, publicInput, signal);
+  };
+  return { supervisor, prove, printed };
+}
+
+/** A counter of frames in the worker's folder, across its restarts. */
+const COUNT = `
+  const file = folder + '/' + type;
+  const count = fs.existsSync(file) ? Number(fs.readFileSync(file, 'utf8')) + 1 : 1;
+  fs.writeFileSync(file, String(count));`;
+
+test('proves one witness after another with the same process', async () => {
+  const { supervisor, prove } = await start(LOADS + PROVES);
+  const { pid } = supervisor;
+  for (const publicInput of ['1', '2', '3']) {
+    expect(await prove(publicInput)).toEqual({ a: PROOF.pi_a, b: PROOF.pi_b, c: PROOF.pi_c });
+  }
+  expect(supervisor.pid).toBe(pid);
+  expect(supervisor.state).toBe('ready');
+});
+
+describe.each<[string, string, string]>([
+  ['crashes', 'process.exit(3)', 'ended'],
+  ['is killed', "process.kill(process.pid, 'SIGKILL')", 'ended'],
+  ['hangs', '', 'late'],
+  ['sends garbage', 'write(Buffer.alloc(64, 0xff))', 'invalid'],
+  ['sends too much', "answer({ more: 'x'.repeat(70000) })", 'invalid'],
+  ['answers another request', "write(frame(130, id + 1, '{}'))", 'invalid'],
+  ['answers by another type', "write(frame(129, id, '{}'))", 'invalid'],
+  ['answers with other JSON', 'answer({ proof: null })', 'invalid'],
+  ['proves another statement', `answer({ proof: ${JSON.stringify(PROOF)}, public: ['31415'] })`, 'invalid'],
+  [
+    'proves for two public inputs',
+    `answer({ proof: ${JSON.stringify(PROOF)}, public: ['1', '1'] })`,
+    'invalid',
+  ],
+  ['says that it has no key', "refuse('PROVER_NO_KEY')", 'refused'],
+  ['is out of memory', "refuse('PROVER_INTERNAL')", 'refused'],
+])('an engine that %s', (_, behaviour, fault) => {
+  test('costs one request: the next ones wait for the reload', async () => {
+    const first = `if (type === 2 && count === 1) { ${behaviour}; return; }`;
+    const { supervisor, prove } = await start(COUNT + LOADS + first + PROVES, { timeoutMs: 1500 });
+    const { pid } = supervisor;
+    await expect(prove('1')).rejects.toThrow(failure(fault));
+    expect(supervisor.state).toBe('loading');
+    expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+    expect(await prove('3')).toMatchObject({ a: PROOF.pi_a });
+    expect(supervisor.pid).not.toBe(pid);
+  });
+});
+
+test('a witness that the engine refuses does not cost the engine', async () => {
+  const { supervisor, prove } = await start(
+    `${COUNT} ${LOADS} if (count === 1) return refuse('PROVER_UNSATISFIED'); ${PROVES}`,
+  );
+  const { pid } = supervisor;
+  await expect(prove('1')).rejects.toThrow(failure('refused'));
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).toBe(pid);
+});
+
+test('an engine that is killed while it is idle costs nothing', async () => {
+  const { supervisor, prove, printed } = await start(LOADS + PROVES);
+  const { pid = 0 } = supervisor;
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => supervisor.pid).not.toBe(pid);
+  expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
+  await expect.poll(printed).toContain('the engine has the key again');
+});
+
+test('an engine that keeps crashing is restarted less and less often, until a proof succeeds', async () => {
+  const crashes = 'if (type === 2 && count < 5) process.exit(3);';
+  const { prove, printed } = await start(COUNT + LOADS + crashes + PROVES, { backoffMs: 40 });
+  for (let crash = 1; crash < 5; crash++) await expect(prove('1')).rejects.toThrow(failure('ended'));
+  await prove('1');
+  const waits = printed()
+    .split('\n')
+    .flatMap((line) => /"wait_ms":(\d+)/.exec(line)?.[1] ?? []);
+  expect(waits).toEqual(['0', '40', '80', '160']);
+});
+
+test('a key that can not be loaded again is tried again', async () => {
+  const { supervisor, prove } = await start(
+    `${COUNT} if (type === 1 && count > 1 && count < 4) return refuse('PROVER_BAD_KEY'); ${LOADS} ${PROVES}`,
+  );
+  process.kill(supervisor.pid as number, 'SIGKILL');
+  await expect.poll(() => supervisor.state).toBe('loading');
+  expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
+});
+
+test('a key that was overwritten is not used after a restart', async () => {
+  const path = keyFile('a key');
+  const { supervisor, prove, printed } = await start(LOADS + PROVES, { path });
+  writeFileSync(path, 'another');
+  process.kill(supervisor.pid as number, 'SIGKILL');
+  await expect.poll(printed).toContain('was changed while it is in use');
+  expect(supervisor.state).toBe('loading');
+  await expect(prove('1', AbortSignal.timeout(100))).rejects.toThrow(/timeout/);
+  writeFileSync(path, 'a key');
+  expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
+});
+
+test('one who waits for an engine can leave', async () => {
+  const { supervisor, prove } = await start(
+    `${COUNT} if (type === 1 && count > 1) return; ${LOADS} ${PROVES}`,
+  );
+  process.kill(supervisor.pid as number, 'SIGKILL');
+  await expect.poll(() => supervisor.state).toBe('loading');
+  const caller = new AbortController();
+  const waiting = prove('1', caller.signal);
+  caller.abort(new Error('left'));
+  await expect(waiting).rejects.toThrow('left');
+});
+
+test.each<[string, string, string]>([
+  ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused'],
+  ['exits', 'process.exit(0)', 'ended'],
+  ['says nothing of it that can be understood', "answer({ ...LOADED, wires: 'many' })", 'ended'],
+])('the start fails if the engine %s', async (_, onFrame, fault) => {
+  await expect(start(onFrame)).rejects.toThrow(failure(fault));
+});
+
+test('after stop, no engine is left or started', async () => {
+  const { supervisor, prove } = await start(LOADS + PROVES);
+  const { pid = 0 } = supervisor;
+  supervisor.stop();
+  expect(supervisor.state).toBe('stopped');
+  await expect.poll(() => isAlive(pid)).toBe(false);
+  await expect(prove('1', AbortSignal.timeout(300))).rejects.toThrow();
+  expect(supervisor.pid).toBeUndefined();
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('what the engine says of a key comes back from start', async () => {
+  const { log } = recordedLog();
+  const key = new KeyFile(keyFile());
+  const supervisor = new Supervisor({ program: standInWorker(LOADS), key, log, timeoutMs: 1000 });
+  onTestFinished(() => {
+    supervisor.stop();
+    key.close();
+  });
+  const { wires, public: publicInputs, development, witnessBytes } = LOADED;
+  expect(await supervisor.start()).toEqual({ wires, public: publicInputs, development, witnessBytes });
+});

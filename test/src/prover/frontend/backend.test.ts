@@ -1,0 +1,234 @@
+/** Backends and issuers that fail: each gives a typed error, nothing invalid is handed out, and the service recovers. */
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { readVerifyingKey } from '../../../../src/prover/verify.ts';
+import { shortenDeadline } from '../../support.ts';
+import { Issuer, OTHER_KEY, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
+
+const devnet = { network: 'devnet', verifyingKey: readVerifyingKey(OTHER_KEY.vkey) } as const;
+const proofOf = (input: Record<string, string>, key = OUR_KEY) =>
+  key.prove(BigInt(input['all_inputs_hash'] ?? '')) as Record<string, string[]>;
+
+describe('a backend that', () => {
+  test.each<[string, (response: ServerResponse, input: Record<string, string>) => unknown, number, string]>([
+    ['answers garbage', (response) => response.end('<html>'), 502, 'PROVER_BACKEND_ANSWER'],
+    ['answers null', (response) => response.end('null'), 502, 'PROVER_BACKEND_ANSWER'],
+    ['answers another JSON', (response) => response.end('{"pi_a":1}'), 502, 'PROVER_BACKEND_ANSWER'],
+    ['answers half', (response) => response.end('{"pi_a":["1"'), 502, 'PROVER_BACKEND_ANSWER'],
+    ['answers without end', (response) => response.end(' '.repeat(100_000)), 502, 'PROVER_BACKEND_ANSWER'],
+    [
+      'answers with points off the curve',
+      (response, input) => response.end(JSON.stringify({ ...proofOf(input), pi_a: ['1', '1', '1'] })),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    [
+      'answers with more than points',
+      (response, input) => response.end(JSON.stringify({ ...proofOf(input), pi_c: [{ x: '1' }, '1', '1'] })),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    [
+      'claims another protocol',
+      (response, input) => response.end(JSON.stringify({ ...proofOf(input), protocol: 'plonk' })),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    [
+      'proves something else',
+      (response) => response.end(JSON.stringify(OUR_KEY.prove(7n))),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    [
+      'has a key that nobody knows',
+      (response, input) => response.end(JSON.stringify(proofOf(input, OTHER_KEY))),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    [
+      'refuses the input',
+      (response) => response.writeHead(400).end('bad input'),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    ['fails', (response) => response.writeHead(500).end('PROVER_ENGINE'), 502, 'PROVER_BACKEND_ANSWER'],
+    [
+      'points elsewhere',
+      (response) => response.writeHead(307, { location: '/x' }).end(),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
+    ['hangs up', (response) => response.destroy(), 502, 'PROVER_BACKEND_UNREACHABLE'],
+    ['is at capacity', (response) => response.writeHead(503).end('Server at capacity'), 503, 'PROVER_BUSY'],
+    [
+      'is behind a gateway that gives up',
+      (response) => response.writeHead(504).end(),
+      504,
+      'PROVER_BACKEND_TIMEOUT',
+    ],
+  ])('%s', async (_, answer, status, code) => {
+    const { ask, backend } = await startTestFrontend();
+    const { prove } = backend;
+    backend.prove = ({ input }, response) => answer(response, input);
+    const refused = await ask();
+    expect([refused.status, refused.body['code']]).toEqual([status, code]);
+    expect(JSON.stringify(refused.body)).not.toContain('pi_a');
+    backend.prove = prove;
+    expect((await ask()).status).toBe(200);
+  });
+
+  test('hands out the proof of another request', async () => {
+    const { ask, backend } = await startTestFrontend();
+    const proofs: object[] = [];
+    backend.prove = ({ input }, response) => {
+      proofs.push(proofOf(input));
+      response.end(JSON.stringify(proofs[0]));
+    };
+    expect((await ask()).status).toBe(200);
+    const { status, body } = await ask({ sub: 'another' });
+    expect([status, body['code']]).toEqual([502, 'PROVER_BACKEND_ANSWER']);
+  });
+
+  test('is too late, which names the real number of seconds, as the wallet reads it', async () => {
+    const { ask, backend } = await startTestFrontend({ PROVER_TIMEOUT: '1' });
+    backend.prove = () => {};
+    const before = performance.now();
+    const { status, body } = await ask();
+    expect([status, body['code']]).toEqual([504, 'PROVER_BACKEND_TIMEOUT']);
+    expect(body['error']).toMatch(/the call to the proving component took longer than 1 seconds\b/);
+    expect(performance.now() - before).toBeLessThan(5000);
+  });
+
+  test('sends its answer too slowly', async () => {
+    const { ask, backend } = await startTestFrontend({ PROVER_TIMEOUT: '1' });
+    backend.prove = (_, response) => response.write('{"pi_a":');
+    expect((await ask()).body['code']).toBe('PROVER_BACKEND_TIMEOUT');
+  });
+
+  test.each([
+    ['12', '12'],
+    [undefined, '5'],
+    ['99999', '600'],
+  ])(
+    'is at capacity with Retry-After %s: the caller is told %s, and it is not asked again',
+    async (given, told) => {
+      const { ask, backend } = await startTestFrontend();
+      backend.prove = (_, response) =>
+        response
+          .writeHead(503, given === undefined ? {} : { 'retry-after': given })
+          .end('Server at capacity');
+      const { headers } = await ask();
+      expect(headers.get('retry-after')).toBe(told);
+      expect(backend.inputs).toHaveLength(1);
+    },
+  );
+
+  test('loses a connection once is asked again', async () => {
+    const { ask, backend } = await startTestFrontend();
+    const { prove } = backend;
+    backend.prove = (...given) => {
+      if (backend.inputs.length === 1) return given[1].destroy();
+      return prove(...given);
+    };
+    expect((await ask()).status).toBe(200);
+    expect(backend.inputs).toHaveLength(2);
+  });
+
+  test('is not there is asked three times, and found when it is back', async () => {
+    const backend = await StandInBackend.start();
+    const { ask } = await startTestFrontend({ backend });
+    backend.prove = (_, response) => response.destroy();
+    expect((await ask()).body['code']).toBe('PROVER_BACKEND_UNREACHABLE');
+    expect(backend.inputs).toHaveLength(3);
+  });
+});
+
+describe('a backend with the key of another network', () => {
+  test('is named at the start, answers nothing, and is accepted once it has the right key', async () => {
+    const backend = await StandInBackend.start();
+    backend.network = 'devnet';
+    const { ask, printed } = await startTestFrontend({ backend });
+    await expect
+      .poll(printed)
+      .toMatch(/"level":"error".*the backend has the devnet key, this service serves development/);
+    const { status, body } = await ask();
+    expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
+    expect(body['error']).toMatch(/the backend has the devnet key, this service serves development/);
+    expect(backend.inputs).toEqual([]);
+    // Its health is asked for at the start, with the first request, and then not for five seconds.
+    await ask();
+    expect(backend.askedForHealth).toBe(2);
+  });
+
+  test('works as soon as the backend has the right key', async () => {
+    const backend = await StandInBackend.start();
+    backend.network = 'mainnet and testnet';
+    const { ask, printed } = await startTestFrontend({ backend });
+    await expect.poll(printed).toMatch(/the backend has the mainnet and testnet key/);
+    backend.network = 'development';
+    expect((await ask()).status).toBe(200);
+    expect(printed()).toMatch(/the backend has the key of this network/);
+  });
+
+  test('is found by its proof if it does not say its network', async () => {
+    const backend = await StandInBackend.start(OTHER_KEY);
+    backend.network = undefined;
+    const { ask, printed } = await startTestFrontend({
+      backend,
+      configure: (config) => ({
+        ...config,
+        keys: { own: { ...config.keys.own, network: 'mainnet and testnet' }, others: [devnet] },
+      }),
+    });
+    await expect.poll(printed).toMatch(/the backend doesn't say its network/);
+    const { status, body } = await ask();
+    expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
+    expect(body['error']).toMatch(/the backend has the devnet key, this service serves mainnet and testnet/);
+    expect(printed()).toMatch(/"level":"error".*"backend":"devnet"/);
+  });
+
+  test('says nothing that gets into the log unchecked', async () => {
+    const backend = await StandInBackend.start();
+    backend.network = 'devnet\nhunter2 <script>';
+    const { ask, printed } = await startTestFrontend({ backend });
+    await expect.poll(printed).toMatch(/doesn't say its network/);
+    expect(printed()).not.toMatch(/hunter2/);
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('an issuer whose keys', () => {
+  test.each<[string, (response: ServerResponse) => unknown, number, string]>([
+    ['are not there', (response) => response.destroy(), 502, 'PROVER_ISSUER'],
+    ['are refused', (response) => response.writeHead(500).end(), 502, 'PROVER_ISSUER'],
+    ['are garbage', (response) => response.end('<html>'), 502, 'PROVER_ISSUER'],
+    ['are none', (response) => response.end('{"keys":[]}'), 502, 'PROVER_ISSUER'],
+    ['are huge', (response) => response.end(' '.repeat(300_000)), 502, 'PROVER_ISSUER'],
+    ['are elsewhere', (response) => response.writeHead(302, { location: '/x' }).end(), 502, 'PROVER_ISSUER'],
+    ['are slow', (response) => response.write('{"keys":'), 504, 'PROVER_ISSUER_TIMEOUT'],
+  ])('%s: a typed error, and other issuers are not affected', async (_, answer, status, code) => {
+    shortenDeadline(5000);
+    const issuer = await Issuer.start();
+    const clients = [
+      { issuer: 'https://accounts.google.com', client_id: 'mine' },
+      { issuer: 'https://id.example', client_id: 'mine', jwks_url: 'https://id.example/jwks' },
+    ];
+    const { ask, backend } = await startTestFrontend({ issuer, CLIENTS: JSON.stringify(clients) });
+    const { answer: healthy } = issuer;
+    issuer.answer = answer;
+    const refused = await ask({ aud: 'mine' });
+    expect([refused.status, refused.body['code']]).toEqual([status, code]);
+    expect(backend.inputs).toEqual([]);
+    issuer.answer = healthy;
+    expect((await ask({ aud: 'mine', iss: 'https://id.example' })).status).toBe(200);
+  });
+
+  test('are gone later: known keys stay in use', async () => {
+    const { ask, issuer, post, token } = await startTestFrontend();
+    expect((await ask()).status).toBe(200);
+    const jwt = await token();
+    issuer.stop();
+    expect((await post(requestFor(jwt))).status).toBe(200);
+  });
+});

@@ -1,0 +1,228 @@
+/** What wallets and operators get from the front end when all is well. */
+import { request as httpRequest } from 'node:http';
+import { toBase64 } from '@mysten/sui/utils';
+import { describe, expect, test } from 'vitest';
+import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
+import { writeNumber } from '../../../../src/zklogin/numbers.ts';
+import { getProof, readProof } from '../../../../src/zklogin/services.ts';
+import { EPHEMERAL_KEY, RANDOMNESS, SALT } from '../support.ts';
+import { CLIENT_ID, GOOGLE, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
+
+const verifyingKey = readVerifyingKey(OUR_KEY.vkey);
+
+describe('POST /v1', () => {
+  test('returns a proof that verifies for the public input of this request, and nothing else', async () => {
+    const { ask, backend } = await startTestFrontend();
+    const { status, body, headers } = await ask();
+    expect(status).toBe(200);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(Object.keys(body).sort()).toEqual(['headerBase64', 'issBase64Details', 'proofPoints']);
+    expect(readProof(body)).toEqual(body);
+    const [input] = backend.inputs;
+    expect(
+      verifyProof(verifyingKey, body['proofPoints'] as never, [BigInt(input?.['all_inputs_hash'] ?? '')]),
+    ).toBe(true);
+  });
+
+  test('gives a wallet its proof, in both encodings of numbers', async () => {
+    const { url, token, backend } = await startTestFrontend();
+    const request = requestFor(await token()) as never;
+    for (const encoding of ['decimal', 'base64'] as const) {
+      const proof = await getProof(`${url}/v1`, request, { encoding });
+      expect(proof.headerBase64).toBe((request as { jwt: string }).jwt.split('.')[0]);
+    }
+    const [decimal, base64] = backend.inputs;
+    expect(base64).toEqual(decimal);
+  });
+
+  test('makes a proof by a verified email', async () => {
+    const { ask } = await startTestFrontend();
+    const claims = { email: 'a@id.example', email_verified: true };
+    expect((await ask(claims, { keyClaimName: 'email' })).status).toBe(200);
+    const { status, body } = await ask({ ...claims, email_verified: false }, { keyClaimName: 'email' });
+    expect([status, body['code']]).toEqual([422, 'PROVER_CLAIM']);
+  });
+
+  test('takes an issuer of its own, by the URL of its keys', async () => {
+    const clients = [
+      { issuer: 'https://id.example', client_id: 'mine', jwks_url: 'https://id.example/jwks' },
+    ];
+    const { ask } = await startTestFrontend({ CLIENTS: JSON.stringify(clients) });
+    expect((await ask({ iss: 'https://id.example', aud: 'mine' })).status).toBe(200);
+    expect((await ask()).body['code']).toBe('PROVER_ISSUER_NOT_ALLOWED');
+  });
+
+  test('without CLIENTS takes every client of the known issuers, and says so at the start', async () => {
+    const { ask, printed } = await startTestFrontend({
+      configure: (config) => ({
+        ...config,
+        acceptsAnyClient: true,
+        clients: config.clients.map(({ issuer, jwksUrl }) => ({ issuer, jwksUrl, presenters: [] })),
+      }),
+    });
+    expect((await ask({ aud: 'anyone', azp: 'another' })).status).toBe(200);
+    expect((await ask({ iss: 'https://id.twitch.tv/oauth2' })).body['code']).toBe(
+      'PROVER_ISSUER_NOT_ALLOWED',
+    );
+    expect(printed()).toMatch(/CLIENTS is not set/);
+  });
+});
+
+describe('identical requests', () => {
+  test('in flight share one proof, in whatever encoding, and finished proofs are not kept', async () => {
+    const { post, token, backend } = await startTestFrontend();
+    const { prove } = backend;
+    backend.prove = (...given) => setTimeout(() => prove(...given), 200);
+    const jwt = await token();
+    const base64 = {
+      salt: writeNumber(BigInt(SALT), 'base64', 16),
+      jwtRandomness: writeNumber(BigInt(RANDOMNESS), 'base64', 16),
+      extendedEphemeralPublicKey: toBase64(Buffer.from(EPHEMERAL_KEY.toString(16).padStart(66, '0'), 'hex')),
+    };
+    const requests = [
+      requestFor(jwt),
+      requestFor(jwt, base64),
+      requestFor(jwt),
+      requestFor(jwt, { salt: '1' }),
+    ];
+    const answers = await Promise.all(requests.map((request) => post(request)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(backend.inputs).toHaveLength(2);
+    expect(answers[1]?.body).toEqual(answers[0]?.body);
+    expect(answers[3]?.body).not.toEqual(answers[0]?.body);
+    await post(requestFor(jwt));
+    expect(backend.inputs).toHaveLength(3);
+  });
+
+  test('do not depend on the first caller, who may leave', async () => {
+    const { post, token, backend } = await startTestFrontend();
+    const { prove } = backend;
+    backend.prove = (...given) => setTimeout(() => prove(...given), 300);
+    const request = requestFor(await token());
+    const leaving = new AbortController();
+    const first = post(request, { signal: leaving.signal }).catch(() => 'left');
+    await expect.poll(() => backend.inputs.length).toBe(1);
+    const second = post(request);
+    setTimeout(() => leaving.abort(), 50);
+    expect(await first).toBe('left');
+    expect((await second).status).toBe(200);
+    expect(backend.inputs).toHaveLength(1);
+  });
+});
+
+describe('limits', () => {
+  test('on a user, whatever salt the requests have; another user is not affected', async () => {
+    const { ask, backend } = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '2' });
+    const asked = [await ask(), await ask({}, { salt: '1' }), await ask({}, { salt: '2' })];
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(asked[2]?.body['code']).toBe('PROVER_RATE_LIMITED');
+    expect(Number(asked[2]?.headers.get('retry-after'))).toBeGreaterThan(20);
+    expect((await ask({ sub: 'another' })).status).toBe(200);
+    expect(backend.inputs).toHaveLength(3);
+  });
+
+  test('on requests in flight: 200 at once are answered or told to wait, and the service recovers', async () => {
+    const { post, token, backend } = await startTestFrontend({
+      MAX_CONCURRENT_REQUESTS: '4',
+      USER_REQUESTS_PER_MINUTE: '10000',
+    });
+    const { prove } = backend;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    backend.prove = (...given) => released.then(() => prove(...given));
+    const jwt = await token();
+    let refused = 0;
+    const answers = Array.from({ length: 200 }, async (_, index) => {
+      const { status, body, headers } = await post(requestFor(jwt, { salt: String(index) }));
+      if (status === 200) return;
+      expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'OVERLOADED', '1']);
+      refused++;
+    });
+    await expect.poll(() => refused, { timeout: 15_000 }).toBe(196);
+    release();
+    await Promise.all(answers);
+    expect(refused).toBe(196);
+    expect((await post(requestFor(jwt))).status).toBe(200);
+  });
+});
+
+describe('HTTP', () => {
+  test('GET /ping answers pong as text; HEAD too', async () => {
+    const { url } = await startTestFrontend();
+    const response = await fetch(`${url}/ping`);
+    expect([response.status, await response.text()]).toEqual([200, 'pong']);
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+    expect((await fetch(`${url}/ping`, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  test.each([
+    ['GET', '/v1', 405, 'METHOD_NOT_ALLOWED'],
+    ['POST', '/ping', 405, 'METHOD_NOT_ALLOWED'],
+    ['POST', '/v1/', 404, 'NOT_FOUND'],
+    ['POST', '/input', 404, 'NOT_FOUND'],
+  ])('%s %s: %i', async (method, path, status, code) => {
+    const { url } = await startTestFrontend();
+    const response = await fetch(url + path, { method });
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([status, code]);
+  });
+
+  test('CORS allows the configured origins only, and by default none', async () => {
+    const preflight = (url: string, origin: string) =>
+      fetch(`${url}/v1`, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type',
+        },
+      }).then(({ headers }) => headers.get('access-control-allow-origin'));
+    const { url, printed } = await startTestFrontend();
+    expect(await preflight(url, 'https://wallet.example')).toBeNull();
+    expect(printed()).toMatch(/CORS_ORIGINS is not set/);
+    const open = await startTestFrontend({ CORS_ORIGINS: 'https://wallet.example' });
+    expect(await preflight(open.url, 'https://wallet.example')).toBe('https://wallet.example');
+    expect(await preflight(open.url, 'https://evil.example')).toBeNull();
+  });
+
+  test('a body that is too large, half, not JSON or compressed', async () => {
+    const { post, ask, url } = await startTestFrontend();
+    const refusal = async (body: string, headers = {}) => {
+      const init = { headers: { 'content-type': 'application/json', ...headers } };
+      const answer = await post(body, init);
+      return [answer.status, answer.body['code']];
+    };
+    expect(await refusal(JSON.stringify({ jwt: 'x'.repeat(20_000) }))).toEqual([413, 'BODY_TOO_LARGE']);
+    expect(await refusal('{"jwt":')).toEqual([400, 'MALFORMED_JSON']);
+    expect(await refusal('{}', { 'content-type': 'text/plain' })).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    expect(await refusal('{}', { 'content-encoding': 'gzip' })).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    const half = httpRequest(`${url}/v1`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': 100 },
+    });
+    half.on('error', () => {});
+    half.write('{"jwt":"');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    half.destroy();
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+test('the log has the parts of a request by their time, and selects lines by DEBUG', async () => {
+  const { ask, printed } = await startTestFrontend();
+  await ask();
+  const lines = printed()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const made = lines.find(({ msg }) => msg === 'made a proof');
+  expect(made).toMatchObject({ name: 'zkLogin:info', issuer: GOOGLE, client_id: CLIENT_ID });
+  expect(Object.keys(made.ms)).toEqual(['verify', 'input', 'backend', 'check']);
+  expect(Object.values(made.ms).every((ms) => typeof ms === 'number')).toBe(true);
+  expect(lines.find(({ name }) => name === 'jwks')).toMatchObject({
+    host: 'www.googleapis.com',
+    status: 200,
+  });
+  const backend = await StandInBackend.start();
+  const quiet = await startTestFrontend({ backend, DEBUG: '' });
+  await quiet.ask();
+  expect(quiet.printed()).not.toMatch(/zkLogin:info|jwks/);
+});

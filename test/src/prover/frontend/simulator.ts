@@ -1,0 +1,52 @@
+/**
+ * A Groth16 key with known secrets, which no circuit belongs to. Whoever knows the secrets can simulate a valid proof
+ * for any public input (Groth 2016, section 3.1), so a stand-in of the backend needs no engine.
+ */
+import { bn254, bn254_Fr as Fr } from '@noble/curves/bn254.js';
+
+type Point = InstanceType<typeof bn254.G1.Point> | InstanceType<typeof bn254.G2.Point>;
+
+export interface SimulatedKey {
+  /** As snarkjs writes a verifying key. */
+  readonly vkey: object;
+  /** A valid proof for this public input, as a backend returns it. */
+  prove(publicInput: bigint): object;
+}
+
+const g1 = (scalar: bigint) => bn254.G1.Point.BASE.multiply(scalar);
+const g2 = (scalar: bigint) => bn254.G2.Point.BASE.multiply(scalar);
+
+/** @param seed keys of different seeds have different secrets */
+export function simulatedKey(seed: bigint): SimulatedKey {
+  const [alpha, beta, gamma, delta, first, second] = [3n, 5n, 7n, 11n, 13n, 17n].map((prime) =>
+    Fr.pow(prime, seed + 1000n),
+  ) as [bigint, bigint, bigint, bigint, bigint, bigint];
+  let proofs = 1n;
+  return {
+    vkey: {
+      protocol: 'groth16',
+      curve: 'bn128',
+      nPublic: 1,
+      vk_alpha_1: coordinates(g1(alpha)),
+      vk_beta_2: coordinates(g2(beta)),
+      vk_gamma_2: coordinates(g2(gamma)),
+      vk_delta_2: coordinates(g2(delta)),
+      IC: [coordinates(g1(first)), coordinates(g1(second))],
+    },
+    prove(publicInput) {
+      const [a, b] = [Fr.pow(19n, proofs), Fr.pow(23n, proofs++)];
+      // a b = alpha beta + (first + input second) gamma + c delta
+      const inputs = Fr.mul(Fr.add(first, Fr.mul(publicInput, second)), gamma);
+      const c = Fr.div(Fr.sub(Fr.sub(Fr.mul(a, b), Fr.mul(alpha, beta)), inputs), delta);
+      const [pi_a, pi_b, pi_c] = [g1(a), g2(b), g1(c)].map(coordinates);
+      return { pi_a, pi_b, pi_c, protocol: 'groth16', curve: 'bn128' };
+    },
+  };
+}
+
+function coordinates(point: Point): unknown[] {
+  const { x, y } = point.toAffine();
+  if (typeof x === 'bigint') return [String(x), String(y), '1'];
+  const pair = ({ c0, c1 }: { c0: bigint; c1: bigint }) => [String(c0), String(c1)];
+  return [pair(x), pair(y as never), ['1', '0']];
+}

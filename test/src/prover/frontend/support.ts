@@ -1,0 +1,178 @@
+/** The front end, an issuer and a stand-in of the backend, all on loopback; they end with the test. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { CompactSign } from 'jose';
+import { onTestFinished } from 'vitest';
+import { type FrontendConfig, readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
+import { startFrontend } from '../../../../src/prover/frontend/server.ts';
+import { createLog } from '../../../../src/server/log.ts';
+import { CLIENT_ID, GOOGLE, Issuer } from '../../oidc/issuer.ts';
+import { EPHEMERAL_KEY, MAX_EPOCH, NONCE, RANDOMNESS, SALT } from '../support.ts';
+import { type SimulatedKey, simulatedKey } from './simulator.ts';
+
+export { CLIENT_ID, GOOGLE, Issuer };
+
+export const OUR_KEY = simulatedKey(1n);
+export const OTHER_KEY = simulatedKey(2n);
+
+/** A file with this content, deleted after the test. */
+export function fileWith(content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-frontend-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'file.json');
+  writeFileSync(path, content);
+  return path;
+}
+
+type Answer = (request: { readonly input: Record<string, string> }, response: ServerResponse) => unknown;
+
+/** Answers with simulated proofs, over HTTP. */
+export class StandInBackend {
+  readonly inputs: Record<string, string>[] = [];
+  /** What `/healthz` says; undefined: 404. */
+  network: string | undefined = 'development';
+  askedForHealth = 0;
+  prove: Answer;
+  readonly #server = createServer((request, response) => void this.#handle(request, response));
+
+  private constructor(key: SimulatedKey) {
+    this.prove = ({ input }, response) =>
+      response.end(JSON.stringify(key.prove(BigInt(input['all_inputs_hash'] ?? ''))));
+  }
+
+  static async start(key = OUR_KEY): Promise<StandInBackend> {
+    const backend = new StandInBackend(key);
+    await new Promise<void>((resolve) => {
+      backend.#server.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => backend.stop());
+    return backend;
+  }
+
+  get uri(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/input`;
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === 'GET' && request.url === '/healthz') {
+      this.askedForHealth++;
+      if (this.network === undefined) response.writeHead(404);
+      return void response.end(JSON.stringify({ status: 'ready', key: { network: this.network } }));
+    }
+    const input = JSON.parse(await text(request)) as Record<string, string>;
+    if (request.method !== 'POST' || request.url !== '/input') return void response.writeHead(404).end();
+    this.inputs.push(input);
+    this.prove({ input }, response);
+  }
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+export interface TestFrontend {
+  readonly url: string;
+  readonly backend: StandInBackend;
+  readonly issuer: Issuer;
+  /** Everything logged so far, as it was printed. */
+  printed(): string;
+  post(body: unknown, init?: RequestInit): Promise<Answered>;
+  /** Asks for a proof of a token with these claims. */
+  ask(claims?: object, changes?: object, header?: Record<string, unknown>): Promise<Answered>;
+  token(claims?: object, header?: Record<string, unknown>): Promise<string>;
+}
+
+export async function startTestFrontend({
+  backend,
+  issuer,
+  configure = (config) => config,
+  ...env
+}: {
+  backend?: StandInBackend;
+  issuer?: Issuer;
+  configure?: (config: FrontendConfig) => FrontendConfig;
+  [name: string]: unknown;
+} = {}): Promise<TestFrontend> {
+  backend ??= await StandInBackend.start();
+  issuer ??= await Issuer.start();
+  const config = readFrontendConfig({
+    PROVER_PORT: '0',
+    PROVER_URI: backend.uri,
+    VERIFYING_KEY: fileWith(JSON.stringify(OUR_KEY.vkey)),
+    ALLOW_INSECURE_DEV_KEY: '1',
+    LOG_LEVEL: 'trace',
+    DEBUG: '*',
+    CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID }]),
+    ...(env as Record<string, string>),
+  });
+  let printed = '';
+  const log = createLog(config.logLevel, {
+    write(line) {
+      printed += line;
+    },
+  });
+  const { origin } = issuer;
+  const frontend = await startFrontend({
+    config: configure(config),
+    log,
+    origins: { 'www.googleapis.com': origin, 'id.example': origin },
+  });
+  onTestFinished(() => frontend.close());
+  const post = async (body: unknown, init: RequestInit = {}): Promise<Answered> => {
+    const { status, headers, ...response } = await send(`${frontend.url}/v1`, body, init);
+    return { status, headers, body: response.body };
+  };
+  const token = (claims: object = {}, header: Record<string, unknown> = {}) =>
+    (issuer as Issuer).token({ nonce: NONCE, ...claims }, { header });
+  return {
+    url: frontend.url,
+    backend,
+    issuer,
+    printed: () => printed,
+    post,
+    token,
+    ask: async (claims, changes, header) => await post(requestFor(await token(claims, header), changes)),
+  };
+}
+
+async function send(url: string, body: unknown, init: RequestInit): Promise<Answered> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...init,
+  });
+  const { status, headers } = response;
+  return { status, headers, body: JSON.parse((await response.text()) || 'null') };
+}
+
+/** A request as a wallet sends it. */
+export function requestFor(jwt: string, changes: object = {}): Record<string, unknown> {
+  return {
+    jwt,
+    extendedEphemeralPublicKey: String(EPHEMERAL_KEY),
+    maxEpoch: String(MAX_EPOCH),
+    jwtRandomness: RANDOMNESS,
+    salt: SALT,
+    keyClaimName: 'sub',
+    ...changes,
+  };
+}
+
+/** A token with exactly this payload, signed by the issuer. */
+export async function signedBy(issuer: Issuer, payload: string): Promise<string> {
+  return await new CompactSign(Buffer.from(payload))
+    .setProtectedHeader({ alg: 'RS256', kid: issuer.kid, typ: 'JWT' })
+    .sign(issuer.privateKey);
+}

@@ -1,0 +1,36 @@
+/** The published keys: checked with the proofs of real logins that were made with them. */
+import { describe, expect, test } from 'vitest';
+import { type KeyName, KNOWN_KEYS, publishedVerifyingKey } from '../../../../src/prover/keys/known.ts';
+import { type Groth16Proof, verifyProof } from '../../../../src/prover/verify.ts';
+import { vector } from '../support.ts';
+
+const [google, devnet] = vector('zklogin-proofs').map(
+  (each: { partialInputs: { proofPoints: Groth16Proof }; publicInput: string }) => ({
+    proof: each.partialInputs.proofPoints,
+    publicInput: BigInt(each.publicInput),
+  }),
+);
+
+describe('the published verifying key', () => {
+  test.each<[KeyName, typeof google]>([
+    ['main', google],
+    ['test', devnet],
+  ])('%s verifies the published proof of its network, and not the other', (name, own) => {
+    const key = publishedVerifyingKey(name);
+    const other = own === google ? devnet : google;
+    expect(verifyProof(key, own.proof, [own.publicInput])).toBe(true);
+    expect(verifyProof(key, other.proof, [other.publicInput])).toBe(false);
+  });
+});
+
+test('each proving key has a network, a size and a hash of its own', () => {
+  expect(KNOWN_KEYS.map(({ name, network }) => [name, network])).toEqual([
+    ['main', 'mainnet and testnet'],
+    ['test', 'devnet'],
+  ]);
+  for (const { blake2b, bytes } of KNOWN_KEYS) {
+    expect(blake2b).toMatch(/^[0-9a-f]{128}$/);
+    expect(bytes).toBeGreaterThan(616_000_000);
+  }
+  expect(new Set(KNOWN_KEYS.map(({ blake2b }) => blake2b)).size).toBe(2);
+});
