@@ -140,7 +140,9 @@ function routeOf(own: Endpoint, parts: EndpointParts): Route {
 
 /** @throws ConfigError */
 function checkEndpoint({ method, path, body, query }: Endpoint): void {
-  if (!/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) throw new ConfigError(`${path} is not a fixed path`);
+  if (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) {
+    throw new ConfigError(`${path} is not a fixed path`);
+  }
   if (method === 'GET') {
     if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
     return;
