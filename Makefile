@@ -114,18 +114,22 @@ test-package: install
 	npm run --silent test:package
 
 SECONDS_TO_FUZZ ?= 60
-# Feeds changed and generated attestation documents to the decoder, for SECONDS_TO_FUZZ seconds.
+# Feeds changed and generated attestation documents and sealed content to their decoders, for SECONDS_TO_FUZZ seconds.
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
 
 # Measures the server's signing, requests per second, latencies and memory.
-.PHONY: bench bench-attestation
+.PHONY: bench bench-attestation bench-sealing
 bench: install
 	npm run --silent bench
 
 # Measures the decoding and verification of an attestation document.
 bench-attestation: install
 	npm run --silent bench:attestation
+
+# What sealing adds to a request on the server, in X25519 key agreements.
+bench-sealing: install
+	npm run --silent bench:sealing
 
 # --- The enclave image ---
 # Packages and the emulator outlive a checkout.

@@ -53,6 +53,8 @@ export interface Application {
 export interface ProcessData<Payload = never> {
   /** The schema of the request's `payload`. It should reject unknown properties. */
   readonly payload: v.GenericSchema<unknown, Payload>;
+  /** See Endpoint. */
+  readonly idempotent?: boolean;
   handle(payload: Payload, caller: Caller): Promise<SignedAnswer>;
 }
 
@@ -68,6 +70,11 @@ export interface Endpoint<Input = never> {
    * given more than once. Without a schema the query is ignored.
    */
   readonly query?: v.GenericSchema<unknown, Input>;
+  /**
+   * False: repeating a request has an effect of its own, such as a second payment. A sealed request is then refused,
+   * since the host could repeat it: nothing tells the copy from the original. Default: true.
+   */
+  readonly idempotent?: boolean;
   /** @param input the validated body or query; undefined for a GET without a schema */
   handle(input: Input, caller: Caller): Promise<SignedAnswer | object>;
 }

@@ -9,13 +9,22 @@ export interface Bounds {
   readonly maxSize: number;
 }
 
-export interface TextAnswer {
+interface Outcome {
   readonly status: number;
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
-  readonly text: string;
   /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
   readonly retryAfterSeconds?: number;
+}
+
+export interface TextAnswer extends Outcome {
+  readonly text: string;
+}
+
+export interface BytesAnswer extends Outcome {
+  readonly bytes: Uint8Array;
+  /** The `Content-Type`, or null. */
+  readonly type: string | null;
 }
 
 /** Internal: each client turns it into an error with a code of its own. */
@@ -72,12 +81,18 @@ export function isTimeout(value: unknown): value is number {
 /** What isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
+/** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError */
+export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
+  const { bytes, type: _, ...outcome } = await fetchBytes(url, init, bounds);
+  return { ...outcome, text: new TextDecoder().decode(bytes) };
+}
+
 /**
  * Follows no redirect, sends no cookie and ignores every cache.
  *
  * @throws NoAnswerError
  */
-export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
+export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): Promise<BytesAnswer> {
   // Don't call it as a method of `bounds`: a browser's fetch would throw "Illegal invocation".
   const { fetch = globalThis.fetch } = bounds;
   const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
@@ -86,10 +101,10 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
     const response = await fetch(url, { ...init, ...options, signal });
     began = true;
-    const text = await readText(response, bounds.maxSize);
+    const bytes = await readBody(response, bounds.maxSize);
     const { status, ok, headers } = response;
     const retryAfter = headers.get('retry-after') ?? '';
-    const answer = { status, ok, text };
+    const answer = { status, ok, bytes, type: headers.get('content-type') };
     return /^[0-9]{1,6}$/.test(retryAfter) ? { ...answer, retryAfterSeconds: Number(retryAfter) } : answer;
   } catch (cause) {
     if (cause instanceof NoAnswerError) throw cause;
@@ -97,21 +112,30 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
   }
 }
 
-async function readText(response: Response, maxSize: number): Promise<string> {
-  const decoder = new TextDecoder();
+async function readBody(response: Response, maxSize: number): Promise<Uint8Array> {
   const reader = response.body?.getReader();
-  let text = '';
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for (;;) {
     const chunk = await reader?.read();
-    if (chunk?.value === undefined) return text + decoder.decode();
+    if (chunk?.value === undefined) return joined(chunks, size);
     size += chunk.value.length;
     if (size > maxSize) {
       await reader?.cancel();
       throw new NoAnswerError('too large');
     }
-    text += decoder.decode(chunk.value, { stream: true });
+    chunks.push(chunk.value);
   }
+}
+
+function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
 }
 
 /** The `code` in the JSON of an error response, if it has the form of one. Nothing else of the response is passed on. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const LIBRARY = ['attestation', 'client', 'sui', 'zklogin'];
+const LIBRARY = ['attestation', 'client', 'sealing', 'sui', 'zklogin'];
 
 /** The modules that a file imports: paths from the root, and bare names. */
 function importsOf(file: string): string[] {

@@ -1,21 +1,23 @@
 /**
- * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated documents to
- * `decodeAttestation` for a limited time. Run it with a small heap (`--max-old-space-size=64`), so that
- * unbounded memory use ends the process.
+ * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
+ * attestation documents, of their user data, and of what sealed requests contain, for a limited time. Run it with a
+ * small heap (`--max-old-space-size=64`), so that unbounded memory use ends the process.
  *
- * It fails, with the input in hexadecimal, on anything but a document or a typed error, and on any input
- * that takes longer than `MAX_MS`.
+ * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input that takes
+ * longer than `MAX_MS`.
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
-import { AttestationError, decodeAttestation } from '../../src/attestation/index.ts';
+import { decodeAttestation } from '../../src/attestation/index.ts';
 import { CodedError } from '../../src/errors.ts';
+import { readCall } from '../../src/sealing/request.ts';
+import { decodeUserData } from '../../src/sealing/user_data.ts';
 import { command, integer, runAsProcess } from '../command.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
 
 /** Every code of a FuzzError, and what it means. */
 export const FUZZ_CODES = {
-  UNTYPED_ERROR: 'The decoder threw something other than an AttestationError.',
+  UNTYPED_ERROR: 'The decoder threw something other than a CodedError.',
   TOO_SLOW: 'One input took longer than `MAX_MS`.',
 } as const;
 
@@ -26,6 +28,13 @@ const MAX_MS = 500;
 const VECTORS = new URL('../../test/vectors/', import.meta.url);
 const SEEDS = ['nautilus-weather', 'nautilus-twitter', 'evervault-debug', 'qemu-unsigned'].map((name) =>
   Buffer.from(readFileSync(new URL(`${name}.hex`, VECTORS), 'utf8').trim(), 'hex'),
+);
+const SEALED = JSON.parse(readFileSync(new URL('sealing.json', VECTORS), 'utf8'));
+const USER_DATA: readonly Buffer[] = SEALED.user_data.map(({ bytes }: { bytes: string }) =>
+  Buffer.from(bytes, 'hex'),
+);
+const CONTENTS: readonly Buffer[] = SEALED.requests.map(({ content }: { content: string }) =>
+  Buffer.from(content),
 );
 /** The fields of a real document, encoded. */
 const FIELDS: readonly MapEntry[] = [...decode(decode(SEEDS[0] as Uint8Array)[2], { useMaps: true })].map(
@@ -53,9 +62,9 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random(256));
 }
 
-/** A real document with a few bytes changed, removed, doubled or swapped with another document's. */
-function changed(random: Random): Uint8Array {
-  let bytes: Uint8Array = pick(random, SEEDS).slice();
+/** A real input with a few bytes changed, removed, doubled or swapped with another one's. */
+function changed(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
+  let bytes: Uint8Array = pick(random, seeds).slice();
   for (let changes = 1 + random(8); changes > 0; changes--) {
     const at = random(bytes.length + 1);
     const length = random(random(4) === 0 ? 512 : 4);
@@ -73,7 +82,7 @@ function changed(random: Random): Uint8Array {
       default:
         bytes = Buffer.concat([
           before,
-          pick(random, SEEDS).subarray(at, at + length),
+          pick(random, seeds).subarray(at, at + length),
           bytes.subarray(at + length),
         ]);
     }
@@ -133,14 +142,32 @@ function made(random: Random): Uint8Array {
   return encodeCose({ payload, signature: randomBytes(random, random(20) === 0 ? 95 : 96) });
 }
 
-/** @returns `decoded`, or the code of the decoder's error @throws any error that is not an AttestationError */
-function outcomeOf(input: Uint8Array): string {
+type Decoder = (bytes: Uint8Array) => unknown;
+
+/** An input, and the decoder that it is for. */
+function next(random: Random): { decode: Decoder; input: Uint8Array } {
+  switch (random(6)) {
+    case 0:
+      return { decode: decodeUserData, input: changed(random, USER_DATA) };
+    case 1:
+      return { decode: readCall, input: changed(random, CONTENTS) };
+    case 2:
+      return { decode: decodeAttestation, input: randomItem(random, 6) };
+    case 3:
+      return { decode: decodeAttestation, input: made(random) };
+    default:
+      return { decode: decodeAttestation, input: changed(random, SEEDS) };
+  }
+}
+
+/** @returns `decoded`, or the code of the decoder's error @throws any error that is not a CodedError */
+function outcomeOf(read: Decoder, input: Uint8Array): string {
   try {
-    decodeAttestation(new Uint8Array(input));
+    read(new Uint8Array(input));
     return 'decoded';
   } catch (error) {
-    if (!(error instanceof AttestationError)) throw error;
-    return error.code;
+    if (!(error instanceof CodedError)) throw error;
+    return String(error.code);
   }
 }
 
@@ -151,13 +178,13 @@ function fuzz(seconds: number, seed: number) {
   const outcomes = new Map<string, number>();
   let inputs = 0;
   for (; performance.now() < end; inputs++) {
-    const input = random(3) === 0 ? randomItem(random, 6) : random(2) === 0 ? changed(random) : made(random);
+    const { decode: read, input } = next(random);
     const describe = (what: string) =>
       `seed ${seed}, input ${inputs}: ${what}\n${Buffer.from(input).toString('hex')}`;
     const start = performance.now();
     let outcome: string;
     try {
-      outcome = outcomeOf(input);
+      outcome = outcomeOf(read, input);
     } catch (cause) {
       throw new FuzzError(
         'UNTYPED_ERROR',
@@ -175,7 +202,7 @@ function fuzz(seconds: number, seed: number) {
 export const main = command({
   usage: `usage: npm run fuzz:attestation -- [--seconds 60] [--seed N]
 
-Feeds changed and generated attestation documents to the decoder. A run of the same seed makes the same inputs.
+Feeds changed and generated attestation documents and sealed content to their decoders. A run of the same seed makes the same inputs.
 
 exit codes: 0 each input was decoded or refused with a typed error; 1 one was not, or took too long; 2 invalid
 command line`,

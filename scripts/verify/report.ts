@@ -9,6 +9,7 @@ import {
   decodeAttestation,
   type Image,
   predictRegistration,
+  readUserData,
   verifyAttestation,
 } from '../../src/attestation/index.ts';
 
@@ -55,6 +56,12 @@ export interface Report {
     readonly timestamp: Date;
     readonly publicKey: string | null;
     readonly userData: string | null;
+    /** What the user data says; null where it is not in the form of this project's enclaves. */
+    readonly enclave: {
+      readonly application: string;
+      readonly version: string;
+      readonly sealingKey: string;
+    } | null;
     readonly nonce: string | null;
     /** Root first; null for a certificate that can't be read. */
     readonly chain: readonly (CertificateReport | null)[];
@@ -111,10 +118,21 @@ function describe(bytes: Uint8Array, image: Image): Report['document'] {
     timestamp: new Date(document.timestamp),
     publicKey: hex(document.publicKey),
     userData: hex(document.userData),
+    enclave: describeEnclave(document),
     nonce: hex(document.nonce),
     chain: [...document.cabundle, document.certificate].map(describeCertificate),
     registers: describeRegisters(document, image),
   };
+}
+
+function describeEnclave(document: AttestationDocument): NonNullable<Report['document']>['enclave'] {
+  try {
+    const { application, version, sealingKey } = readUserData(document);
+    return { application, version, sealingKey: bytesToHex(sealingKey) };
+  } catch (error) {
+    if (error instanceof AttestationError) return null;
+    throw error;
+  }
 }
 
 function describeCertificate(der: Uint8Array, position: number): CertificateReport | null {
@@ -165,6 +183,7 @@ export function formatReport(report: Report): string {
       `key       ${document.publicKey ?? '(none)'}`,
       `nonce     ${document.nonce ?? '(none)'}`,
       `user data ${document.userData ?? '(none)'}`,
+      ...enclaveRows(document.enclave),
     );
     section('Chain, root first', ...document.chain.flatMap(certificateRows));
     section('Registers', ...document.registers.flatMap(registerRows));
@@ -183,6 +202,12 @@ export function formatReport(report: Report): string {
       : [`REFUSED (${code})`, ...(reason ?? '').split('\n').map(printable)]),
   );
   return lines.join('\n').trimEnd();
+}
+
+function enclaveRows(enclave: NonNullable<Report['document']>['enclave']): string[] {
+  if (enclave === null) return [];
+  const { application, version, sealingKey } = enclave;
+  return [`  application ${application}, version ${version}`, `  sealing key ${sealingKey}`];
 }
 
 function certificateRows(certificate: CertificateReport | null): string[] {

@@ -1,4 +1,5 @@
 /** `sui-enclave/attestation`: the same in Node and in browsers. `README.md` beside this file explains it. */
+export type { UserData } from '../sealing/user_data.ts';
 export { type AttestationDocument, decodeAttestation } from './decode.ts';
 export * from './errors.ts';
 export { type Image, parsePcrs } from './image.ts';
@@ -6,6 +7,7 @@ export { certificatesFromPem } from './pem.ts';
 export type { AttestationPolicy, PolicyCheck } from './policy.ts';
 export { predictRegistration, type RegistrationPrediction } from './predict.ts';
 export { AWS_NITRO_ROOT_SHA256, awsNitroRoot } from './root.ts';
+export { readUserData } from './user_data.ts';
 export {
   type ChainEntry,
   type VerifiedAttestation,

@@ -1,6 +1,8 @@
+import { equalBytes } from '@noble/curves/utils.js';
 import {
   AttestationError,
   type AttestationPolicy,
+  readUserData,
   type VerifiedAttestation,
   verifyAttestation,
 } from '../attestation/index.ts';
@@ -10,8 +12,9 @@ import type { SignedType } from '../wire/intent.ts';
 import { type ReceivedAnswer, readAnswer, unexpectedProperty } from './answer.ts';
 import { attestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
-import { AnswerTimeError, ClientError, UnexpectedAnswerError } from './errors.ts';
+import { AnswerTimeError, ClientError, UnauthenticatedError, UnexpectedAnswerError } from './errors.ts';
 import { baseUrl, endpointPath, type Http, invalidOption, requestJson } from './http.ts';
+import { requestSealed } from './sealed.ts';
 
 export interface EnclaveClientOptions {
   /**
@@ -21,6 +24,13 @@ export interface EnclaveClientOptions {
   readonly policy: Omit<AttestationPolicy, 'nonce'>;
   /** DER of the roots to trust instead of AWS's, for development. */
   readonly roots?: readonly Uint8Array[];
+  /**
+   * Seals every request to the attested enclave, and accepts only answers that it sealed for them: neither the host nor
+   * a proxy can read or change either. Default: false.
+   */
+  readonly sealed?: boolean;
+  /** Sealed requests are padded to a multiple of so many bytes, up to 65536, to hide their length. Default: 0, none. */
+  readonly paddingBytes?: number;
   /** How long an attested key is used before the enclave is attested again. Default: 1 hour. */
   readonly pinMaxAgeMs?: number;
   /**
@@ -60,6 +70,8 @@ export interface VerifiedAnswer<Data> {
 /** The key of an attested enclave. */
 interface Pin {
   readonly publicKey: Uint8Array;
+  /** Undefined unless requests are sealed. */
+  readonly sealingKey: Uint8Array | undefined;
   readonly attestation: VerifiedAttestation;
   readonly at: number;
 }
@@ -67,7 +79,18 @@ interface Pin {
 const HOUR = 3_600_000;
 /** The server has the same limit. */
 const MAX_AHEAD_MS = 60_000;
-const OPTION_KEYS = ['policy', 'roots', 'pinMaxAgeMs', 'maxAnswerAgeMs', 'timeoutMs', 'now', 'fetch'];
+const MAX_PADDING = 65_536;
+const OPTION_KEYS = [
+  'policy',
+  'roots',
+  'sealed',
+  'paddingBytes',
+  'pinMaxAgeMs',
+  'maxAnswerAgeMs',
+  'timeoutMs',
+  'now',
+  'fetch',
+];
 const CALL_OPTION_KEYS = ['expect'];
 
 /**
@@ -86,6 +109,8 @@ export class EnclaveClient {
   readonly #http: Http;
   readonly #policy: AttestationPolicy;
   readonly #roots: readonly Uint8Array[] | undefined;
+  readonly #sealed: boolean;
+  readonly #padding: number;
   readonly #pinMaxAgeMs: number;
   readonly #maxAnswerAgeMs: number;
   readonly #now: () => number;
@@ -104,6 +129,9 @@ export class EnclaveClient {
       throw new AttestationError('POLICY_INVALID', message);
     }
     this.#roots = options.roots;
+    this.#sealed = options.sealed ?? false;
+    if (typeof this.#sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
+    this.#padding = paddingOf(options);
     this.#pinMaxAgeMs = duration('pinMaxAgeMs', options.pinMaxAgeMs ?? HOUR);
     this.#maxAnswerAgeMs = options.maxAnswerAgeMs ?? HOUR;
     if (typeof this.#maxAnswerAgeMs !== 'number' || !(this.#maxAnswerAgeMs > 0)) {
@@ -163,13 +191,47 @@ export class EnclaveClient {
     const expect = expectOf(options);
     const pin = await this.#validPin();
     const [name = endpoint] = endpoint.split('?');
-    const answer = readAnswer(name, await requestJson(this.#http, endpoint, body), schema);
+    const received = await this.#request(endpoint, body, pin);
+    const answer = readAnswer(name, received, schema);
     const signer = await this.#signerOf(answer, pin);
     this.#requireCurrent(answer.timestampMs);
     const property = unexpectedProperty(answer, schema, expect);
     if (property !== undefined) throw new UnexpectedAnswerError(property);
     const { data, intent, timestampMs, signature } = answer;
     return { data, intent, timestampMs, signature, publicKey: signer.publicKey.slice() };
+  }
+
+  /**
+   * Calls an endpoint whose answers are not signed, such as that of a salt service, with a sealed request. The answer
+   * comes from the attested enclave, but proves nothing to others. Only with the option `sealed`.
+   *
+   * @param path such as `/get_salt`
+   * @param body as for `call`
+   * @returns the JSON of the answer, which has any form
+   * @throws ClientError, AttestationError
+   */
+  async ask(path: string, body: unknown): Promise<unknown> {
+    if (!this.#sealed) {
+      throw invalidOption('"ask" needs { sealed: true }: otherwise anyone on the way may write the answer');
+    }
+    return await this.#request(endpointPath(this.#http, path), body, await this.#validPin());
+  }
+
+  async #request(endpoint: string, body: unknown, pin: Pin): Promise<unknown> {
+    if (pin.sealingKey === undefined) return await requestJson(this.#http, endpoint, body);
+    const method = body === undefined ? 'GET' : 'POST';
+    const send = (sealingKey: Uint8Array) =>
+      requestSealed(this.#http, sealingKey, { method, path: `/${endpoint}`, body }, this.#padding);
+    try {
+      return await send(pin.sealingKey);
+    } catch (error) {
+      if (!(error instanceof UnauthenticatedError) || error.serverCode !== 'SEALED_KEY_UNKNOWN') throw error;
+      // Anyone may claim that the enclave has another key. Only a new attestation that shows one makes a difference.
+      if (this.#pin === pin) this.#pin = undefined;
+      const { sealingKey } = await this.#validPin();
+      if (sealingKey === undefined || equalBytes(sealingKey, pin.sealingKey)) throw error;
+      return await send(sealingKey);
+    }
   }
 
   /** The pin that signed the answer: the given one, or that of a new attestation. @throws ClientError: CLIENT_SIGNATURE */
@@ -219,7 +281,8 @@ export class EnclaveClient {
       policy: { ...this.#policy, nonce },
       ...(this.#roots && { roots: this.#roots }),
     });
-    this.#pin = { publicKey: attestedKey(attestation), attestation, at };
+    const sealingKey = this.#sealed ? readUserData(attestation.document).sealingKey : undefined;
+    this.#pin = { publicKey: attestedKey(attestation), sealingKey, attestation, at };
     return this.#pin;
   }
 }
@@ -246,6 +309,14 @@ function expectOf<Input>(options: CallOptions<Input>): Readonly<Record<string, u
     throw invalidOption('"expect" must be an object with properties of the signed data');
   }
   return expect as Readonly<Record<string, unknown>>;
+}
+
+function paddingOf({ paddingBytes = 0, sealed }: EnclaveClientOptions): number {
+  if (!(Number.isInteger(paddingBytes) && paddingBytes >= 0 && paddingBytes <= MAX_PADDING)) {
+    throw invalidOption(`"paddingBytes" must be an integer from 0 to ${MAX_PADDING}`);
+  }
+  if (paddingBytes > 0 && sealed !== true) throw invalidOption('"paddingBytes" needs { sealed: true }');
+  return paddingBytes;
 }
 
 function duration(name: string, value: unknown): number {

@@ -17,6 +17,10 @@ export const CLIENT_CODES = {
   CLIENT_STALE: 'The signed answer is too old: see AnswerTimeError.',
   CLIENT_FUTURE: 'The signed answer is dated in the future: see AnswerTimeError.',
   CLIENT_EXPECT: 'The signed answer is to another request: see UnexpectedAnswerError.',
+  CLIENT_UNAUTHENTICATED:
+    'What came back to a sealed request is not sealed: anyone on the way may have written it. See UnauthenticatedError.',
+  CLIENT_SEALED_ANSWER: 'The answer was not sealed by the enclave for this request, or was changed.',
+  CLIENT_SEALING_UNSUPPORTED: 'The platform lacks an algorithm that sealing needs.',
   CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
 } as const;
 
@@ -57,6 +61,25 @@ export class EnclaveRefusedError extends ClientError {
     this.status = status;
     this.serverCode = serverCode;
     this.serverMessage = serverMessage;
+  }
+}
+
+/**
+ * What came back to a sealed request is not sealed. The enclave says so before it can open a request (`BODY_TOO_LARGE`,
+ * `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but so may anyone between: show it, and conclude nothing from it.
+ */
+export class UnauthenticatedError extends ClientError {
+  /** HTTP status. */
+  readonly status: number;
+  /** The code that whoever answered gave, if any. */
+  readonly serverCode: string | null;
+
+  constructor(status: number, serverCode: string | null) {
+    const code = serverCode === null ? '' : ` (${serverCode})`;
+    const message = `the answer to the sealed request has status ${status}${code} and is not sealed: not necessarily by the enclave`;
+    super('CLIENT_UNAUTHENTICATED', message);
+    this.status = status;
+    this.serverCode = serverCode;
   }
 }
 

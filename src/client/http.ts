@@ -11,7 +11,7 @@ export interface Http {
 }
 
 /** In bytes: far more than an attestation document in hexadecimal (33 KB) or a signed answer needs. */
-const MAX_ANSWER_SIZE = 1_048_576;
+export const MAX_ENCLAVE_ANSWER_SIZE = 1_048_576;
 /** In characters: far more than the server's own messages need. */
 const MAX_MESSAGE_LENGTH = 500;
 
@@ -29,16 +29,9 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
     body: JSON.stringify(body),
   };
   const url = new URL(path, http.base);
-  const bounds = { ...http, maxSize: MAX_ANSWER_SIZE };
-  const { ok, status, text } = await fetchText(url, body === undefined ? {} : post, bounds).catch(
-    (error: unknown) => {
-      if (!(error instanceof NoAnswerError)) throw error;
-      if (error.reason === 'too large') {
-        const message = `the answer to ${name} has more than ${MAX_ANSWER_SIZE} bytes`;
-        throw new ClientError('CLIENT_ANSWER_TOO_LARGE', message);
-      }
-      throw new EnclaveUnreachableError(name, unreachableReason(error), { cause: error.cause });
-    },
+  const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
+  const { ok, status, text } = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
+    noAnswer(name, error),
   );
   if (!ok) throw new EnclaveRefusedError(name, status, serverCode(text), serverMessage(text));
   try {
@@ -46,6 +39,16 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   } catch (cause) {
     throw malformedAnswer(name, 'it is not JSON', { cause });
   }
+}
+
+/** @param name of the endpoint, for the message */
+export function noAnswer(name: string, error: unknown): never {
+  if (!(error instanceof NoAnswerError)) throw error;
+  if (error.reason === 'too large') {
+    const message = `the answer to ${name} has more than ${MAX_ENCLAVE_ANSWER_SIZE} bytes`;
+    throw new ClientError('CLIENT_ANSWER_TOO_LARGE', message);
+  }
+  throw new EnclaveUnreachableError(name, unreachableReason(error), { cause: error.cause });
 }
 
 /** @param endpoint that gave the answer, for the message */
@@ -59,7 +62,7 @@ export function invalidOption(message: string, options?: ErrorOptions): ClientEr
 }
 
 /** The `error` in the JSON of an error response as one line, without control or invisible characters. */
-function serverMessage(body: string): string | null {
+export function serverMessage(body: string): string | null {
   let message: unknown;
   try {
     message = JSON.parse(body)?.error;

@@ -19,13 +19,13 @@ interface Waiting {
 }
 
 /**
- * The attestation documents of one public key, requested one at a time: an NSM takes tens of milliseconds for
+ * The attestation documents of one public key and its user data, requested one at a time: an NSM takes tens of milliseconds for
  * each, and anyone may ask. Callers without a nonce share a document; callers with one wait in a queue, in which
  * each owner (a connection) has at most one place.
  */
 export class Documents {
   readonly #nsm: Nsm;
-  readonly #publicKey: Uint8Array;
+  readonly #fields: { readonly publicKey: Uint8Array; readonly userData: Uint8Array };
   readonly #now: () => number;
   readonly #waiting: Waiting[] = [];
   readonly #owners = new Set<object>();
@@ -35,9 +35,13 @@ export class Documents {
   #shared: { readonly document: Promise<Uint8Array>; madeAt: number } | undefined;
 
   /** @param now a monotonic clock in milliseconds */
-  constructor(nsm: Nsm, publicKey: Uint8Array, now: () => number = () => performance.now()) {
+  constructor(
+    nsm: Nsm,
+    fields: { readonly publicKey: Uint8Array; readonly userData: Uint8Array },
+    now: () => number = () => performance.now(),
+  ) {
     this.#nsm = nsm;
-    this.#publicKey = publicKey;
+    this.#fields = fields;
     this.#now = now;
   }
 
@@ -110,7 +114,7 @@ export class Documents {
       const start = this.#now();
       try {
         const { nonce } = next;
-        next.resolve(await this.#nsm.attestation({ publicKey: this.#publicKey, nonce, userData: null }));
+        next.resolve(await this.#nsm.attestation({ ...this.#fields, nonce }));
       } catch (error) {
         next.reject(error);
       }

@@ -8,6 +8,7 @@ import { Documents, timestampOf } from '../nsm/documents.ts';
 import { NsmError } from '../nsm/errors.ts';
 import { Nsm } from '../nsm/nsm.ts';
 import type { NsmTransport } from '../nsm/transport.ts';
+import { encodeUserData } from '../sealing/user_data.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Config, Env } from './config.ts';
@@ -15,6 +16,7 @@ import { EndpointHealth } from './health.ts';
 import { listen, shutDown } from './http/http_server.ts';
 import { EphemeralKey } from './key.ts';
 import { hideFromLog, type Logger } from './log.ts';
+import { SealingKey } from './sealing_key.ts';
 import { receiveSecrets, requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 import { createEnclaveServer } from './server.ts';
 import { Signer } from './signer.ts';
@@ -72,9 +74,11 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     if (isAbsent && !config.nsmRequired) return undefined;
     throw error;
   });
+  const sealingKey = SealingKey.create(nsmRandom);
   const key = EphemeralKey.create(nsmRandom);
   const { publicKey } = key;
-  const documents = new Documents(nsm, publicKey);
+  const userData = encodeUserData({ sealingKey: sealingKey.publicKey, application: config.app, version });
+  const documents = new Documents(nsm, { publicKey, userData });
   const clock = new Clock(config.clockState);
   const confirmClock = async () => {
     const nonce = randomBytes(CLOCK_NONCE_BYTES);
@@ -114,7 +118,18 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const application = module.create(context);
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);
   const health = new EndpointHealth(manifest.endpoints, upstream);
-  const parts = { config, log, application, publicKey, secrets, health, documents, clock, report };
+  const parts = {
+    config,
+    log,
+    application,
+    publicKey,
+    sealingKey,
+    secrets,
+    health,
+    documents,
+    clock,
+    report,
+  };
   const server = createEnclaveServer(parts);
   const url = await listen(server, config);
   log.info(

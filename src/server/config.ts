@@ -19,6 +19,10 @@ export interface Config {
   readonly maxConnections: number;
   /** How many proxies in front of this server add to `X-Forwarded-For`. 0: callers have no address. */
   readonly trustedProxies: number;
+  /** `sealed`: the application's endpoints take sealed requests only. */
+  readonly requests: 'any' | 'sealed';
+  /** Sealed answers are padded to a multiple of so many bytes. 0: not at all. */
+  readonly sealedPaddingBytes: number;
   /** Applies to receiving a request, and again to answering it. */
   readonly requestTimeoutMs: number;
   /** How long SIGTERM waits for requests in flight. */
@@ -59,6 +63,8 @@ export function readServerConfig(env: Env): Config {
     maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
     maxConnections: integer(env, 'MAX_CONNECTIONS', { from: 16, to: 100_000, otherwise: 2048 }),
     trustedProxies: integer(env, 'TRUSTED_PROXIES', { from: 0, to: 16, otherwise: 0 }),
+    requests: readRequests(env),
+    sealedPaddingBytes: integer(env, 'SEALED_PADDING_BYTES', { from: 0, to: 64 * 1024, otherwise: 0 }),
     requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
     shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
     nsmRequired: boolean(env, 'NSM_REQUIRED', false),
@@ -99,6 +105,12 @@ function boolean(env: Env, name: string, otherwise: boolean): boolean {
   if (value === undefined) return otherwise;
   if (value !== 'true' && value !== 'false') throw new ConfigError(`${name} must be true or false`);
   return value === 'true';
+}
+
+function readRequests(env: Env): 'any' | 'sealed' {
+  const value = string(env, 'REQUESTS') ?? 'any';
+  if (value !== 'any' && value !== 'sealed') throw new ConfigError('REQUESTS must be any or sealed');
+  return value;
 }
 
 function readApp(env: Env): string {

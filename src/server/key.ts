@@ -1,17 +1,8 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-  sign as sign25519,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, sign as sign25519 } from 'node:crypto';
+import { bootSeed } from './seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an ed25519 private key, up to the 32 bytes of the seed. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
-const SEED_BYTES = 32;
-/** The minimum that GetRandom must contribute; the NSM gives up to 256 bytes. */
-const MIN_NSM_RANDOM_BYTES = 32;
 
 /**
  * The enclave's ed25519 key (RFC 8032). It is generated at boot and exists only in the memory of this process. It
@@ -28,32 +19,18 @@ export class EphemeralKey {
   }
 
   /**
-   * The seed is HKDF-SHA256 (RFC 5869) over 32 bytes of OpenSSL's generator, which getrandom(2) seeds once
-   * the kernel's pool is ready, followed by the NSM's bytes if there is an NSM. The key is as strong as the
-   * stronger of the two sources.
-   *
    * @param nsmRandom at least 32 bytes from GetRandom; wiped here like all other input. OpenSSL keeps its own
    *   copy of the seed for the lifetime of the key.
    */
   static create(nsmRandom?: Uint8Array): EphemeralKey {
-    if (nsmRandom !== undefined && nsmRandom.length < MIN_NSM_RANDOM_BYTES) {
-      throw new RangeError(
-        `NSM GetRandom gave ${nsmRandom.length} bytes, want ${MIN_NSM_RANDOM_BYTES} or more`,
-      );
-    }
-    const random = randomBytes(SEED_BYTES);
-    // Not Buffer.concat: its result may lie in Node's shared pool, which the code below doesn't wipe.
-    const ikm = Buffer.alloc(SEED_BYTES + (nsmRandom?.length ?? 0));
-    ikm.set(random);
-    ikm.set(nsmRandom ?? [], SEED_BYTES);
-    const seed = new Uint8Array(hkdfSync('sha256', ikm, '', 'sui-enclave ephemeral ed25519 key', SEED_BYTES));
-    const pkcs8 = Buffer.alloc(PKCS8_PREFIX.length + SEED_BYTES);
+    const seed = bootSeed('sui-enclave ephemeral ed25519 key', nsmRandom);
+    const pkcs8 = Buffer.alloc(PKCS8_PREFIX.length + seed.length);
     pkcs8.set(PKCS8_PREFIX);
     pkcs8.set(seed, PKCS8_PREFIX.length);
     try {
       return new EphemeralKey(createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }));
     } finally {
-      for (const secret of [random, ikm, seed, pkcs8, nsmRandom]) secret?.fill(0);
+      for (const secret of [seed, pkcs8, nsmRandom]) secret?.fill(0);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import * as v from 'valibot';
 import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
 import { ConfigError } from '../errors.ts';
@@ -7,14 +7,17 @@ import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
 import { createHttpServer, whenClosed } from './http/http_server.ts';
 import type { InFlight } from './http/in_flight.ts';
 import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
 import { get, post, type Route } from './http/routes.ts';
+import { type CallEndpoint, SealedEndpoint } from './http/sealed.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
+import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
 
@@ -24,6 +27,7 @@ export interface ServerParts {
   readonly application: Application;
   /** The 32 bytes that `/health_check` returns and the attestation document contains. */
   readonly publicKey: Uint8Array;
+  readonly sealingKey: SealingKey;
   readonly secrets: Secrets;
   readonly health: EndpointHealth;
   readonly documents: Documents;
@@ -39,10 +43,15 @@ export function createEnclaveServer(parts: ServerParts): Server {
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
-    routes: (inFlight, bodies) => [
-      ...ownRoutes(parts, inFlight),
-      ...endpointsOf(parts.application).map((each) => routeOf(each, { ...parts, inFlight, bodies })),
-    ],
+    routes: (inFlight, bodies) => {
+      const sealed = new SealedEndpoint(parts.sealingKey, bodies, config.sealedPaddingBytes);
+      const all = { ...parts, inFlight, bodies, sealed };
+      return [
+        ...ownRoutes(parts, inFlight),
+        post('/sealed', (request, response) => sealed.answer(request, response)),
+        ...endpointsOf(parts.application).map((each) => routeOf(each, all)),
+      ];
+    },
   });
 }
 
@@ -91,9 +100,10 @@ const AttestationQuery = v.strictObject({
 /** `/process_data` is an endpoint whose body has the single property `payload`. */
 function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
   if (!processData) return endpoints;
+  const { idempotent = true } = processData;
   const body = v.strictObject({ payload: processData.payload });
   const handle = ({ payload }: { payload: never }, caller: Caller) => processData.handle(payload, caller);
-  return [endpoint({ method: 'POST', path: '/process_data', body, handle }), ...endpoints];
+  return [endpoint({ method: 'POST', path: '/process_data', body, idempotent, handle }), ...endpoints];
 }
 
 interface EndpointParts {
@@ -102,33 +112,55 @@ interface EndpointParts {
   readonly clock: Clock;
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
+  readonly sealed: SealedEndpoint;
 }
 
 function routeOf(own: Endpoint, parts: EndpointParts): Route {
-  const { config, secrets, clock, inFlight, bodies } = parts;
-  const { path, method, body, query } = own;
-  if (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path))
-    throw new ConfigError(`${path} is not a fixed path`);
-  const answer = (request: Request, response: Response, input: never) =>
-    inFlight.work(response, async () => {
+  const { config, secrets, clock, inFlight, bodies, sealed } = parts;
+  const { path, method } = own;
+  checkEndpoint(own);
+  const call: CallEndpoint = (request, response, input) => {
+    const schema = method === 'GET' ? own.query : own.body;
+    const valid = (schema && validate(schema, input)) as never;
+    return inFlight.work(response, async () => {
       requireSecrets(secrets);
       const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
-      const answered = await own.handle(input, caller);
+      const answered = await own.handle(valid, caller);
       // One that was signed earlier may be handed out again.
       if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
       sendJson(response, 200, answered);
     });
+  };
+  sealed.add(own, call);
+  if (config.requests === 'sealed') return { path, method, handle: refusePlain(own) };
+  if (method === 'GET')
+    return get(path, (request, response) => call(request, response, { ...request.query }));
+  return post(path, async (request, response) => call(request, response, await bodies.read(request)));
+}
+
+/** @throws ConfigError */
+function checkEndpoint({ method, path, body, query }: Endpoint): void {
+  if (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) {
+    throw new ConfigError(`${path} is not a fixed path`);
+  }
   if (method === 'GET') {
     if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
-    return get(path, (request, response) =>
-      answer(request, response, (query && validate(query, { ...request.query })) as never),
-    );
+    return;
   }
   if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
   if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
-  return post(path, async (request, response) => {
-    await answer(request, response, validate(body, await bodies.read(request)));
-  });
+}
+
+/** @throws ConfigError if the endpoint takes no sealed requests either */
+function refusePlain({ path, idempotent }: Endpoint): Route['handle'] {
+  if (idempotent === false) {
+    throw new ConfigError(
+      `the endpoint ${path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
+    );
+  }
+  return async () => {
+    throw new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
+  };
 }
 
 function requireSecrets(secrets: Secrets): void {

@@ -1,8 +1,9 @@
 /** The salt service and the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
+import type { EnclaveClientOptions } from '../client/client.ts';
 import { SUI_V1, valueFault } from './claims.ts';
 import { ZkLoginError } from './errors.ts';
-import { jsonOf, type PrivateServiceOptions, postJson, serviceUrl } from './http.ts';
+import { jsonOf, type PrivateServiceOptions, postJson, type ServiceOptions, serviceUrl } from './http.ts';
 import { checkKeyClaim } from './jwt.ts';
 import {
   type BigNumber,
@@ -13,6 +14,7 @@ import {
   SALT_SIZE,
   writeNumber,
 } from './numbers.ts';
+import { askSealed } from './sealed.ts';
 
 const SALT_TIMEOUT_MS = 10_000;
 /** A self-run prover has 15 seconds by default, and there is a queue before it. */
@@ -41,22 +43,33 @@ export interface ProofOptions extends PrivateServiceOptions {
   readonly encoding?: NumberEncoding;
 }
 
+export interface SaltOptions extends PrivateServiceOptions {
+  /**
+   * What the enclave of the salt service must be. With it, token and salt are sealed: neither the host nor a proxy
+   * reads them. Without it, whoever ends TLS and whoever runs the enclave's parent instance do.
+   */
+  readonly policy?: EnclaveClientOptions['policy'];
+  /** With `policy`: DER of the roots to trust instead of AWS's, for development. */
+  readonly roots?: EnclaveClientOptions['roots'];
+}
+
 /**
- * `POST {url}/get_salt`.
+ * `POST {url}/get_salt`, sealed if there is a policy.
  *
  * Exported from `sui-enclave/zklogin`.
  *
  * @param url of the service; `/get_salt` is appended, unlike in getProof
  * @returns decimal, less than 2^128
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
- *   ZKLOGIN_MALFORMED_ANSWER
+ *   ZKLOGIN_MALFORMED_ANSWER. With `policy` also the ClientError or AttestationError that says why the service or its
+ *   answer can't be trusted
  * @example
- * const salt = await getSalt('https://salt.wallet.example', login.token);
+ * const salt = await getSalt('https://salt.wallet.example', login.token, { policy: { images: [image] } });
  */
 export async function getSalt(
   url: string | URL,
   token: string,
-  { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, ...options }: PrivateServiceOptions = {},
+  { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, policy, roots, ...options }: SaltOptions = {},
 ): Promise<string> {
   const service = 'salt service';
   if (typeof token !== 'string')
@@ -68,17 +81,14 @@ export async function getSalt(
       'the URL of the salt service must not include /get_salt, which is appended to it',
     );
   }
-  base.pathname = `${base.pathname.replace(/\/$/, '')}/get_salt`;
-  const answer = await postJson({
-    ...options,
-    timeoutMs,
-    service,
-    url: base,
-    contentType: 'application/json',
-    body: JSON.stringify({ token }),
-    repeatable: true,
-  });
-  const { salt } = properties(service, jsonOf(service, answer));
+  if (policy === undefined && roots !== undefined) {
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'roots are for policy: give the policy too');
+  }
+  const answer =
+    policy === undefined
+      ? await askPlainly(service, base, { token }, { ...options, timeoutMs })
+      : await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
+  const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
   // Only decimal, although readNumber accepts more: the salt service's protocol has no other form.
@@ -89,6 +99,19 @@ export async function getSalt(
     );
   }
   return BigInt(salt).toString();
+}
+
+async function askPlainly(
+  service: string,
+  base: URL,
+  body: object,
+  options: ServiceOptions & { readonly timeoutMs: number },
+): Promise<unknown> {
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/get_salt`;
+  const contentType = 'application/json';
+  const request = { ...options, service, url, contentType, body: JSON.stringify(body), repeatable: true };
+  return jsonOf(service, await postJson(request));
 }
 
 /**

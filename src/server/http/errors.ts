@@ -71,9 +71,8 @@ function sendError(
     thrown instanceof HttpError || thrown instanceof NsmError
       ? thrown
       : new ServerError('INTERNAL', 'an internal error; see the log');
-  if ('retryAfterSeconds' in error && error.retryAfterSeconds !== undefined) {
-    addHeader(response, 'retry-after', String(error.retryAfterSeconds));
-  }
+  const retryAfterSeconds = 'retryAfterSeconds' in error ? error.retryAfterSeconds : undefined;
+  if (retryAfterSeconds !== undefined) addHeader(response, 'retry-after', String(retryAfterSeconds));
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
   if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
   // The unread rest of a body would be parsed as the next request.

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { SEALED_TYPE } from '../../sealing/request.ts';
 import { ServerError } from '../errors.ts';
 
 /** RFC 8259, section 8.1: JSON is UTF-8, with or without a charset. */
@@ -29,7 +30,7 @@ interface Reading {
   readonly fail: (error: Error) => void;
 }
 
-/** Reads JSON bodies, with limits on size, time and the total memory of incomplete bodies. */
+/** Reads bodies, with limits on size, time and the total memory of incomplete bodies. */
 export class JsonBodies {
   readonly #limitBytes: number;
   readonly #timeoutMs: number;
@@ -67,13 +68,34 @@ export class JsonBodies {
    *   OVERLOADED if incomplete bodies use too much memory and this is the oldest
    */
   async read(request: IncomingMessage): Promise<unknown> {
-    const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
-    if (!JSON_TYPE.test(type ?? '')) {
+    if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
       throw new ServerError(
         'UNSUPPORTED_MEDIA_TYPE',
         'send the body as Content-Type: application/json, in UTF-8',
       );
     }
+    const body = await this.#read(request);
+    if (!isUtf8(body)) throw new ServerError('MALFORMED_JSON', 'the body is not UTF-8');
+    try {
+      return JSON.parse(body.toString());
+    } catch {
+      throw new ServerError('MALFORMED_JSON', 'the body is not JSON');
+    }
+  }
+
+  /** A sealed message. @throws as `read`, without MALFORMED_JSON */
+  async readSealed(request: IncomingMessage): Promise<Uint8Array> {
+    if (request.headers['content-type']?.toLowerCase() !== SEALED_TYPE) {
+      throw new ServerError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        `send a sealed request as Content-Type: ${SEALED_TYPE}`,
+      );
+    }
+    return await this.#read(request);
+  }
+
+  async #read(request: IncomingMessage): Promise<Buffer> {
+    const { 'content-encoding': encoding, 'content-length': length } = request.headers;
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new ServerError(
         'UNSUPPORTED_MEDIA_TYPE',
@@ -81,13 +103,7 @@ export class JsonBodies {
       );
     }
     if (Number(length) > this.#limitBytes) throw this.#tooLarge();
-    const body = await this.#readBytes(request);
-    if (!isUtf8(body)) throw new ServerError('MALFORMED_JSON', 'the body is not UTF-8');
-    try {
-      return JSON.parse(body.toString());
-    } catch {
-      throw new ServerError('MALFORMED_JSON', 'the body is not JSON');
-    }
+    return await this.#readBytes(request);
   }
 
   #readBytes(request: IncomingMessage): Promise<Buffer> {

@@ -1,5 +1,15 @@
 import type { ServerResponse } from 'node:http';
+import { SEALED_TYPE } from '../../sealing/request.ts';
+import { type AnswerSecret, sealAnswer } from '../../sealing/response.ts';
+import { sealAesGcm } from '../sealing_key.ts';
 import { SignedAnswer } from '../signer.ts';
+
+/** Where a response keeps what its answer must be sealed with. */
+const SECRET = Symbol('secret');
+type Sealable = ServerResponse & { [SECRET]?: { readonly answer: AnswerSecret; readonly padding: number } };
+
+/** Headers that say something about the answer, which a sealed one must not show. */
+const TELLING_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
 /** Where a response keeps the headers that are decided before its answer: names and values in turn. */
 const HEADERS = Symbol('headers');
@@ -21,7 +31,13 @@ export function writeHead(response: ServerResponse, status: number, headers: rea
  * Writes the answer with its length and in one piece (which Node does for a string, but not for a Buffer). Express'
  * helpers would hash every body for an ETag and look up its type, which costs more than the rest of a request.
  */
-function send(response: ServerResponse, status: number, type: string, body: string, bytes: number): void {
+function send(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string | Uint8Array,
+  bytes: number,
+): void {
   // The request is already answered if the handler finishes after its deadline.
   if (response.headersSent) return;
   writeHead(response, status, [
@@ -41,6 +57,11 @@ function send(response: ServerResponse, status: number, type: string, body: stri
 export function sendJson(response: ServerResponse, status: number, value: SignedAnswer | object): void {
   const isSigned = value instanceof SignedAnswer;
   const json = isSigned ? value.json : JSON.stringify(value);
+  const secret = (response as Sealable)[SECRET];
+  if (secret) {
+    sendSealed(response, status, json, secret);
+    return;
+  }
   send(
     response,
     status,
@@ -52,4 +73,37 @@ export function sendJson(response: ServerResponse, status: number, value: Signed
 
 export function sendText(response: ServerResponse, text: string, status = 200): void {
   send(response, status, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
+}
+
+/** From here on, whatever answers this request is sealed: results, errors and a passed deadline. */
+export function sealAnswers(response: ServerResponse, answer: AnswerSecret, padding: number): void {
+  (response as Sealable)[SECRET] = { answer, padding };
+}
+
+function sendSealed(
+  response: ServerResponse,
+  status: number,
+  json: string,
+  { answer, padding }: NonNullable<Sealable[typeof SECRET]>,
+): void {
+  // The secret is for one answer.
+  if (response.headersSent) return;
+  const retry = takeTellingHeaders(response).get('retry-after');
+  const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
+  const sealed = sealAnswer(answer, { status, json, retryAfterSeconds }, padding, sealAesGcm);
+  send(response, 200, SEALED_TYPE, sealed, sealed.length);
+}
+
+/** Removes the headers that say something about the answer, and returns them. */
+function takeTellingHeaders(response: Prepared): Map<string, string> {
+  const headers = response[HEADERS] ?? [];
+  const kept: string[] = [];
+  const taken = new Map<string, string>();
+  for (let at = 0; at < headers.length; at += 2) {
+    const [name, value] = headers.slice(at, at + 2) as [string, string];
+    if (TELLING_HEADERS.includes(name)) taken.set(name, value);
+    else kept.push(name, value);
+  }
+  response[HEADERS] = kept;
+  return taken;
 }

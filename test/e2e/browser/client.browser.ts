@@ -6,7 +6,7 @@ import { certificatesFromPem, EnclaveClient, signedType, text, u64 } from '../..
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 
 describe('in a browser', () => {
-  const { url, image, rootPem } = inject('enclave');
+  const { url, sealedUrl, image, rootPem } = inject('enclave');
   const roots = certificatesFromPem(rootPem);
 
   test('Node is not available', () => {
@@ -19,6 +19,13 @@ describe('in a browser', () => {
     const { data, signature } = await client.processData({ location: 'Köln' }, WeatherResponse);
     expect(data).toEqual({ location: 'Köln', temperature: 13n });
     expect(signature).toHaveLength(64);
+  });
+
+  test('a request is sealed to an attested enclave, and its answer opened', async () => {
+    const client = new EnclaveClient(sealedUrl, { policy: { images: [image] }, roots, sealed: true });
+    expect(await client.ask('/search?note=K%C3%B6ln', undefined)).toEqual({ note: 'Köln' });
+    const refused = client.ask('/draw', {});
+    await expect(refused).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverCode: 'INVALID_INPUT' });
   });
 
   test('another image is refused', async () => {

@@ -1,16 +1,30 @@
-/** Starts an enclave on loopback for the pages of a browser run, and hands them what they must know of it. */
+/** Starts enclaves on loopback for the pages of a browser run, and hands them what they must know of them. */
 import type { TestProject } from 'vitest/node';
+import { loadApplication } from '../../../src/app.ts';
 import type { Image } from '../../../src/attestation/index.ts';
+import { boot } from '../../../src/server/boot.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
+import { createLog } from '../../../src/server/log.ts';
 import { FakeEnclave } from '../../src/client/fake_enclave.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    enclave: { url: string; image: Image; rootPem: string };
+    /** `sealedUrl`: the server itself, which takes sealed requests, attested by the same NSM. */
+    enclave: { url: string; sealedUrl: string; image: Image; rootPem: string };
   }
 }
 
-export default async function setup(project: TestProject): Promise<() => void> {
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const enclave = await FakeEnclave.start();
-  project.provide('enclave', { url: enclave.url, image: enclave.image, rootPem: enclave.nsm.rootPem() });
-  return () => enclave.close();
+  const env = { APP: 'dice', PORT: '0', REQUEST_TIMEOUT_MS: '60000' };
+  const config = readServerConfig(env);
+  const application = await loadApplication(new URL('../../fixtures/apps/', import.meta.url), config.app);
+  const log = createLog('silent');
+  const server = await boot({ config, env, log, ...application, nsm: enclave.nsm });
+  const { url, image, nsm } = enclave;
+  project.provide('enclave', { url, sealedUrl: server.url, image, rootPem: nsm.rootPem() });
+  return async () => {
+    enclave.close();
+    await server.close();
+  };
 }

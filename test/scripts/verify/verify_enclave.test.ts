@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../../../scripts/verify/verify_enclave.ts';
 import { realCases, WEATHER_IMAGE } from '../../src/attestation/cases/real.ts';
 import { FakeEnclave } from '../../src/client/fake_enclave.ts';
+import { FIXTURE_APPS, startServer } from '../../src/support.ts';
 import { call, spawnScript } from '../run.ts';
 
 const VECTORS = new URL('../../vectors/', import.meta.url).pathname;
@@ -102,6 +103,17 @@ describe('0: trusted', () => {
     expect(out).toContain('TRUSTED');
     expect(exit).toBe(0);
     expect(enclave.requests.at(-1)).toMatch(/^\/get_attestation\?nonce=[0-9a-f]{64}$/);
+    expect(out).not.toContain('sealing key');
+  });
+
+  test('what the server says of itself in its user data', async () => {
+    const { url } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
+    const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
+    const { out } = await verify(url, ...trust);
+    expect(out).toMatch(/^ {4}application dice, version development\n {4}sealing key [0-9a-f]{64}$/m);
+    const { document } = JSON.parse((await verify(url, ...trust, '--json')).out);
+    expect(document.enclave).toMatchObject({ application: 'dice', version: 'development' });
+    expect(document.userData).toContain(document.enclave.sealingKey);
   });
 });
 

@@ -11,6 +11,7 @@ import { Nsm } from '../../../src/nsm/nsm.ts';
 import { sleep, startServer } from '../support.ts';
 
 const KEY = new Uint8Array(32).fill(7);
+const USER_DATA = new Uint8Array(60).fill(9);
 const STAYS = new AbortController().signal;
 const nonceOf = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
 
@@ -28,8 +29,8 @@ function slowNsm(ms: number) {
     state.made += 1;
     state.onMade();
     // Unsigned, since a signature would cost more than the time that a test gives it.
-    const { public_key, nonce } = decode(message).Attestation;
-    const payload = encode({ timestamp: Date.now(), public_key, nonce });
+    const { public_key, nonce, user_data } = decode(message).Attestation;
+    const payload = encode({ timestamp: Date.now(), public_key, nonce, user_data });
     return encode({ Attestation: { document: encode([new Uint8Array(), {}, payload, new Uint8Array()]) } });
   };
   return { state, transport: { transact, close() {} } };
@@ -39,7 +40,7 @@ function documentsOf(ms: number) {
   const { state, transport } = slowNsm(ms);
   let now = 0;
   const clock = () => now + performance.now();
-  const documents = new Documents(new Nsm(transport), KEY, clock);
+  const documents = new Documents(new Nsm(transport), { publicKey: KEY, userData: USER_DATA }, clock);
   return { state, documents, pass: (ms: number) => (now += ms) };
 }
 

@@ -14,6 +14,7 @@ import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { endpoint } from '../../../src/app.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import type { NsmTransport } from '../../../src/nsm/transport.ts';
+import { decodeUserData } from '../../../src/sealing/user_data.ts';
 import { u64 } from '../../../src/wire/bcs.ts';
 import { signedType } from '../../../src/wire/intent.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
@@ -173,7 +174,10 @@ describe('GET /get_attestation', () => {
     const payload = await payloadOf(await get('/get_attestation'));
     expect(hex(payload.get('public_key') as Uint8Array)).toBe(hex(publicKey));
     expect(payload.get('nonce') ?? null).toBeNull();
-    expect(payload.get('user_data') ?? null).toBeNull();
+    expect(decodeUserData(payload.get('user_data') as Uint8Array)).toMatchObject({
+      application: 'weather',
+      version: 'development',
+    });
   });
 
   test.each(['00', 'DEADbeef', 'ab'.repeat(512)])('puts the nonce %s into the document', async (nonce) => {

@@ -1,0 +1,23 @@
+import { decodeUserData, type UserData } from '../sealing/user_data.ts';
+import type { AttestationDocument } from './decode.ts';
+import { AttestationError } from './errors.ts';
+
+/**
+ * What an enclave says about itself in its `user_data`: the key to seal to, the application's name and version. As
+ * true as the document: verify it first.
+ *
+ * Exported as `sui-enclave/attestation`.
+ *
+ * @throws AttestationError: USER_DATA_MISSING, USER_DATA_FORMAT
+ */
+export function readUserData({ userData }: Pick<AttestationDocument, 'userData'>): UserData {
+  if (userData === null) {
+    const message = 'the document holds no user data: the enclave is of an older version, or another program';
+    throw new AttestationError('USER_DATA_MISSING', message);
+  }
+  try {
+    return decodeUserData(userData);
+  } catch (cause) {
+    throw new AttestationError('USER_DATA_FORMAT', (cause as Error).message, { cause });
+  }
+}

@@ -1,0 +1,35 @@
+/** What is sealed: JSON in UTF-8, padded with spaces, which JSON allows at its end (RFC 8259, section 2). */
+import { SealingError } from './errors.ts';
+
+const SPACE = 0x20;
+
+/** @param multiple the length is padded to a multiple of so many bytes; 0 and 1: not at all */
+export function encodeContent(json: string, multiple: number): Uint8Array {
+  const bytes = new TextEncoder().encode(json);
+  const excess = multiple > 1 ? bytes.length % multiple : 0;
+  if (excess === 0) return bytes;
+  const padded = new Uint8Array(bytes.length + multiple - excess).fill(SPACE);
+  padded.set(bytes);
+  return padded;
+}
+
+/** An object with no other than these properties. @throws SealingError: SEALED_CONTENT */
+export function decodeContent(bytes: Uint8Array, properties: readonly string[]): Record<string, unknown> {
+  let content: unknown;
+  try {
+    content = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch {
+    throw invalidContent('it is not JSON in UTF-8');
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    throw invalidContent('it is not an object');
+  }
+  if (!Object.keys(content).every((name) => properties.includes(name))) {
+    throw invalidContent(`it has a property besides ${properties.join(', ')}`);
+  }
+  return content as Record<string, unknown>;
+}
+
+export function invalidContent(why: string): SealingError {
+  return new SealingError('SEALED_CONTENT', `the sealed content can't be used: ${why}`);
+}

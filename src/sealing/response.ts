@@ -1,0 +1,103 @@
+/** Answers to sealed requests: `README.md` specifies their bytes. */
+import { concatBytes } from '@noble/curves/utils.js';
+import { decodeContent, encodeContent, invalidContent } from './content.ts';
+import { SealingError } from './errors.ts';
+import { altered, type ExportSecret, type Suite, TAG_SIZE } from './hpke.ts';
+
+const VERSION = 1;
+const LABEL = new TextEncoder().encode('sui-enclave sealed answer 1');
+/** Makes each answer's key its own, even if the host repeats a request. */
+const NONCE_SIZE = 32;
+const HEADER_SIZE = 1 + NONCE_SIZE;
+/** The key seals one message only, so the nonce of AES-GCM may be constant. */
+const GCM_NONCE = new Uint8Array(12);
+const SECRET_SIZE = 32;
+
+/** An answer that the enclave sealed for one request. */
+export interface Answer {
+  /** HTTP status. */
+  readonly status: number;
+  /** What a plain answer has as its JSON body. */
+  readonly body: unknown;
+  /** What a plain answer has as `Retry-After`, in seconds. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** With what one answer is sealed. */
+export interface AnswerSecret {
+  /** Version and nonce: the beginning of the answer, authenticated. */
+  readonly header: Uint8Array;
+  /** Of AES-256-GCM. */
+  readonly key: Uint8Array;
+}
+
+/** An AEAD as the server has it: without waiting. */
+export type SealNow = (
+  key: Uint8Array,
+  nonce: Uint8Array,
+  aad: Uint8Array,
+  plaintext: Uint8Array,
+) => Uint8Array;
+
+/** @param nonce for test vectors; otherwise random */
+export async function answerSecret(
+  exportSecret: ExportSecret,
+  nonce: Uint8Array = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE)),
+): Promise<AnswerSecret> {
+  const key = await exportSecret(concatBytes(LABEL, nonce), SECRET_SIZE);
+  return { header: concatBytes(Uint8Array.of(VERSION), nonce), key };
+}
+
+/**
+ * Call it once for each secret.
+ *
+ * @param json the body, as a plain answer would have it
+ */
+export function sealAnswer(
+  { header, key }: AnswerSecret,
+  {
+    status,
+    json,
+    retryAfterSeconds,
+  }: { status: number; json: string; retryAfterSeconds?: number | undefined },
+  padding: number,
+  seal: SealNow,
+): Uint8Array {
+  const retry = retryAfterSeconds === undefined ? '' : `"retry_after":${retryAfterSeconds},`;
+  const plaintext = encodeContent(`{"status":${status},${retry}"body":${json}}`, padding);
+  return concatBytes(header, seal(key, GCM_NONCE, header, plaintext));
+}
+
+/** @throws SealingError: SEALED_MALFORMED, SEALED_ALTERED, SEALED_CONTENT */
+export async function openAnswer(
+  message: Uint8Array,
+  exportSecret: ExportSecret,
+  { aead }: Suite,
+): Promise<Answer> {
+  if (message.length < HEADER_SIZE + TAG_SIZE || message[0] !== VERSION) {
+    throw new SealingError('SEALED_MALFORMED', `it is not a sealed answer of version ${VERSION}`);
+  }
+  const header = message.slice(0, HEADER_SIZE);
+  const { key } = await answerSecret(exportSecret, header.subarray(1));
+  let content: Uint8Array;
+  try {
+    content = await aead.Open(key, GCM_NONCE, header, message.subarray(HEADER_SIZE));
+  } catch {
+    throw altered();
+  }
+  return readAnswer(content);
+}
+
+function readAnswer(content: Uint8Array): Answer {
+  const { status, retry_after, body } = decodeContent(content, ['status', 'retry_after', 'body']);
+  if (!isInteger(status, 200, 599)) throw invalidContent('its status must be an integer from 200 to 599');
+  if (retry_after !== undefined && !isInteger(retry_after, 0, Number.MAX_SAFE_INTEGER)) {
+    throw invalidContent('its retry_after must be a number of seconds');
+  }
+  if (body === undefined) throw invalidContent('it has no body');
+  return { status, body, retryAfterSeconds: retry_after };
+}
+
+function isInteger(value: unknown, from: number, to: number): value is number {
+  return Number.isInteger(value) && (value as number) >= from && (value as number) <= to;
+}

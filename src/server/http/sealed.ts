@@ -1,0 +1,78 @@
+import { parse as parseQuery } from 'node:querystring';
+import type { Request, Response } from 'express';
+import type { Endpoint } from '../../app.ts';
+import { SealingError } from '../../sealing/errors.ts';
+import { type OpenedRequest, readCall } from '../../sealing/request.ts';
+import { ServerError } from '../errors.ts';
+import type { SealingKey } from '../sealing_key.ts';
+import type { JsonBodies } from './json_body.ts';
+import { sealAnswers } from './respond.ts';
+
+/** Validates the body or query, and answers. The same for plain and sealed requests. */
+export type CallEndpoint = (request: Request, response: Response, input: unknown) => Promise<void>;
+
+/**
+ * `POST /sealed`: requests to the application's endpoints that only this process can read, and their answers. What
+ * happens before the request is opened is answered in clear, and everything after it sealed, errors too.
+ */
+export class SealedEndpoint {
+  readonly #key: SealingKey;
+  readonly #bodies: JsonBodies;
+  readonly #padding: number;
+  readonly #endpoints = new Map<string, { readonly own: Endpoint; readonly call: CallEndpoint }>();
+
+  /** @param padding sealed answers have a multiple of so many bytes; 0: any number */
+  constructor(key: SealingKey, bodies: JsonBodies, padding: number) {
+    this.#key = key;
+    this.#bodies = bodies;
+    this.#padding = padding;
+  }
+
+  add(own: Endpoint, call: CallEndpoint): void {
+    this.#endpoints.set(own.path, { own, call });
+  }
+
+  /** @throws SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED, and what reading a body throws */
+  async answer(request: Request, response: Response): Promise<void> {
+    const message = await this.#bodies.readSealed(request);
+    const { content, answer } = await this.#key.open(message).catch(asServerError);
+    sealAnswers(response, answer, this.#padding);
+    await this.#call(request, response, content);
+  }
+
+  async #call(request: Request, response: Response, content: OpenedRequest['content']): Promise<void> {
+    const { method, path: target, body } = readSealedCall(content);
+    const [path = '', query = ''] = splitOnce(target);
+    const { own, call } = this.#endpoints.get(path) ?? {};
+    if (!own || !call) throw new ServerError('NOT_FOUND', 'no such endpoint of the application');
+    if (own.method !== method) {
+      throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${own.method}`);
+    }
+    if (own.idempotent === false) {
+      const message = 'this endpoint takes no sealed requests, which a host could repeat: call it plainly';
+      throw new ServerError('SEALED_NOT_IDEMPOTENT', message);
+    }
+    // Express parses the queries of plain requests the same way (setting "query parser").
+    await call(request, response, method === 'GET' ? { ...parseQuery(query) } : body);
+  }
+}
+
+function readSealedCall(content: Uint8Array) {
+  try {
+    return readCall(content);
+  } catch (error) {
+    return asServerError(error);
+  }
+}
+
+function asServerError(error: unknown): never {
+  if (!(error instanceof SealingError)) throw error;
+  const { code, message } = error;
+  if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
+  throw new ServerError(code, message);
+}
+
+function splitOnce(target: string): [string, string] {
+  const at = target.indexOf('?');
+  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)];
+}

@@ -1,0 +1,46 @@
+/** Sealed requests to a service in an enclave, with the errors of the other services. */
+import { EnclaveClient, type EnclaveClientOptions } from '../client/client.ts';
+import { EnclaveRefusedError, EnclaveUnreachableError } from '../client/errors.ts';
+import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
+import type { ServiceOptions } from './http.ts';
+
+export interface SealedOptions extends ServiceOptions {
+  readonly policy: EnclaveClientOptions['policy'];
+  readonly roots: EnclaveClientOptions['roots'];
+  readonly timeoutMs: number;
+}
+
+/**
+ * @param service for messages
+ * @param path of the endpoint within the enclave
+ * @returns the JSON that the enclave sealed
+ * @throws ZkLoginError; ClientError and AttestationError if the service or its answer can't be trusted
+ */
+export async function askSealed(
+  service: string,
+  base: URL,
+  path: string,
+  body: object,
+  { policy, roots, timeoutMs, fetch, headers }: SealedOptions,
+): Promise<unknown> {
+  if (headers !== undefined) {
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'headers are not sealed: leave them out if there is a policy');
+  }
+  const client = new EnclaveClient(base, {
+    ...{ policy, timeoutMs, sealed: true },
+    ...(roots && { roots }),
+    ...(fetch && { fetch }),
+  });
+  try {
+    return await client.ask(path, body);
+  } catch (error) {
+    if (error instanceof EnclaveUnreachableError) {
+      if (error.reason !== 'timeout') throw new ServiceUnreachableError(service, error.reason);
+      throw new ZkLoginError('ZKLOGIN_TIMEOUT', `no answer from the ${service} within ${timeoutMs} ms`);
+    }
+    if (error instanceof EnclaveRefusedError) {
+      throw new ServiceRefusedError(service, error.status, error.serverCode);
+    }
+    throw error;
+  }
+}
