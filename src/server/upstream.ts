@@ -123,12 +123,14 @@ export function createUpstream(origin: string, authority?: string): Upstream {
       headers,
     };
     const end = performance.now() + request.timeoutMs;
+    let { timeoutMs } = request;
     for (;;) {
       const sent = send(options);
       try {
-        return await exchange(sent, request, Math.max(1, end - performance.now()));
+        return await exchange(sent, { ...request, timeoutMs });
       } catch (error) {
         if (!wasClosed(sent, error)) throw error;
+        timeoutMs = Math.max(1, end - performance.now());
       }
     }
   };
@@ -150,8 +152,7 @@ function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown)
  */
 function exchange(
   sent: http.ClientRequest,
-  { body, maxSize }: UpstreamRequest,
-  timeoutMs: number,
+  { body, timeoutMs, maxSize }: UpstreamRequest,
 ): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
     let state: 'sent' | 'receiving' | 'done' = 'sent';
