@@ -29,7 +29,8 @@ export interface UpstreamAnswer {
 }
 
 /**
- * Sends a request to one host over its connection pool, ignoring all proxy settings.
+ * Sends a request to one host over its connection pool, ignoring all proxy settings. GET and HEAD are sent again if
+ * the host has closed the kept connection meanwhile.
  *
  * @param path path and query, percent-encoded where necessary: `/v1/prices?pair=SUI-USD`
  * @throws ExchangeFailed; ApplicationMistake if the path, a header or a bound is invalid
@@ -113,18 +114,36 @@ export function createUpstream(origin: string, authority?: string): Upstream {
     const headers = headersOf(request);
     requireBounds(request);
     const { method = 'GET' } = request;
-    return await exchange(
-      send({
-        agent,
-        hostname: hostname.replace(/^\[|\]$/g, ''),
-        port,
-        path: pathname + search,
-        method,
-        headers,
-      }),
-      request,
-    );
+    const options = {
+      agent,
+      hostname: hostname.replace(/^\[|\]$/g, ''),
+      port,
+      path: pathname + search,
+      method,
+      headers,
+    };
+    const end = performance.now() + request.timeoutMs;
+    let { timeoutMs } = request;
+    for (;;) {
+      const sent = send(options);
+      try {
+        return await exchange(sent, { ...request, timeoutMs });
+      } catch (error) {
+        if (!wasClosed(sent, error)) throw error;
+        timeoutMs = Math.max(1, end - performance.now());
+      }
+    }
   };
+}
+
+/**
+ * Whether the host had closed a kept connection when a request was sent on it that can be repeated (RFC 9112, section
+ * 9.3.1). Each repetition uses another connection, and a new one is the last.
+ */
+function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown): boolean {
+  if (!reusedSocket || (method !== 'GET' && method !== 'HEAD') || !(error instanceof ExchangeFailed))
+    return false;
+  return error.reason === 'unreachable' && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
 /**
@@ -153,19 +172,24 @@ function exchange(
     sent.on('close', broke);
     sent.on('response', (answer) => {
       state = 'receiving';
-      const chunks: Buffer[] = [];
+      let buffer: Buffer = Buffer.alloc(0);
       let size = 0;
       answer.on('error', broke);
       answer.on('data', (chunk: Buffer) => {
+        if (size + chunk.length > maxSize) {
+          fail('too large', 'too large');
+          return;
+        }
+        buffer = append(buffer, size, chunk, maxSize);
         size += chunk.length;
-        if (size > maxSize) fail('too large', 'too large');
-        else chunks.push(chunk);
       });
       answer.on('end', () => {
         if (state === 'done') return;
         state = 'done';
         clearTimeout(timer);
-        const whole = { status: answer.statusCode as number, body: Buffer.concat(chunks) };
+        // The host may have answered without reading the whole request, and would keep the connection for ever.
+        if (!sent.writableFinished) sent.destroy();
+        const whole = { status: answer.statusCode as number, body: buffer.subarray(0, size) };
         const retryAfter = answer.headers['retry-after'] ?? '';
         resolve(
           /^[0-9]{1,6}$/.test(retryAfter) ? { ...whole, retryAfterSeconds: Number(retryAfter) } : whole,
@@ -174,6 +198,20 @@ function exchange(
     });
     sent.end(body);
   });
+}
+
+/**
+ * Copies a chunk behind the first `size` bytes: the host chooses the size of chunks, and each one kept would cost
+ * hundreds of bytes. @returns the buffer, or a larger one of `maxSize` bytes at most
+ */
+function append(buffer: Buffer, size: number, chunk: Buffer, maxSize: number): Buffer {
+  // Most answers are one chunk.
+  if (size === 0) return chunk;
+  const end = size + chunk.length;
+  const target = end <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.min(2 * end, maxSize));
+  if (target !== buffer) buffer.copy(target, 0, 0, size);
+  chunk.copy(target, size);
+  return target;
 }
 
 /** Rejects a path that the URL parser would change, since the request would differ from what the code says. */

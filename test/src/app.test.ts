@@ -218,6 +218,14 @@ describe('the query of a GET', () => {
     expect(error).toContain(message);
   });
 
+  test('is checked to its last parameter', async () => {
+    const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
+    const notes = 'note=&'.repeat(2000);
+    const { note } = await (await get(`/search?${notes}`)).json();
+    expect(note).toHaveLength(2000);
+    expect((await get(`/search?${notes}more=1`)).status).toBe(400);
+  });
+
   test('is ignored where there is no schema', async () => {
     const { get } = await start();
     expect(await (await get('/plain?of=12')).json()).toEqual({ input: null });

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { ApplicationMistake } from '../../errors.ts';
 import { SEALED_TYPE } from '../../sealing/request.ts';
 import { type AnswerSecret, sealAnswer } from '../../sealing/response.ts';
 import { sealAesGcm } from '../sealing_key.ts';
@@ -54,9 +55,13 @@ function send(
   response.end(body);
 }
 
+/** @throws ApplicationMistake if there is no JSON for the value */
 export function sendJson(response: ServerResponse, status: number, value: SignedAnswer | object): void {
   const isSigned = value instanceof SignedAnswer;
   const json = isSigned ? value.json : JSON.stringify(value);
+  // Sealed, it would be an answer with status 200 that its caller can't read.
+  if (json === undefined)
+    throw new ApplicationMistake('an endpoint returned a value that JSON does not have');
   const secret = (response as Sealable)[SECRET];
   if (secret) {
     sendSealed(response, status, json, secret);

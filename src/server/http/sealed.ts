@@ -1,4 +1,3 @@
-import { parse as parseQuery } from 'node:querystring';
 import type { Request, Response } from 'express';
 import type { Endpoint } from '../../app.ts';
 import { SealingError } from '../../sealing/errors.ts';
@@ -7,6 +6,7 @@ import { ServerError } from '../errors.ts';
 import type { SealingKey } from '../sealing_key.ts';
 import type { JsonBodies } from './json_body.ts';
 import { sealAnswers } from './respond.ts';
+import { readQuery } from './routes.ts';
 
 /** Validates the body or query, and answers. The same for plain and sealed requests. */
 export type CallEndpoint = (request: Request, response: Response, input: unknown) => Promise<void>;
@@ -52,8 +52,7 @@ export class SealedEndpoint {
       const message = 'this endpoint takes no sealed requests, which a host could repeat: call it plainly';
       throw new ServerError('SEALED_NOT_IDEMPOTENT', message);
     }
-    // Express parses the queries of plain requests the same way (setting "query parser").
-    await call(request, response, method === 'GET' ? { ...parseQuery(query) } : body);
+    await call(request, response, method === 'GET' ? { ...readQuery(query) } : body);
   }
 }
 

@@ -58,6 +58,8 @@ describe('a sealed request is answered like a plain one', () => {
     { method: 'GET', path: '/rules/' },
     { method: 'GET', path: '/nowhere' },
     { method: 'GET', path: '/crash' },
+    { method: 'GET', path: '/void' },
+    { method: 'GET', path: '/search?__proto__=a&note=b' },
   ])('$method $path $body', async (call) => {
     const server = await startDice();
     const plain = await (call.method === 'GET' ? server.get(call.path) : server.post(call.path, call.body));

@@ -4,12 +4,12 @@ import { generateKeyPairSync } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { connect, type SecureContextOptions } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createCertificate, toPem } from '../../../scripts/dev/attestation_ca.ts';
 import { ApplicationMistake } from '../../../src/errors.ts';
 import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/server/upstream.ts';
@@ -211,6 +211,104 @@ describe('an exchange fails', () => {
     await expect.poll(connections).toBe(256);
     for (const each of await all) expect(each).toMatchObject({ reason: { reason: 'timeout' } });
   });
+});
+
+/** A host of raw TCP, which answers the nth data of a connection like this, and its upstream. */
+async function rawHost(answer: (socket: Socket, nth: number, connection: number) => void) {
+  let connections = 0;
+  const open = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    const connection = ++connections;
+    let received = 0;
+    open.add(socket.on('error', () => {}).on('close', () => open.delete(socket)));
+    socket.on('data', () => answer(socket, ++received, connection));
+  });
+  const ask = createUpstream(`http://127.0.0.1:${await listen(server)}`);
+  return { ask, connections: () => connections, open: () => open.size };
+}
+
+const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+describe('a connection', () => {
+  test.each(['GET', 'HEAD'] as const)(
+    'that the host closes when it is used again costs no %s request',
+    async (method) => {
+      const { ask, connections } = await rawHost((socket, nth) => {
+        if (nth === 1) socket.write(method === 'HEAD' ? ok('a').slice(0, -1) : ok('a'));
+        else socket.resetAndDestroy();
+      });
+      for (let i = 0; i < 5; i++) expect((await ask('/', { ...BOUNDS, method })).status).toBe(200);
+      expect(connections()).toBe(5);
+    },
+  );
+
+  test('that the host closes fails what is not idempotent, and what has been answered in part', async () => {
+    const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' } as const;
+    const post = await rawHost((socket, nth) => (nth === 1 ? socket.write(ok('a')) : socket.end()));
+    await post.ask('/', { ...BOUNDS, ...json });
+    await expect(post.ask('/', { ...BOUNDS, ...json })).rejects.toMatchObject({ reason: 'unreachable' });
+    const part = await rawHost((socket, nth) =>
+      nth === 1 ? socket.write(ok('a')) : socket.end(ok('abc').slice(0, -1)),
+    );
+    await part.ask('/', BOUNDS);
+    await expect(part.ask('/', BOUNDS)).rejects.toMatchObject({ reason: 'broken' });
+    expect([post.connections(), part.connections()]).toEqual([1, 1]);
+  });
+
+  test('that is new is not replaced when the host closes it', async () => {
+    const { ask, connections } = await rawHost((socket) => socket.end());
+    await expect(ask('/', BOUNDS)).rejects.toMatchObject({ reason: 'unreachable', code: 'ECONNRESET' });
+    expect(connections()).toBe(1);
+  });
+
+  test.each([0, 20])(
+    'on which the host says more than its answer, %i ms later, answers no other request with it',
+    async (ms) => {
+      const more = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
+      let asked = 0;
+      const { ask } = await rawHost((socket) => {
+        const extra = more[asked % more.length] as string;
+        socket.write(ok(`${asked}`) + (ms === 0 ? extra : ''));
+        if (ms > 0) setTimeout(() => socket.write(extra), ms);
+      });
+      for (; asked < 2 * more.length; asked++) {
+        const said = await ask('/', BOUNDS).then(
+          ({ body }) => body.toString(),
+          ({ reason }) => reason,
+        );
+        expect([`${asked}`, 'broken']).toContain(said);
+        await new Promise((resolve) => setTimeout(resolve, 3 * ms));
+      }
+    },
+  );
+
+  test('on which the host answered before it had read the request is closed', async () => {
+    const sockets: Socket[] = [];
+    const { ask, open } = await rawHost((socket, nth) => {
+      if (nth > 1) return;
+      sockets.push(socket.pause());
+      socket.write(ok('no'));
+    });
+    const headers = { 'content-type': 'application/octet-stream' };
+    const body = new Uint8Array(20 * 1024 ** 2);
+    expect((await ask('/', { ...BOUNDS, method: 'POST', headers, body })).body.toString()).toBe('no');
+    for (const socket of sockets) socket.resume();
+    await expect.poll(open).toBe(0);
+  });
+});
+
+test('an answer in pieces of one byte takes memory for its bytes, not for its pieces', async () => {
+  const size = 200_000;
+  const { ask } = await rawHost((socket) => {
+    socket.write(
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(size)}0\r\n\r\n`,
+    );
+  });
+  const concat = vi.spyOn(Buffer, 'concat');
+  onTestFinished(() => concat.mockRestore());
+  const { body } = await ask('/', { timeoutMs: 20_000, maxSize: size });
+  expect(body.equals(Buffer.alloc(size, 'x'))).toBe(true);
+  for (const [pieces] of concat.mock.calls) expect(pieces.length).toBeLessThan(1000);
 });
 
 test('parseJson accepts only JSON in UTF-8', () => {

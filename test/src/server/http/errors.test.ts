@@ -1,9 +1,11 @@
-/** Checks how connections with malformed HTTP end; in_flight.test.ts checks the answers. */
+/** Checks how connections with malformed HTTP end (in_flight.test.ts checks the answers), and what a bug answers. */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { endpoint } from '../../../../src/app.ts';
 import { onClientError } from '../../../../src/server/http/errors.ts';
+import { startServer } from '../../support.ts';
 
 /** A connection that records what is written to it. */
 function connection() {
@@ -44,4 +46,48 @@ test('a connection after its last answer is destroyed', async () => {
   await setImmediate();
   expect(socket.destroyed).toBe(true);
   expect(seen).toEqual({ written: 'the answer', errors: [] });
+});
+
+/** What a handler may throw by mistake, and what a router or a proxy could take for a signal or an answer. */
+const THROWN = [
+  undefined,
+  null,
+  0,
+  'hunter2',
+  'route',
+  'router',
+  Symbol('hunter2'),
+  Object.create(null),
+  Object.assign(new Error('hunter2'), {
+    status: 404,
+    statusCode: 404,
+    expose: true,
+    headers: { a: 'hunter2' },
+  }),
+];
+
+test('whatever a handler throws or rejects with is 500, in the same words', async () => {
+  const endpoints = THROWN.flatMap((thrown, number) => [
+    endpoint({
+      method: 'GET',
+      path: `/throws-${number}`,
+      handle() {
+        throw thrown;
+      },
+    }),
+    endpoint({ method: 'GET', path: `/rejects-${number}`, handle: () => Promise.reject(thrown) }),
+  ]);
+  const { get, printed } = await startServer({
+    manifest: { endpoints: [], secrets: [] },
+    module: { signs: [], create: () => ({ endpoints }) },
+  });
+  for (const { path } of endpoints) {
+    const answer = await get(path);
+    expect([path, answer.status, await answer.json()]).toEqual([
+      path,
+      500,
+      { error: 'an internal error; see the log', code: 'INTERNAL' },
+    ]);
+  }
+  expect(printed()).not.toContain('hunter2');
 });
