@@ -14,7 +14,7 @@ import {
   SALT_SIZE,
   writeNumber,
 } from './numbers.ts';
-import { askSealed } from './sealed.ts';
+import type { SealedOptions } from './sealed.ts';
 
 const SALT_TIMEOUT_MS = 10_000;
 /** A self-run prover has 15 seconds by default, and there is a queue before it. */
@@ -87,7 +87,7 @@ export async function getSalt(
   const answer =
     policy === undefined
       ? await askPlainly(service, base, { token }, { ...options, timeoutMs })
-      : await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
+      : await askSealed(service, base, { token }, { ...options, timeoutMs, policy, roots });
   const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
@@ -112,6 +112,12 @@ async function askPlainly(
   const contentType = 'application/json';
   const request = { ...options, service, url, contentType, body: JSON.stringify(body), repeatable: true };
   return jsonOf(service, await postJson(request));
+}
+
+/** Loads the client only here: it is 70 KB of a page's code, gzipped, that a wallet without a policy doesn't need. */
+async function askSealed(service: string, base: URL, body: object, options: SealedOptions): Promise<unknown> {
+  const sealed = await import('./sealed.ts');
+  return sealed.askSealed(service, base, '/get_salt', body, options);
 }
 
 /**
