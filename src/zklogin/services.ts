@@ -14,7 +14,6 @@ import {
   SALT_SIZE,
   writeNumber,
 } from './numbers.ts';
-import type { SealedOptions } from './sealed.ts';
 
 const SALT_TIMEOUT_MS = 10_000;
 /** A self-run prover has 15 seconds by default, and there is a queue before it. */
@@ -84,10 +83,14 @@ export async function getSalt(
   if (policy === undefined && roots !== undefined) {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'roots are for policy: give the policy too');
   }
-  const answer =
-    policy === undefined
-      ? await askPlainly(service, base, { token }, { ...options, timeoutMs })
-      : await askSealed(service, base, { token }, { ...options, timeoutMs, policy, roots });
+  let answer: unknown;
+  if (policy === undefined) {
+    answer = await askPlainly(service, base, { token }, { ...options, timeoutMs });
+  } else {
+    // With the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it.
+    const { askSealed } = await import('./sealed.ts');
+    answer = await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
+  }
   const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
@@ -112,12 +115,6 @@ async function askPlainly(
   const contentType = 'application/json';
   const request = { ...options, service, url, contentType, body: JSON.stringify(body), repeatable: true };
   return jsonOf(service, await postJson(request));
-}
-
-/** Loads the client only here: it is 70 KB of a page's code, gzipped, that a wallet without a policy doesn't need. */
-async function askSealed(service: string, base: URL, body: object, options: SealedOptions): Promise<unknown> {
-  const sealed = await import('./sealed.ts');
-  return sealed.askSealed(service, base, '/get_salt', body, options);
 }
 
 /**
