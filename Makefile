@@ -127,7 +127,7 @@ bench: install
 bench-attestation: install
 	npm run --silent bench:attestation
 
-# What sealing adds to a request on the server, in X25519 key agreements.
+# Measures what sealing adds to a request on the server, in X25519 key agreements.
 bench-sealing: install
 	npm run --silent bench:sealing
 
@@ -215,15 +215,15 @@ bench-prover: install
 # --- The proving service on many machines ---
 .PHONY: prover-images test-deploy check-deploy
 
-# The containers of front end, backend and HAProxy.
+# Builds the containers of front end, backend and HAProxy.
 prover-images: install
 	@node scripts/prover/images.ts --cache $(CACHE)/packages
 
-# The shipped HAProxy configuration before backends that are killed and added; needs Debian's haproxy.
+# Runs the shipped HAProxy configuration before backends that are killed and added; needs Debian's haproxy.
 test-deploy: install
 	CACHE=$(CACHE) npm run --silent test:deploy
 
-# The Kubernetes manifests against the published schemas; needs Python with pip and venv.
+# Checks the Kubernetes manifests against the published schemas; needs Python with pip and venv.
 check-deploy: build/check-deploy/bin/kubernetes-validate
 	@$< --strict --quiet deploy/kubernetes/*.yaml
 

@@ -42,19 +42,9 @@ export async function generateWitness(
   { timeoutMs = 60_000, signal, into }: WitnessOptions = {},
 ): Promise<Buffer> {
   signal?.throwIfAborted();
-  const child = spawn('/bin/sh', ['-c', PIPELINE, 'sh', ...generator], {
-    // A process group of its own, so that the whole pipeline can be killed.
-    detached: true,
-    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
-  });
-  const closed = new Promise<void>((resolve, reject) => {
-    child.once('close', () => resolve());
-    child.once('error', reject);
-  });
-  const end = () => child.pid !== undefined && killGroup(child.pid);
+  const { stdin, stdout, status, closed, end } = startPipeline(generator);
   const timer = setTimeout(end, timeoutMs);
   signal?.addEventListener('abort', end);
-  const [stdin, stdout, , status] = child.stdio as readonly unknown[] as [Writable, Readable, null, Readable];
   // A generator that exits early closes its input; its exit code gives the reason.
   stdin.on('error', () => {});
   stdin.end(JSON.stringify(input));
@@ -80,6 +70,21 @@ export async function generateWitness(
     clearTimeout(timer);
     signal?.removeEventListener('abort', end);
   }
+}
+
+function startPipeline(generator: readonly string[]) {
+  const child = spawn('/bin/sh', ['-c', PIPELINE, 'sh', ...generator], {
+    // A process group of its own, so that the whole pipeline can be killed.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
+  });
+  const closed = new Promise<void>((resolve, reject) => {
+    child.once('close', () => resolve());
+    child.once('error', reject);
+  });
+  const end = () => child.pid !== undefined && killGroup(child.pid);
+  const [stdin, stdout, , status] = child.stdio as readonly unknown[] as [Writable, Readable, null, Readable];
+  return { stdin, stdout, status, closed, end };
 }
 
 /**

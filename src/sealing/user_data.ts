@@ -16,7 +16,7 @@ export interface UserData {
 }
 
 const FORMAT = 'sui-enclave/1';
-/** The NSM's limit, in bytes. The structure has at most 181. */
+/** The NSM's limit, in bytes. The structure has at most 182. */
 const MAX_SIZE = 512;
 
 const Structure = bcs.struct('UserData', {

@@ -75,6 +75,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     throw error;
   });
   const sealingKey = SealingKey.create(nsmRandom);
+  // Last, since it wipes the NSM's bytes.
   const key = EphemeralKey.create(nsmRandom);
   const { publicKey } = key;
   const userData = encodeUserData({ sealingKey: sealingKey.publicKey, application: config.app, version });

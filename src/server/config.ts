@@ -107,6 +107,13 @@ function boolean(env: Env, name: string, otherwise: boolean): boolean {
   return value === 'true';
 }
 
+/** `0` or `1`; not set: false. @throws ConfigError */
+export function flag(env: Env, name: string): boolean {
+  const value = string(env, name);
+  if (value !== undefined && value !== '0' && value !== '1') throw new ConfigError(`${name} must be 0 or 1`);
+  return value === '1';
+}
+
 function readRequests(env: Env): 'any' | 'sealed' {
   const value = string(env, 'REQUESTS') ?? 'any';
   if (value !== 'any' && value !== 'sealed') throw new ConfigError('REQUESTS must be any or sealed');

@@ -14,7 +14,6 @@ import {
   SALT_SIZE,
   writeNumber,
 } from './numbers.ts';
-import { askSealed } from './sealed.ts';
 
 const SALT_TIMEOUT_MS = 10_000;
 /** A self-run prover has 15 seconds by default, and there is a queue before it. */
@@ -84,10 +83,14 @@ export async function getSalt(
   if (policy === undefined && roots !== undefined) {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'roots are for policy: give the policy too');
   }
-  const answer =
-    policy === undefined
-      ? await askPlainly(service, base, { token }, { ...options, timeoutMs })
-      : await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
+  let answer: unknown;
+  if (policy === undefined) {
+    answer = await askPlainly(service, base, { token }, { ...options, timeoutMs });
+  } else {
+    // With the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it.
+    const { askSealed } = await import('./sealed.ts');
+    answer = await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
+  }
   const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');

@@ -134,7 +134,7 @@ export async function createPageServer(
     platform: 'browser',
     logLevel: 'silent',
   });
-  const { output } = await bundle.generate({ format: 'esm' });
+  const { output } = await bundle.generate({ format: 'esm', codeSplitting: false });
   await bundle.close();
   return createServer(async (incoming, response) => {
     const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://wallet.invalid');

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../errors.ts';
-import { type Env, integer, readLogLevel, string } from '../../server/config.ts';
+import { type Env, flag, integer, readLogLevel, string } from '../../server/config.ts';
 import type { KeyPolicy } from './key.ts';
 
 /** The settings of the backend, from the environment. */
@@ -54,10 +54,4 @@ function readHash(env: Env): string | undefined {
     );
   }
   return hash;
-}
-
-function flag(env: Env, name: string): boolean {
-  const value = string(env, name);
-  if (value !== undefined && value !== '0' && value !== '1') throw new ConfigError(`${name} must be 0 or 1`);
-  return value === '1';
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { ConfigError } from '../../errors.ts';
 import { CLIENT_ENTRY, parseClients } from '../../oidc/clients.ts';
 import type { AcceptedClient } from '../../oidc/verify.ts';
-import { type Env, integer, readCorsOrigins, readLogLevel, string } from '../../server/config.ts';
+import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../server/config.ts';
 import type { Limits } from '../../server/http/http_server.ts';
 import { PROVIDERS, type Provider } from '../../zklogin/providers.ts';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
@@ -111,12 +111,6 @@ function readProfile(env: Env, network: NetworkName): CircuitProfile {
     );
   }
   return PROFILES[size];
-}
-
-function flag(env: Env, name: string): boolean {
-  const value = string(env, name);
-  if (value !== undefined && value !== '0' && value !== '1') throw new ConfigError(`${name} must be 0 or 1`);
-  return value === '1';
 }
 
 function readClients(env: Env, network: NetworkName): ProverClient[] {
