@@ -16,6 +16,18 @@ export interface ProofTrust {
   keyOf(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
 }
 
+/** The published keys of these issuers, which it asks each time. @param jwksUrls by issuer */
+export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['keyOf'] {
+  return async (issuer, kid) => {
+    const url = jwksUrls[issuer];
+    if (url === undefined) throw new Error(`the network does not know the issuer ${issuer}`);
+    const { keys } = (await (await fetch(url)).json()) as { keys: (RsaKey & { kid: string })[] };
+    const key = keys.find((each) => each.kid === kid);
+    if (!key) throw new Error('the issuer has no such key');
+    return key;
+  };
+}
+
 /** Checks everything except for the Groth16 proof. */
 export async function verifyZkLogin(this: LoopbackNode, data: Uint8Array, signature: string, sender: string) {
   await verifyAllButProof(this.epoch, data, signature, sender);

@@ -13,7 +13,7 @@ let services: WalletServices;
 let log = '';
 
 beforeAll(async () => {
-  services = await startWalletServices(createLog('trace', { write: (line) => (log += line) }));
+  services = await startWalletServices({ log: createLog('trace', { write: (line) => (log += line) }) });
   browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     // Chromium's own sandbox does not start for root; the pages are this project's.
