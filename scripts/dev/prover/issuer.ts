@@ -1,4 +1,4 @@
-/** An issuer on loopback that gives a token to whoever asks: a request for a proof can be tried without a login. */
+/** An issuer on loopback that gives a token to whoever asks: a proof can be tried without a login. */
 import { randomUUID } from 'node:crypto';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
@@ -8,9 +8,12 @@ import { listenOnLoopback } from '../stand_ins.ts';
 import type { LocalIssuer } from './service.ts';
 
 export interface DevelopmentIssuer extends LocalIssuer {
-  /** `GET` returns a request for a proof, for a new user and a new key that nobody has. */
+  /**
+   * `GET` returns a request for a proof, for a new user and a new key that nobody has. A query adds claims to the token,
+   * or replaces them.
+   */
   readonly requestUrl: string;
-  request(): Promise<ProofRequest>;
+  request(claims?: object): Promise<ProofRequest>;
   close(): Promise<void>;
 }
 
@@ -21,9 +24,14 @@ const LIFETIME_S = 3600;
 export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
   const { privateKey, publicKey } = await generateKeyPair('RS256');
   const keys = [{ ...(await exportJWK(publicKey)), kid: KID, use: 'sig', alg: 'RS256' }];
-  const request = () => requestOf(origin, privateKey);
-  const { origin, close } = await listenOnLoopback(async ({ url }, response) => {
-    const answer = url === '/jwks' ? { keys } : url === '/request' ? await request() : undefined;
+  const request = (claims: object = {}) => requestOf(origin, claims, privateKey);
+  const { origin, close } = await listenOnLoopback(async ({ url = '' }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://issuer.invalid');
+    const answers: Record<string, () => object> = {
+      '/jwks': () => ({ keys }),
+      '/request': () => request(Object.fromEntries(searchParams)),
+    };
+    const answer = await answers[pathname]?.();
     response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answer ?? { error: 'only /jwks and /request' }));
   });
@@ -31,16 +39,14 @@ export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
 }
 
 /** As a wallet makes it, with an ephemeral key that is forgotten at once. */
-async function requestOf(issuer: string, signingKey: CryptoKey): Promise<ProofRequest> {
+async function requestOf(issuer: string, claims: object, signingKey: CryptoKey): Promise<ProofRequest> {
   const ephemeral = new Ed25519Keypair().getPublicKey();
   const jwtRandomness = generateRandomness();
-  const jwt = await new SignJWT({ nonce: generateNonce(ephemeral, MAX_EPOCH, jwtRandomness) })
+  const iat = Math.floor(Date.now() / 1000);
+  const usual = { iss: issuer, aud: 'development', sub: randomUUID(), iat, exp: iat + LIFETIME_S };
+  const nonce = generateNonce(ephemeral, MAX_EPOCH, jwtRandomness);
+  const jwt = await new SignJWT({ ...usual, nonce, ...claims })
     .setProtectedHeader({ alg: 'RS256', kid: KID, typ: 'JWT' })
-    .setIssuer(issuer)
-    .setAudience('development')
-    .setSubject(randomUUID())
-    .setIssuedAt()
-    .setExpirationTime(`${LIFETIME_S}s`)
     .sign(signingKey);
   return {
     jwt,
