@@ -192,6 +192,7 @@ prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
 	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
 
 build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
+	@echo 'Building the proving engine: a few seconds, or a minute if its Go toolchain must be installed first'
 	@node scripts/prover/engine.ts --out $@
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
