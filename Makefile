@@ -212,7 +212,7 @@ bench-prover: install
 
 # Measures the whole proving service: requests a minute, latencies, memory; needs the sizes of prover-dev that it names.
 bench-prover-service: install
-	CACHE=$(CACHE) npm run --silent bench:prover-service
+	CACHE=$(CACHE) npm run --silent bench:prover:service
 
 # Removes everything that is built or installed.
 clean:

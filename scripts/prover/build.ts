@@ -57,7 +57,7 @@ export const main = command({
 /** What takes long, and about how many seconds on two idle cores. */
 const STEPS = {
   circuit: { what: 'compiling the circuit', seconds: { small: 60, full: 150 } },
-  generator: { what: 'building the witness generator in C++', seconds: { small: 40, full: 120 } },
+  generator: { what: 'building the witness generator in C++', seconds: { small: 60, full: 120 } },
   key: { what: 'making the development key', seconds: { small: 10, full: 20 } },
 } as const;
 

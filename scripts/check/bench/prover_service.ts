@@ -1,5 +1,5 @@
 /**
- * `npm run bench:prover-service -- [small] [full]`: measures the whole proving service on the development key, as `make
+ * `npm run bench:prover:service -- [small] [full]`: measures the whole proving service on the development key, as `make
  * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
  */
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { startProver } from '../../dev/prover/service.ts';
 import { builtArtifacts, isSize } from '../../prover/artifacts.ts';
 import { formatTable } from './table.ts';
 
-const USAGE = `usage: npm run bench:prover-service -- [small] [full] [--requests 30]   (both sizes unless one is named)
+const USAGE = `usage: npm run bench:prover:service -- [small] [full] [--requests 30]   (both sizes unless one is named)
 
 Measures the proving service of make prover: first one request after the other, then CALLERS callers at once.
 Needs make prover-dev of each size, and an idle machine.`;
