@@ -10,6 +10,9 @@ import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.t
 import { type DevelopmentIssuer, startDevelopmentIssuer } from './issuer.ts';
 import { type LocalIssuer, startProver } from './service.ts';
 
+/** The least padding of SHA-256, in bytes. */
+const SHA_PADDING = 9;
+
 async function main(): Promise<void> {
   const { SIZE: size = 'small', ISSUER, LOG_LEVEL = 'info' } = process.env;
   if (!isSize(size)) throw new ConfigError('SIZE must be small or full');
@@ -47,7 +50,7 @@ function describe(url: string, artifacts: Artifacts, issuer: LocalIssuer | Devel
   const issuers = Object.values(PROVIDERS).map(({ name }) => name);
   const limit =
     size === 'small'
-      ? `tokens of up to ${PROFILES.small.paddedUnsignedJwt} bytes; make prover SIZE=full takes every token`
+      ? `tokens of up to ${PROFILES.small.paddedUnsignedJwt - SHA_PADDING} characters without their signature; make prover SIZE=full takes every token`
       : 'every token that Sui accepts';
   const example =
     'requestUrl' in issuer
