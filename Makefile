@@ -23,10 +23,10 @@ help:
 dev: install addon
 	@exec node scripts/dev/main.ts
 
-# Serves a wallet's page to try zkLogin by hand, with the salt service and stand-ins of provider, prover and Sui node.
-# PORT is the page's.
+# Serves a wallet's page to try zkLogin by hand, with the salt service and stand-ins of provider and Sui node. The proving
+# service is the real one where prover-dev has built it, otherwise a stand-in. PORT is the page's.
 dev-wallet: install
-	@exec node scripts/dev/wallet/main.ts
+	@CACHE=$(CACHE) exec node scripts/dev/wallet/main.ts
 
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
 test: install addon
@@ -183,16 +183,23 @@ update-lock: install
 	@node scripts/image/update_lock.ts $(DEPLOY_LOCKS)
 
 # --- zkLogin's prover ---
-.PHONY: prover-dev test-prover bench-prover
-SIZE ?= full
+.PHONY: prover prover-dev test-prover bench-prover bench-prover-service
+# The circuit: small for the service under development, full otherwise.
+SIZE ?= $(if $(filter prover,$(MAKECMDGOALS)),small,full)
 CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
 export PROVER_ENGINE ?= build/prover/prover
+
+# Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
+# takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first time, it is built.
+prover: prover-dev
+	@CACHE=$(CACHE) SIZE=$(SIZE) exec node scripts/dev/prover/main.ts
 
 # Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.
 prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
 	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
 
 build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
+	@echo 'Building the proving engine: a few seconds, or a minute if its Go toolchain must be installed first'
 	@node scripts/prover/engine.ts --out $@
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
@@ -211,6 +218,10 @@ test-prover: install $(PROVER_ENGINE)
 # Measures a proof, beside snarkjs and the library's engine; needs both sizes of prover-dev.
 bench-prover: install
 	CACHE=$(CACHE) npm run --silent bench:prover
+
+# Measures the whole proving service: requests a minute, latencies, memory; needs the sizes of prover-dev that it names.
+bench-prover-service: install
+	CACHE=$(CACHE) npm run --silent bench:prover:service
 
 # --- The proving service on many machines ---
 .PHONY: prover-images test-deploy check-deploy

@@ -65,6 +65,12 @@ export function builtArtifacts(size: CircuitSize): Artifacts {
   return artifacts;
 }
 
+/** What a proving service on the development key needs, or undefined if `make prover-dev` has not built all of it. */
+export function builtProver(size: CircuitSize): Artifacts | undefined {
+  const artifacts = artifactsOf(size);
+  return existsSync(artifacts.key) && existsSync(ENGINE) ? artifacts : undefined;
+}
+
 /** The witness generator and its arguments: circom's in C++ if it was built, otherwise in WebAssembly. */
 export function generatorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const native = join(circuit, 'zkLogin');

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { mainComponent, PROFILES } from '../../src/prover/profile.ts';
+import { type CircuitSize, mainComponent, PROFILES } from '../../src/prover/profile.ts';
 import { command, type Io, runAsProcess, UsageError } from '../command.ts';
 import {
   type Artifacts,
@@ -39,19 +39,50 @@ export const main = command({
   run({ values }, { io }) {
     if (!isSize(values.size)) throw new UsageError('--size must be small or full', USAGE);
     const artifacts = artifactsOf(values.size, values.cache);
-    buildWhole(artifacts.circuit, (folder) => compile(folder, artifacts));
-    if (!values['no-native']) buildNativeGenerator(artifacts, io);
+    const steps = new Steps(values.size, io);
+    buildWhole(artifacts.circuit, (folder) => steps.run('circuit', () => compile(folder, artifacts)));
+    if (!values['no-native']) buildNativeGenerator(artifacts, steps, io);
     const { circuit, zkey } = artifacts;
     const generator = generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++';
     io.log(`circuit: ${circuit}\nwitness generator: ${generator}`);
     removeOlder(artifacts.circuit);
     if (values['circuit-only']) return { json: { circuit, generator } };
-    buildWhole(artifacts.key, (folder) => makeKey(folder, artifacts));
+    buildWhole(artifacts.key, (folder) => steps.run('key', () => makeKey(folder, artifacts)));
     removeOlder(artifacts.key);
     const text = `development key: ${zkey}\n${NOTICE.split('\n')[0]}`;
     return { json: { circuit, generator, developmentKey: zkey }, text };
   },
 });
+
+/** What takes long, and about how many seconds on two idle cores. */
+const STEPS = {
+  circuit: { what: 'compiling the circuit', seconds: { small: 60, full: 150 } },
+  generator: { what: 'building the witness generator in C++', seconds: { small: 60, full: 120 } },
+  key: { what: 'making the development key', seconds: { small: 10, full: 20 } },
+} as const;
+
+/** Says which step runs and how long it takes: each is one program, which prints nothing until it has finished. */
+class Steps {
+  readonly #size: CircuitSize;
+  readonly #io: Io;
+
+  constructor(size: CircuitSize, io: Io) {
+    this.#size = size;
+    this.#io = io;
+  }
+
+  run(name: keyof typeof STEPS, work: () => void): void {
+    const { what, seconds } = STEPS[name];
+    const number = Object.keys(STEPS).indexOf(name) + 1;
+    const step = `step ${number} of ${Object.keys(STEPS).length}`;
+    this.#io.log(
+      `${step}: ${what}, ${this.#size} size: about ${seconds[this.#size]} s, more on a busy machine`,
+    );
+    const start = performance.now();
+    work();
+    this.#io.log(`${step}: took ${Math.round((performance.now() - start) / 1000)} s`);
+  }
+}
 
 function compile(folder: string, { size }: Artifacts): void {
   // The generated JavaScript is CommonJS, whichever package the cache's folder is in.
@@ -60,7 +91,7 @@ function compile(folder: string, { size }: Artifacts): void {
 }
 
 /** Builds circom's generator in C++, under the name of the production one: optional, and six times as fast. */
-function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
+function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io): void {
   if (existsSync(join(circuit, 'zkLogin'))) return;
   const folder = join(circuit, 'circuit_cpp');
   const missing = ['nasm', 'g++'].filter((program) => spawnSync(program, ['--version']).error);
@@ -69,15 +100,7 @@ function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
     return;
   }
   try {
-    runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
-    const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
-    // Optimisation doubles the compile time, which pays for the full size only.
-    const level = size === 'full' ? '-O1' : '-O0';
-    runTool(
-      'g++',
-      ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp', '-Wl,-z,noexecstack'],
-      folder,
-    );
+    steps.run('generator', () => compileGenerator(folder, size));
   } catch {
     io.log(
       'no generator in C++: it needs libgmp-dev and nlohmann-json3-dev, see src/prover/circuit/README.md',
@@ -86,6 +109,18 @@ function buildNativeGenerator({ circuit, size }: Artifacts, io: Io): void {
   }
   renameSync(join(folder, 'circuit.dat'), join(circuit, 'zkLogin.dat'));
   renameSync(join(folder, 'zkLogin'), join(circuit, 'zkLogin'));
+}
+
+function compileGenerator(folder: string, size: CircuitSize): void {
+  runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
+  const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
+  // Optimisation doubles the compile time, which pays for the full size only.
+  const level = size === 'full' ? '-O1' : '-O0';
+  runTool(
+    'g++',
+    ['-std=c++11', level, '-w', '-I.', '-o', 'zkLogin', ...sources, '-lgmp', '-Wl,-z,noexecstack'],
+    folder,
+  );
 }
 
 function makeKey(folder: string, { r1cs }: Artifacts): void {

@@ -5,7 +5,7 @@ import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numb
 import type { ProofRequest } from '../zklogin/services.ts';
 import { KeyClaimError, ProverError } from './errors.ts';
 import { type PayloadProperty, propertiesOf } from './payload.ts';
-import type { CircuitProfile } from './profile.ts';
+import { type CircuitProfile, PROFILES } from './profile.ts';
 import { publicInputOf, splitKey } from './public_input.ts';
 
 /** The key that signed the token, as an issuer publishes it (RFC 7517). */
@@ -185,7 +185,7 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
   if (blocks > profile.blocks) {
     throw new ProverError(
       'PROVER_PROFILE',
-      `the token has ${BLOCK * blocks} bytes to hash; ${profile.name} accepts ${BLOCK * profile.blocks}`,
+      `the token has ${BLOCK * blocks} bytes to hash; ${profile.name} accepts ${BLOCK * profile.blocks}${remedyFor(blocks)}`,
     );
   }
   const signature = decode(signatureBase64, 'signature');
@@ -264,6 +264,11 @@ function textClaim(
     throw new KeyClaimError(claim, 'has escapes: no proof can be made for it');
   }
   return fitting(property, maxExtended, profile);
+}
+
+/** The small size, for development, refuses tokens that the full one accepts. */
+function remedyFor(blocks: number): string {
+  return blocks <= PROFILES.full.blocks ? ': a service of full size (make prover SIZE=full) accepts it' : '';
 }
 
 function fitting(property: PayloadProperty, maxExtended: number, profile: CircuitProfile): PayloadProperty {

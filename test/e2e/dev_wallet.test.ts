@@ -10,7 +10,8 @@ test('make dev-wallet starts the page and all that it talks to, says what is a s
   await once(taken, 'listening');
   const { port } = taken.address() as AddressInfo;
   const PORT = String(port);
-  const env = { PATH: process.env['PATH'] ?? '', PORT };
+  // With nothing in its cache, the proving service is the stand-in.
+  const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent' };
   const second = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
   const stderr = `make dev-wallet: can't listen on PORT ${PORT}: EADDRINUSE. Set PORT to another\n`;
   expect(second).toMatchObject({ status: 1, stdout: '', stderr });
@@ -32,6 +33,7 @@ test('make dev-wallet starts the page and all that it talks to, says what is a s
   }
   const page = url("wallet's page") ?? '';
   expect(new URL(page).port).toBe(PORT);
+  expect(output).toContain('make prover-dev SIZE=small');
   expect(output).toContain('Client ids: wallet-implicit, wallet-code, wallet-form-post.');
   expect(await (await fetch(page)).text()).toContain('<script type="module" src="/page.js">');
   expect((await fetch(`${page}/page.js`)).headers.get('content-type')).toBe('text/javascript');

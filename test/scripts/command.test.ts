@@ -201,7 +201,7 @@ const MODULES = globSync('**/*.ts', { cwd: SCRIPTS }).filter(
 );
 
 /** Programs that are not commands: servers that run until they are stopped, and a test suite with steps of its own. */
-const OTHERS = ['check/package.ts', 'dev/main.ts', 'dev/wallet/main.ts'];
+const OTHERS = ['check/package.ts', 'dev/main.ts', 'dev/prover/main.ts', 'dev/wallet/main.ts'];
 
 test('everything that npm or make runs from scripts is a command, except servers and the test of the package', () => {
   const makefile = readFileSync(new URL('../../Makefile', import.meta.url), 'utf8');

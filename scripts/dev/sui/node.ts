@@ -199,8 +199,8 @@ export class LoopbackNode {
       const { V1: parsed } = bcs.TransactionData.parse(data);
       const [signature] = signatures;
       const given = toBase64(signature?.bcs?.value ?? new Uint8Array());
-      await this.verify(data, given, parsed.sender).catch(() => {
-        throw new Refusal('INVALID_ARGUMENT', 'Invalid user signature');
+      await this.verify(data, given, parsed.sender).catch(({ message }: Error) => {
+        throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
       });
       const effects = await this.executor.execute(parsed, digest);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({

@@ -100,6 +100,13 @@ export class Connections {
     this.#idle.add(connection);
   }
 
+  /** Closes the connections that have sent nothing yet: Node does not count them as idle. */
+  closeUnused(): void {
+    for (const connection of [...this.#receiving]) {
+      if (connection.requests === 0 && connection.socket.bytesRead === 0) this.#end(connection);
+    }
+  }
+
   /** Each step closes a connection, or moves one so that no later call visits it before its next request. */
   #makeRoom(): boolean {
     for (const connection of this.#idle) {

@@ -33,6 +33,9 @@ export interface HttpServerParts extends AppOptions {
   readonly answerError?: AnswerError;
 }
 
+/** The connections of each server, for its end. */
+const connectionsOf = new WeakMap<Server, Connections>();
+
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, routes, answerError: answerWith = answerError } = parts;
@@ -58,6 +61,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   // A peer that is silent for longer than any request may take is considered gone.
   server.setTimeout(2 * limits.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('connection', (socket) => connections.opened(socket));
+  connectionsOf.set(server, connections);
   server.on('close', () => {
     inFlight.stop();
     bodies.stop();
@@ -140,8 +144,12 @@ export function listen(
 /** Refuses new connections and waits for the requests in flight, at most `graceMs`. */
 export function shutDown(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // Otherwise a connection would stay open for its next request after its last answer was sent.
-    const idle = setInterval(() => server.closeIdleConnections(), 50);
+    // Otherwise a connection would stay open for its next request after its last answer was sent, or for its first:
+    // browsers open some to be prepared, and Node no longer looks for slow headers.
+    const idle = setInterval(() => {
+      server.closeIdleConnections();
+      connectionsOf.get(server)?.closeUnused();
+    }, 50);
     const grace = setTimeout(() => server.closeAllConnections(), graceMs);
     server.close(() => {
       clearInterval(idle);

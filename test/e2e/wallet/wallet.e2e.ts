@@ -1,8 +1,12 @@
-/** Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real salt service. */
+/**
+ * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real salt service,
+ * first with a stand-in of the proving service, which can fail.
+ */
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { CLIENTS, type How } from '../../../scripts/dev/wallet/servers.ts';
 import { startWalletServices, type WalletServices } from '../../../scripts/dev/wallet/services.ts';
+import { builtProver } from '../../../scripts/prover/artifacts.ts';
 import { createLog } from '../../../src/server/log.ts';
 
 const WAYS = Object.keys(CLIENTS) as How[];
@@ -11,9 +15,10 @@ const EPOCH = 100n;
 let browser: Browser;
 let services: WalletServices;
 let log = '';
+const keptLog = () => createLog('trace', { write: (line) => (log += line) });
 
 beforeAll(async () => {
-  services = await startWalletServices(createLog('trace', { write: (line) => (log += line) }));
+  services = await startWalletServices({ log: keptLog() });
   browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     // Chromium's own sandbox does not start for root; the pages are this project's.
@@ -261,7 +266,47 @@ test('a page of another origin cannot read a salt', async () => {
   expect(await asked(services.saltUrl)).toBe(400);
 });
 
-test('the salt service has logged no token, subject or salt', () => {
+const prover = builtProver('small');
+/** Without make prover-dev SIZE=small these are skipped; CI runs them after make test-prover, which builds it. */
+describe.skipIf(!prover)('with the real proving service', () => {
+  let withStandIn: WalletServices;
+
+  beforeAll(async () => {
+    withStandIn = services;
+    services = await startWalletServices({ log: keptLog(), ...(prover && { prover }) });
+  });
+
+  afterAll(async () => {
+    await services.close();
+    services = withStandIn;
+  });
+
+  test.each(WAYS)('a login by %s ends in a proof of this very login, and can send', async (how) => {
+    const page = await open(await newContext(), how);
+    expect(await logInWhole(page, 'alice')).toMatch(/^0x[0-9a-f]{64}$/);
+    await send(page);
+  });
+
+  test('the Sui node refuses a wrong proof, and the page says so', async () => {
+    const page = await open(await newContext());
+    await logInWhole(page, 'alice');
+    await page.evaluate(() => {
+      const key = 'sui-enclave/zklogin/session';
+      const session = JSON.parse(sessionStorage.getItem(key) ?? '');
+      const { a, c } = session.inputs.proofPoints;
+      Object.assign(session.inputs.proofPoints, { a: c, c: a });
+      sessionStorage.setItem(key, JSON.stringify(session));
+    });
+    await page.reload();
+    await ready(page);
+    await page.click('#send');
+    await page.waitForFunction(() => document.querySelector('#error')?.textContent !== '');
+    expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_PROOF .*Groth16 proof verify failed/);
+    expect(await shown(page, 'digest')).toBe('');
+  });
+});
+
+test('neither salt service nor proving service has logged a token, subject or salt', () => {
   expect(log).toContain('issued a salt');
   expect(log).not.toMatch(/alice|bob|eyJ/);
 });

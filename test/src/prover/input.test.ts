@@ -220,6 +220,8 @@ describe('a token is refused, with the reason but without its claims,', () => {
     );
     const [{ request, key }] = GIVEN as [(typeof GIVEN)[0]];
     expect(() => build(request, key, 'small')).toThrow(code('PROVER_PROFILE'));
+    // Which the full size takes, as the message says.
+    expect(() => build(request, key, 'small')).toThrow(/sui-v1 \(small\) accepts 512: .*SIZE=full/);
   });
 
   test('that is not a JWT, or not canonical', () => {

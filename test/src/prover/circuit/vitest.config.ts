@@ -4,7 +4,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: new URL('../../../../', import.meta.url).pathname,
-    include: ['test/src/prover/{circuit,backend,frontend}/*.prover.ts'],
+    include: [
+      'test/src/prover/{circuit,backend,frontend}/*.prover.ts',
+      'test/scripts/dev/prover/*.prover.ts',
+    ],
     // Each needs up to 2 GB of memory. A minute on an idle machine can be ten on a busy one.
     maxWorkers: 2,
     testTimeout: 900_000,

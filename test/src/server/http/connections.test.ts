@@ -184,3 +184,15 @@ test('4,000 connections with half a body do not block an honest caller', async (
   }
   expect(statuses).toEqual(statuses.map(() => 200));
 }, 60_000);
+
+test('a connection that nothing came from does not hold up the end; one whose request has begun is answered', async () => {
+  const { url, close } = await dice();
+  const unused = await open(url);
+  const begun = await open(url, HALF_BODY);
+  const closing = close();
+  await closes(unused);
+  expect(ended([begun])).toEqual([false]);
+  begun.socket.write(REST_OF_BODY);
+  await closing;
+  expect(begun.received).toMatch(/^HTTP\/1\.1 200 /);
+});

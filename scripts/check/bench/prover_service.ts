@@ -1,0 +1,210 @@
+/**
+ * `npm run bench:prover:service -- [small] [full]`: measures the whole proving service on the development key, as `make
+ * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
+ */
+import { readFileSync } from 'node:fs';
+import type { CircuitSize } from '../../../src/prover/profile.ts';
+import { createLog } from '../../../src/server/log.ts';
+import { getProof } from '../../../src/zklogin/index.ts';
+import { command, integer, runAsProcess, UsageError } from '../../command.ts';
+import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../dev/prover/issuer.ts';
+import { startProver } from '../../dev/prover/service.ts';
+import { builtArtifacts, isSize } from '../../prover/artifacts.ts';
+import { formatTable } from './table.ts';
+
+const USAGE = `usage: npm run bench:prover:service -- [small] [full] [--requests 30]   (both sizes unless one is named)
+
+Measures the proving service of make prover: first one request after the other, then CALLERS callers at once.
+Needs make prover-dev of each size, and an idle machine.`;
+/** As many as a backend works on and lets wait, so that none is refused. */
+const CALLERS = 4;
+const TIMEOUT_MS = 300_000;
+const SAMPLE_MS = 50;
+
+export const main = command({
+  usage: USAGE.replace('CALLERS', String(CALLERS)),
+  options: { requests: { type: 'string', default: '30' } },
+  repeats: true,
+  async run({ values, positionals }, { io }) {
+    const unknown = positionals.find((size) => !isSize(size));
+    if (unknown !== undefined) throw new UsageError(`unexpected argument: ${unknown}`, USAGE);
+    const requests = integer('requests', values.requests, CALLERS, 10_000);
+    const sizes = positionals.length > 0 ? positionals.filter(isSize) : (['small', 'full'] as const);
+    const benches: Record<string, Bench> = {};
+    for (const size of sizes) benches[size] = await benchSize(size, requests);
+    for (const part of ['latency', 'memoryMegabytes', 'share'] as const) {
+      const rows = Object.entries(benches).map(([size, bench]) => [size, bench[part]] as const);
+      io.log(`\n${TITLES[part]}\n${formatTable(Object.fromEntries(rows))}`);
+    }
+    return { json: { requests, callers: CALLERS, benches } };
+  },
+});
+
+const TITLES = {
+  latency: `one caller: seconds until the proof; ${CALLERS} callers: requests a minute`,
+  memoryMegabytes: 'peak memory in MB, with shared pages counted in each process',
+  share: "one caller: each part's share of the wall time, in percent",
+};
+
+interface Bench {
+  readonly latency: {
+    p50: number;
+    p99: number;
+    max: number;
+    'requests a minute': number;
+    'p50 at once': number;
+  };
+  readonly memoryMegabytes: Readonly<Record<string, number>>;
+  readonly share: Readonly<Record<string, number>>;
+}
+
+/** A line of the front end (`zkLogin:info`) or of the backend, with the milliseconds of its parts. */
+interface Line {
+  readonly ms?: Readonly<Record<string, number>>;
+  readonly witness_ms?: number;
+  readonly engine_ms?: number;
+}
+
+async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
+  const issuer = await startDevelopmentIssuer();
+  const lines: Line[] = [];
+  const keep = (line: string) => lines.push(JSON.parse(line) as Line);
+  const prover = await startProver({
+    artifacts: builtArtifacts(size),
+    issuer,
+    log: createLog('info', { write: keep }),
+    onBackendLine: keep,
+    env: { DEBUG: 'zkLogin:info', PROVER_TIMEOUT: String(TIMEOUT_MS / 1000) },
+  });
+  const memory = new Memory(prover.backend.pid);
+  try {
+    // The first one has connections to make and the issuer's keys to get.
+    await timeOf(prover.url, issuer);
+    lines.length = 0;
+    const alone: number[] = [];
+    for (let request = 0; request < requests; request++) alone.push(await timeOf(prover.url, issuer));
+    const share = sharesOf(lines, alone);
+    const start = performance.now();
+    const together = await askAtOnce(prover.url, issuer, requests);
+    const minutes = (performance.now() - start) / 60_000;
+    return {
+      latency: {
+        p50: rounded(quantile(alone, 0.5)),
+        p99: rounded(quantile(alone, 0.99)),
+        max: rounded(Math.max(...alone)),
+        'requests a minute': rounded(requests / minutes),
+        'p50 at once': rounded(quantile(together, 0.5)),
+      },
+      memoryMegabytes: memory.peaks(),
+      share,
+    };
+  } finally {
+    memory.stop();
+    await prover.close();
+    await issuer.close();
+  }
+}
+
+/** Seconds until a proof for a new user. */
+async function timeOf(url: string, issuer: DevelopmentIssuer): Promise<number> {
+  const request = await issuer.request();
+  const start = performance.now();
+  await getProof(url, request, { timeoutMs: TIMEOUT_MS });
+  return (performance.now() - start) / 1000;
+}
+
+async function askAtOnce(url: string, issuer: DevelopmentIssuer, requests: number): Promise<number[]> {
+  const times: number[] = [];
+  let left = requests;
+  const caller = async () => {
+    while (left-- > 0) times.push(await timeOf(url, issuer));
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  return times;
+}
+
+function sharesOf(lines: readonly Line[], seconds: readonly number[]): Record<string, number> {
+  const total = 1000 * seconds.reduce((sum, each) => sum + each, 0);
+  const sum = (part: (line: Line) => number | undefined) =>
+    lines.reduce((all, line) => all + (part(line) ?? 0), 0);
+  const parts = {
+    witness: sum(({ witness_ms }) => witness_ms),
+    engine: sum(({ engine_ms }) => engine_ms),
+    'checks of the token': sum(({ ms }) => ms && (ms['verify'] ?? 0) + (ms['input'] ?? 0)),
+    'check of the proof': sum(({ ms }) => ms?.['check']),
+  };
+  const rest = total - Object.values(parts).reduce((all, each) => all + each, 0);
+  const percent = Object.entries({ ...parts, 'the rest': rest }).map(
+    ([name, ms]) => [name, rounded((100 * ms) / total)] as const,
+  );
+  return Object.fromEntries(percent);
+}
+
+/** Samples the resident memory of the backend, its engine and its witness generators, and of this process. */
+class Memory {
+  readonly #peaks = new Map<string, number>();
+  readonly #backend: number;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(backend: number) {
+    this.#backend = backend;
+    this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  peaks(): Record<string, number> {
+    return Object.fromEntries(this.#peaks);
+  }
+
+  #sample(): void {
+    // The engine is started first; what comes later are pipelines of witness generators.
+    const [engine = 0, ...generators] = childrenOf(this.#backend);
+    const parts = {
+      'front end, with this client': process.memoryUsage.rss() / 2 ** 20,
+      backend: residentMegabytes([this.#backend]),
+      engine: residentMegabytes([engine]),
+      'witness generator': residentMegabytes(generators.flatMap(withDescendants)),
+    };
+    const all = Object.values(parts).reduce((sum, each) => sum + each, 0);
+    for (const [name, megabytes] of Object.entries({ ...parts, 'all at once': all })) {
+      this.#peaks.set(name, Math.max(this.#peaks.get(name) ?? 0, Math.round(megabytes)));
+    }
+  }
+}
+
+function withDescendants(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(withDescendants)];
+}
+
+function childrenOf(pid: number): number[] {
+  return (textOf(`/proc/${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
+}
+
+/** 0 for processes that have ended. */
+function residentMegabytes(pids: readonly number[]): number {
+  const kilobytes = pids.map(
+    (pid) => /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`) ?? '')?.[1] ?? 0,
+  );
+  return kilobytes.reduce((sum: number, each) => sum + Number(each), 0) / 1024;
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The value that this part of the values doesn't exceed. */
+function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil(part * sorted.length) - 1] as number;
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(3));
+
+if (import.meta.main) await runAsProcess(main);
