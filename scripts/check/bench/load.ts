@@ -90,24 +90,26 @@ export function parseWrk(report: string): LoadResult {
   return { requests: Number(requests), perSecond: Number(perSecond), p99Ms };
 }
 
-async function loadByAutocannon(origin: string, { path, bodies }: Ask, { connections, seconds }: Amount) {
-  const load = nextLoad();
-  let n = 0;
-  const next = () => {
-    n += 1;
-    return bodies?.[n % bodies.length]?.replace('{n}', () => `${load} ${n}`);
-  };
-  const result = await autocannon({
-    url: origin + path,
-    connections,
-    duration: seconds,
-    ...(bodies && {
-      method: 'POST',
-      headers: JSON_HEADERS,
-      requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, body: next() ?? '' }) }],
-    }),
-  });
+/** @throws Error if a request was refused or failed */
+export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount): Promise<LoadResult> {
+  const { connections, seconds } = amount;
+  const url = origin + ask.path;
+  const result = await autocannon({ url, connections, duration: seconds, ...optionsOf(ask, nextLoad()) });
   const { non2xx, errors, duration, latency } = result;
   if (non2xx > 0 || errors > 0) throw new Error(`autocannon: ${non2xx} refused, ${errors} failed`);
   return { requests: result['2xx'], perSecond: result['2xx'] / duration, p99Ms: latency.p99 };
+}
+
+/** As with wrk, a fixed request is made only once. */
+function optionsOf({ bodies }: Ask, load: string): Partial<autocannon.Options> {
+  if (!bodies) return {};
+  const [body = ''] = bodies;
+  const post = { method: 'POST', headers: JSON_HEADERS } as const;
+  if (bodies.length === 1 && !body.includes('{n}')) return { ...post, body };
+  let n = 0;
+  const setupRequest = (request: autocannon.Request) => {
+    n += 1;
+    return { ...request, body: bodies[n % bodies.length]?.replace('{n}', () => `${load} ${n}`) ?? '' };
+  };
+  return { ...post, requests: [{ setupRequest }] };
 }
