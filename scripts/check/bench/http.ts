@@ -1,13 +1,9 @@
 /** The weather server under load, beside bare servers of Node's own. */
-import { type Ask, type Load, PONG, WARM } from './load.ts';
+import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
 import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';
 
-const COLD: Ask = {
-  path: '/process_data',
-  bodies: [JSON.stringify({ payload: { location: 'place {n}' } })],
-};
 const WARM_CONNECTIONS = 32;
 const COLD_CONNECTIONS = [32, 128];
 const COLD_TURNS = 3;

@@ -19,6 +19,12 @@ export const WARM: Ask = {
   bodies: [JSON.stringify({ payload: { location: 'San Francisco' } })],
 };
 
+/** Each request for another place. */
+export const COLD: Ask = {
+  path: '/process_data',
+  bodies: [JSON.stringify({ payload: { location: 'place {n}' } })],
+};
+
 export interface Amount {
   readonly connections: number;
   readonly seconds: number;

@@ -5,10 +5,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEV_API_KEY } from '../../dev/weather_api.ts';
-import { type Ask, type Load, PONG, WARM } from './load.ts';
+import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
 import type { Server } from './servers.ts';
 
@@ -18,13 +19,15 @@ const START_MS = 15_000;
 const TURNS = 3;
 const AMOUNT = { connections: 32, seconds: 1 };
 
+const ASKS = { 'GET /': PONG, '/process_data, warm': WARM, '/process_data, cold': COLD };
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 export interface PeerResult {
   /** Why it was not measured. */
   readonly skipped?: string;
   readonly asked?: Readonly<Record<string, Rates | { readonly skipped: string }>>;
-  /** Of its process after the load. Undefined where another process serves. */
+  /** Resident after the load. */
   readonly megabytes?: number;
 }
 
@@ -65,7 +68,7 @@ async function benchPeer(
     if (typeof started === 'string') return { skipped: started };
     return await measure(load, ours, { origin: `http://127.0.0.1:${started}`, child });
   } finally {
-    await stopGroup(child);
+    stopGroup(child);
   }
 }
 
@@ -78,10 +81,32 @@ const withoutNetwork = {
 
 async function measure(load: Load, ours: Server, peer: Server): Promise<PeerResult> {
   const asked: Record<string, Rates | { skipped: string }> = {};
-  for (const [name, ask] of Object.entries({ 'GET /': PONG, '/process_data, warm': WARM })) {
+  for (const [name, ask] of Object.entries(ASKS)) {
     asked[name] = await compare(load, ours, peer, ask);
   }
-  return { asked, ...(peer.child.exitCode === null && { megabytes: residentMegabytes(peer.child.pid) }) };
+  return { asked, megabytes: megabytesOfGroup(peer.child.pid) };
+}
+
+/** Of the processes of a group that have no child there: npm and its shell, which only wait, don't count. */
+function megabytesOfGroup(group: number | undefined): number {
+  const members = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(readProcess)
+    .filter((each) => each?.group === group);
+  const parents = members.map((each) => each?.parent);
+  const leaves = members.filter((each) => !parents.includes(each?.pid));
+  return leaves.reduce((sum, each) => sum + residentMegabytes(each?.pid), 0);
+}
+
+/** Undefined if it has ended. */
+function readProcess(pid: string): { pid: number; parent: number; group: number } | undefined {
+  try {
+    // After the name in brackets: the state is field 3, parent and group are fields 4 and 5 (proc(5)).
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return { pid: Number(pid), parent: Number(fields[1]), group: Number(fields[2]) };
+  } catch {
+    return undefined;
+  }
 }
 
 async function compare(
@@ -144,7 +169,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function stopGroup({ pid, exitCode, signalCode }: ChildProcess): Promise<void> {
+/** The peer and what it has started. */
+function stopGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return;
   process.kill(-pid, 'SIGKILL');
 }
