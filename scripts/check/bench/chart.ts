@@ -41,7 +41,7 @@ function bar(each: Comparison, y: number, x: (ratio: number) => number): string[
     `<text x="${NAMES - 8}" y="${y + 13}" text-anchor="end">${escapeXml(name)}</text>`,
     `<rect x="${NAMES}" y="${y + 2}" width="${(end - NAMES).toFixed(1)}" height="14" fill="${COLOURS[`${isMet(each)}`]}"/>`,
     ...marks,
-    `<text x="${(end + 6).toFixed(1)}" y="${y + 13}">${ratio.toFixed(2)}</text>`,
+    `<text x="${(end + 6).toFixed(1)}" y="${y + 13}" stroke="#fff" stroke-width="3" paint-order="stroke">${ratio.toFixed(2)}</text>`,
   ];
 }
 

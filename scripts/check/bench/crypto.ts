@@ -39,7 +39,7 @@ export async function benchSigning(): Promise<Comparison> {
   const bare = () => costOfCalls(() => sign(null, bytes, privateKey));
   const ours = () => costOfCalls(() => key.sign(WeatherResponse.message.serialize(message).toBytes()));
   const names = { name: 'signing + BCS', floorName: 'OpenSSL ed25519' };
-  return compareRates(names, await takeTurns(7, bare, ours), 0.7);
+  return compareRates(names, await takeTurns(5, bare, ours), 0.7);
 }
 
 /** Documents with a nonce: the NSM signs each of them. */

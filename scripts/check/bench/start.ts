@@ -12,7 +12,7 @@ import type { Comparison } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const MANIFEST = join(ROOT, 'src/apps/weather/app.yaml');
-const TURNS = 7;
+const TURNS = 5;
 
 /** In JavaScript: to strip types would cost the floor a third of its time. */
 const BARE = `import { createServer } from 'node:http';
