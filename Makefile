@@ -118,7 +118,7 @@ SECONDS_TO_FUZZ ?= 60
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
 
-# Measures the server's signing, requests per second, latencies and memory.
+# Measures the server beside bare equivalents: rates, latencies, memory, CPU, start; draws out/bench.svg.
 .PHONY: bench bench-attestation bench-sealing
 bench: install
 	npm run --silent bench

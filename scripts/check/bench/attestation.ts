@@ -47,7 +47,8 @@ async function median(rounds: number, call: () => Promise<unknown>): Promise<num
   return times.sort((a, b) => a - b)[rounds >> 1] ?? Number.NaN;
 }
 
-async function measure(rounds: number) {
+/** The medians in milliseconds, and of the five verifications as `floor`. */
+export async function measureVerification(rounds: number) {
   const inputs = verifications();
   const floor = await median(rounds, async () => {
     for (const input of inputs) if (!(await verifyEcdsa(input))) throw new Error('a signature does not hold');
@@ -60,7 +61,7 @@ async function measure(rounds: number) {
 
 function format(
   path: string,
-  { floor, verify, predict, decode }: Awaited<ReturnType<typeof measure>>,
+  { floor, verify, predict, decode }: Awaited<ReturnType<typeof measureVerification>>,
 ): string {
   const ms = (value: number) => `${value.toFixed(2).padStart(7)} ms`;
   const ratio = (value: number) => `${(value / floor).toFixed(2)} of the five verifications`;
@@ -81,11 +82,11 @@ Measures the verification of an attestation document, with Web Crypto and with @
 exit codes: 0 done; 1 verifyAttestation took over ${LIMIT_MS} ms with Web Crypto; 2 invalid command line`,
   options: {},
   async run(_given, { io }) {
-    const webCrypto = await measure(ROUNDS);
+    const webCrypto = await measureVerification(ROUNDS);
     io.log(format('Web Crypto', webCrypto));
     // As in a page that was loaded over plain http.
     Object.defineProperty(globalThis, 'crypto', { value: { subtle: undefined } });
-    const noble = await measure(NOBLE_ROUNDS);
+    const noble = await measureVerification(NOBLE_ROUNDS);
     io.log(format('@noble/curves', noble));
     const isTooSlow = webCrypto.verify > LIMIT_MS;
     if (isTooSlow) io.error(`verifyAttestation took ${webCrypto.verify.toFixed(2)} ms, over ${LIMIT_MS} ms`);

@@ -1,8 +1,15 @@
-/** The baseline for the server: Node's own HTTP server, which reads a JSON body and writes it back. */
+/** The floor of the server: Node's own HTTP server, which writes a JSON body back, and answers GET. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenAndTell } from './tell.ts';
+
+const PONG = 'Pong!';
 
 const server = createServer((request, response) => {
+  if (request.method === 'GET') {
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': PONG.length });
+    response.end(PONG);
+    return;
+  }
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
@@ -14,6 +21,4 @@ const server = createServer((request, response) => {
     response.end(body);
   });
 });
-server.listen(0, '127.0.0.1', () => {
-  process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-});
+listenAndTell(server);

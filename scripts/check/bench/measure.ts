@@ -38,16 +38,31 @@ export async function measureProcess(
 
 function sample({ pid }: ChildProcess): { cpuSeconds: number; peakMegabytes: number } | undefined {
   try {
-    // After the name in brackets: state is field 3, user and system time are fields 14 and 15 (proc(5)).
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    if (kilobytes === undefined) return undefined;
-    return {
-      cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS,
-      peakMegabytes: Number(kilobytes) / 1024,
-    };
+    return { cpuSeconds: cpuSeconds(pid), peakMegabytes: statusMegabytes(pid, 'VmHWM') };
   } catch {
     // It has ended.
     return undefined;
   }
 }
+
+/** User and system time of a process and its threads so far, in steps of a tick (10 ms). */
+export function cpuSeconds(pid: number | undefined): number {
+  // After the name in brackets: state is field 3, user and system time are fields 14 and 15 (proc(5)).
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+/** Resident memory of a process. */
+export function residentMegabytes(pid: number | undefined): number {
+  return statusMegabytes(pid, 'VmRSS');
+}
+
+function statusMegabytes(pid: number | undefined, field: 'VmHWM' | 'VmRSS'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
+  if (kilobytes === undefined) throw new Error(`/proc/${pid}/status has no ${field}`);
+  return Number(kilobytes) / 1024;
+}
+
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] as number;

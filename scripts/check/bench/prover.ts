@@ -21,7 +21,7 @@ import {
   isSize,
   wasmGeneratorOf,
 } from '../../prover/artifacts.ts';
-import { type Cost, measureProcess } from './measure.ts';
+import { type Cost, measureProcess, median } from './measure.ts';
 import { formatTable } from './table.ts';
 
 const USAGE = 'usage: npm run bench:prover -- [small] [full]   (both unless one is named)';
@@ -200,8 +200,5 @@ function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigi
   const [firstMs = 0, ...others] = times;
   return { firstMs, warmMs: median(others.slice(9)) };
 }
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
 if (import.meta.main) await runAsProcess(main);

@@ -13,3 +13,59 @@ export function formatTable(rows: Readonly<Record<string, object>>): string {
   new Console({ stdout }).table(rows);
   return text.trimEnd();
 }
+
+/** A figure beside its floor: what the same work costs without this project. */
+export interface Comparison {
+  readonly name: string;
+  readonly floorName: string;
+  readonly unit: '/s' | 'ms' | 'MB' | 'µs';
+  readonly ours: number;
+  readonly floor: number;
+  /** The median of the turns' `ours / floor`, so not always that of the medians. */
+  readonly ratio: number;
+  readonly p99?: { readonly ours: number; readonly floor: number };
+  /** CPU time of a request in microseconds, user and system, of the server alone. */
+  readonly cpu?: { readonly ours: number; readonly floor: number };
+  readonly target?: Target;
+}
+
+/** A bound on the ratio, or on our own figure in its unit. */
+export interface Target {
+  readonly of: 'ratio' | 'ours';
+  readonly bound: 'at least' | 'at most';
+  readonly value: number;
+}
+
+export function isMet({ target, ...figures }: Comparison): boolean | undefined {
+  if (!target) return undefined;
+  const figure = figures[target.of];
+  return target.bound === 'at least' ? figure >= target.value : figure <= target.value;
+}
+
+/** The comparisons as rows of a table. */
+export function rowsOf(comparisons: readonly Comparison[]): Record<string, object> {
+  return Object.fromEntries(
+    comparisons.map((each) => [
+      each.name,
+      {
+        ours: withUnit(each.ours, each.unit),
+        floor: `${withUnit(each.floor, each.unit)} ${each.floorName}`,
+        ratio: each.ratio.toFixed(2),
+        target: targetOf(each),
+        met: { true: 'yes', false: 'no', undefined: '' }[`${isMet(each)}`],
+        'p99 ms': each.p99 ? `${each.p99.ours.toFixed(1)} / ${each.p99.floor.toFixed(1)}` : '',
+        'CPU µs': each.cpu ? `${each.cpu.ours.toFixed(0)} / ${each.cpu.floor.toFixed(0)}` : '',
+      },
+    ]),
+  );
+}
+
+function targetOf({ target, unit }: Comparison): string {
+  if (!target) return '';
+  return `${target.bound} ${target.of === 'ratio' ? target.value.toFixed(2) : withUnit(target.value, unit)}`;
+}
+
+function withUnit(value: number, unit: Comparison['unit']): string {
+  if (unit === '/s') return `${Math.round(value)}/s`;
+  return `${value < 10 ? value.toFixed(2) : value.toFixed(0)} ${unit}`;
+}

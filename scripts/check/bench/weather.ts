@@ -1,20 +1,17 @@
-/** The weather server as production configures it, log included, against the stand-in of its upstream. */
-import { loadApplication } from '../../../src/app.ts';
-import { boot } from '../../../src/server/boot.ts';
-import { readServerConfig } from '../../../src/server/config.ts';
-import { createLog } from '../../../src/server/log.ts';
-import { DEV_API_KEY, startWeatherStandIn } from '../../dev/weather_api.ts';
+/**
+ * The weather server as production configures it, log and all limits included, but for the budget of calls, with a
+ * software NSM and the stand-in at `STAND_IN`.
+ */
+import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
+import { SoftwareNsm } from '../../dev/software_nsm.ts';
+import { DEV_API_KEY } from '../../dev/weather_api.ts';
+import { serve } from './serve.ts';
 
-const env = { ...process.env, APP: 'weather', PORT: '0', API_KEY: DEV_API_KEY };
-const config = readServerConfig(env);
-const application = await loadApplication(new URL('../../../src/apps/', import.meta.url), config.app);
-const weather = await startWeatherStandIn();
-const origins = { 'api.weatherapi.com': weather.origin };
-const { url } = await boot({ config, env, log: createLog(config.logLevel), ...application, origins });
-
-process.on('message', () => {
-  globalThis.gc?.();
-  const { rss, heapUsed } = process.memoryUsage();
-  process.send?.({ rss, heapUsed });
-});
-process.send?.({ url });
+await serve(
+  { APP: 'weather', UPSTREAM_CALLS_PER_MINUTE: '100000' },
+  {
+    origins: { [UPSTREAM_HOST]: process.env['STAND_IN'] ?? '' },
+    secrets: { API_KEY: DEV_API_KEY },
+    nsm: new SoftwareNsm(),
+  },
+);

@@ -1,0 +1,30 @@
+/** The floor of a request for a new place: Node's own HTTP server, which asks the stand-in at `STAND_IN` by Node's own client. */
+import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';
+import { DEV_API_KEY } from '../../dev/weather_api.ts';
+import { listenAndTell } from './tell.ts';
+
+const standIn = process.env['STAND_IN'] ?? '';
+const agent = new Agent({ keepAlive: true, maxSockets: 256, maxFreeSockets: 256 });
+
+function readJson(message: IncomingMessage, use: (json: never) => void): void {
+  const chunks: Buffer[] = [];
+  message.on('data', (chunk: Buffer) => chunks.push(chunk));
+  message.on('end', () => use(JSON.parse(Buffer.concat(chunks).toString()) as never));
+}
+
+const server = createServer((request, response) => {
+  readJson(request, ({ payload }: { payload: { location: string } }) => {
+    const query = new URLSearchParams({ key: DEV_API_KEY, q: payload.location });
+    send(`${standIn}/v1/current.json?${query}`, { agent }, (answer) => {
+      readJson(answer, ({ current }: { current: object }) => {
+        const body = JSON.stringify(current);
+        response.writeHead(200, {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        });
+        response.end(body);
+      });
+    }).end();
+  });
+});
+listenAndTell(server);

@@ -1,0 +1,86 @@
+/** What this project adds to operations of cryptography: signatures, documents, tokens and sealed calls. */
+import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { SignJWT } from 'jose';
+import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import { Nsm } from '../../../src/nsm/nsm.ts';
+import { EphemeralKey } from '../../../src/server/key.ts';
+import { SoftwareNsm } from '../../dev/software_nsm.ts';
+import type { Ask, Load } from './load.ts';
+import { type Cost, compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
+import type { Comparison } from './table.ts';
+
+const TURNS = 3;
+const SERVER_TURN = { connections: 16, seconds: 1 };
+/** One user alone would run into the limit of a user's requests. */
+const USERS = 64;
+
+/** Calls for about 0.3 s in this process. */
+async function costOfCalls(call: () => unknown): Promise<Cost> {
+  // A turn of the event loop, so that earlier work doesn't count.
+  await setImmediate();
+  const [cpu, start] = [process.cpuUsage(), performance.now()];
+  let calls = 0;
+  for (; performance.now() - start < 300; calls += 10) for (let i = 0; i < 10; i++) await call();
+  const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: calls / seconds, p99: Number.NaN, cpu: (user + system) / calls };
+}
+
+export async function benchSigning(): Promise<Comparison> {
+  const message = {
+    intent: 0,
+    timestamp_ms: 1744038900000n,
+    payload: { location: 'San Francisco', temperature: 13n },
+  };
+  const bytes = WeatherResponse.message.serialize(message).toBytes();
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = EphemeralKey.create();
+  const bare = () => costOfCalls(() => sign(null, bytes, privateKey));
+  const ours = () => costOfCalls(() => key.sign(WeatherResponse.message.serialize(message).toBytes()));
+  const names = { name: 'signing + BCS', floorName: 'OpenSSL ed25519' };
+  return compareRates(names, await takeTurns(5, bare, ours), 0.7);
+}
+
+/** Documents with a nonce: the NSM signs each of them. */
+export async function benchAttestation(load: Load, weather: Server): Promise<Comparison> {
+  const nsm = new Nsm(new SoftwareNsm());
+  const fields = { publicKey: randomBytes(32), userData: randomBytes(64), nonce: randomBytes(16) };
+  const ask: Ask = { path: `/get_attestation?nonce=${fields.nonce.toString('hex')}` };
+  const bare = () => costOfCalls(() => nsm.attestation(fields));
+  const ours = () => costOf(load, weather, ask, SERVER_TURN);
+  const names = { name: '/get_attestation with a nonce', floorName: 'software NSM' };
+  return compareRates(names, await takeTurns(TURNS, bare, ours));
+}
+
+export async function benchSalt(load: Load): Promise<Comparison> {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' };
+  const tokens = await Promise.all(
+    Array.from({ length: USERS }, (_, user) =>
+      new SignJWT({
+        iss: 'https://accounts.google.com',
+        aud: 'bench',
+        sub: `11046345216730359${8000 + user}`,
+      })
+        .setProtectedHeader({ alg: 'RS256', kid: 'bench', typ: 'JWT' })
+        .setIssuedAt()
+        .setExpirationTime('1 hour')
+        .sign(privateKey),
+    ),
+  );
+  const ask: Ask = { path: '/get_salt', bodies: tokens.map((token) => JSON.stringify({ token })) };
+  const [signed = '', signature = ''] = (tokens[0] ?? '').split(/\.(?=[^.]*$)/);
+  const [data, bytes] = [Buffer.from(signed), Buffer.from(signature, 'base64url')];
+  const bare = () =>
+    costOfCalls(() => {
+      if (!verify('RSA-SHA256', data, publicKey, bytes)) throw new Error('the token does not verify');
+    });
+  const salt = await startServer('./salt.ts', { TOKEN_KEY: JSON.stringify(jwk) });
+  try {
+    const names = { name: '/get_salt', floorName: 'RSA verification' };
+    return compareRates(names, await takeTurns(TURNS, bare, () => costOf(load, salt, ask, SERVER_TURN)));
+  } finally {
+    stop([salt]);
+  }
+}

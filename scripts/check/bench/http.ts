@@ -1,0 +1,108 @@
+/** The weather server under load, beside bare servers of Node's own. */
+import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
+import { median, residentMegabytes } from './measure.ts';
+import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
+import type { Comparison } from './table.ts';
+
+const WARM_CONNECTIONS = 32;
+const COLD_CONNECTIONS = [32, 128];
+const COLD_TURNS = 3;
+/** How much longer the 99th percentile may be than the echo's. */
+const P99_FACTOR = 3;
+const MAX_MEGABYTES = 180;
+/** The memory counts as flat if it grows by no more. */
+const MAX_GROWTH = 1.1;
+
+export interface HttpServers {
+  readonly echo: Server;
+  readonly cold: Server;
+  readonly weather: Server;
+}
+
+export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<T>): Promise<T> {
+  const started: Server[] = [];
+  const start = async (script: string, env?: NodeJS.ProcessEnv) => {
+    const server = await startServer(script, env);
+    started.push(server);
+    return server;
+  };
+  try {
+    const { origin: STAND_IN } = await start('./stand_in.ts');
+    const echo = await start('./echo.ts');
+    const cold = await start('./cold.ts', { STAND_IN });
+    return await use({ echo, cold, weather: await start('./weather.ts', { STAND_IN }) });
+  } finally {
+    stop(started);
+  }
+}
+
+/** Requests for one place, and the memory that more of them take. */
+export async function benchWarm(
+  load: Load,
+  { echo, weather }: HttpServers,
+  turns: number,
+  more: number,
+): Promise<Comparison[]> {
+  const amount = { connections: WARM_CONNECTIONS, seconds: 2 };
+  const short = { ...amount, seconds: 1 };
+  const cost =
+    (server: Server, ask: Ask, of = amount) =>
+    () =>
+      costOf(load, server, ask, of);
+  const warm = await takeTurns(turns, cost(echo, WARM), cost(weather, WARM));
+  const memory = await benchMemory(load, { echo, weather }, more);
+  const pong = await takeTurns(turns, cost(echo, PONG, short), cost(weather, PONG, short));
+  const names = { name: `/process_data, warm, ${WARM_CONNECTIONS} connections`, floorName: 'JSON echo' };
+  const share = compareRates(names, warm, 0.55);
+  return [
+    share,
+    p99Of(share, median(warm.map((turn) => turn.ours.p99 / turn.floor.p99))),
+    compareRates({ name: 'GET /', floorName: 'bare GET' }, pong, 0.6),
+    ...memory,
+  ];
+}
+
+function p99Of({ name, floorName, p99 = { ours: 0, floor: 0 } }: Comparison, ratio: number): Comparison {
+  const target = { of: 'ratio', bound: 'at most', value: P99_FACTOR } as const;
+  return { name: `p99 of ${name}`, floorName, unit: 'ms', ...p99, ratio, target };
+}
+
+async function benchMemory(
+  load: Load,
+  { echo, weather }: Pick<HttpServers, 'echo' | 'weather'>,
+  more: number,
+): Promise<Comparison[]> {
+  const first = residentMegabytes(weather.child.pid);
+  const floor = residentMegabytes(echo.child.pid);
+  for (let sent = 0; sent < more; ) {
+    const amount = { connections: WARM_CONNECTIONS, seconds: 2 };
+    sent += (await load(weather.origin, WARM, amount)).requests;
+  }
+  const then = residentMegabytes(weather.child.pid);
+  return [
+    {
+      name: 'resident memory after warm load',
+      floorName: 'JSON echo',
+      ...{ unit: 'MB', ours: first, floor, ratio: first / floor },
+      target: { of: 'ours', bound: 'at most', value: MAX_MEGABYTES },
+    },
+    {
+      name: `resident memory after ${more} requests more`,
+      floorName: 'before them',
+      ...{ unit: 'MB', ours: then, floor: first, ratio: then / first },
+      target: { of: 'ratio', bound: 'at most', value: MAX_GROWTH },
+    },
+  ];
+}
+
+/** Requests for places that nobody has asked for. */
+export async function benchCold(load: Load, { cold, weather }: HttpServers): Promise<Comparison[]> {
+  const rows: Comparison[] = [];
+  for (const connections of COLD_CONNECTIONS) {
+    const cost = (server: Server) => () => costOf(load, server, COLD, { connections, seconds: 2 });
+    const turns = await takeTurns(COLD_TURNS, cost(cold), cost(weather));
+    const names = { name: `/process_data, cold, ${connections} connections`, floorName: 'bare proxy' };
+    rows.push(compareRates(names, turns, 0.9));
+  }
+  return rows;
+}

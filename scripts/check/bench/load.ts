@@ -1,0 +1,121 @@
+/** Load from `wrk` with one thread where it is installed, otherwise from autocannon in this process. */
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import autocannon from 'autocannon';
+
+export interface Ask {
+  /** From the server's origin, with its query. */
+  readonly path: string;
+  /** JSON, sent in turn by POST. `{n}` in one becomes a string that no other request has. Without bodies: GET. */
+  readonly bodies?: readonly string[];
+}
+
+export const PONG: Ask = { path: '/' };
+export const WARM: Ask = {
+  path: '/process_data',
+  bodies: [JSON.stringify({ payload: { location: 'San Francisco' } })],
+};
+
+/** Each request for another place. */
+export const COLD: Ask = {
+  path: '/process_data',
+  bodies: [JSON.stringify({ payload: { location: 'place {n}' } })],
+};
+
+export interface Amount {
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly perSecond: number;
+  readonly p99Ms: number;
+}
+
+/** Sends requests for a time. @throws Error if one is refused or fails */
+export type Load = (origin: string, ask: Ask, amount: Amount) => Promise<LoadResult>;
+
+const run = promisify(execFile);
+const JSON_HEADERS = { 'content-type': 'application/json' };
+/** What replaces `{n}`, with a count: it differs from load to load and from process to process. */
+let loads = 0;
+const nextLoad = () => `${process.pid} ${Date.now()} ${loads++}`;
+
+/** The load that this machine has, by the name that the table shows. */
+export function findLoad(): { name: string; load: Load } {
+  const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
+  return hasWrk ? { name: 'wrk -t1', load: loadByWrk } : { name: 'autocannon', load: loadByAutocannon };
+}
+
+async function loadByWrk(origin: string, ask: Ask, { connections, seconds }: Amount): Promise<LoadResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+  try {
+    const script = join(folder, 'ask.lua');
+    writeFileSync(script, luaOf(ask, nextLoad()));
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, origin + ask.path];
+    return parseWrk((await run('wrk', args)).stdout);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** wrk's script: nothing for a fixed request, which wrk then makes only once. */
+export function luaOf({ bodies }: Ask, load: string): string {
+  if (!bodies) return '';
+  const list = bodies.map((body) => `[==[${body}]==]`).join(', ');
+  const head = `wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n`;
+  if (bodies.length === 1 && !bodies[0]?.includes('{n}')) return `${head}wrk.body = ${list}\n`;
+  return `${head}local bodies, n = { ${list} }, 0
+request = function()
+  n = n + 1
+  local body = bodies[n % #bodies + 1]
+  local at = string.find(body, "{n}", 1, true)
+  if at then body = string.sub(body, 1, at - 1) .. "${load} " .. n .. string.sub(body, at + 3) end
+  return wrk.format(nil, nil, nil, body)
+end
+`;
+}
+
+const MILLISECONDS = { us: 0.001, ms: 1, s: 1000, m: 60_000 };
+
+/** The report of `wrk --latency`. @throws Error if a request was refused or failed */
+export function parseWrk(report: string): LoadResult {
+  const failures = /Non-2xx[^\n]*|Socket errors:[^\n]*/.exec(report)?.[0];
+  if (failures !== undefined) throw new Error(`wrk: ${failures.trim()}`);
+  const [, requests] = /(\d+) requests in/.exec(report) ?? [];
+  const [, perSecond] = /Requests\/sec:\s+([\d.]+)/.exec(report) ?? [];
+  const [, p99, unit] = /99%\s+([\d.]+)(us|ms|s|m)\b/.exec(report) ?? [];
+  if (perSecond === undefined || p99 === undefined || !(Number(requests) > 0)) {
+    throw new Error(`wrk reported no answers: ${report}`);
+  }
+  const p99Ms = Number(p99) * MILLISECONDS[unit as keyof typeof MILLISECONDS];
+  return { requests: Number(requests), perSecond: Number(perSecond), p99Ms };
+}
+
+/** @throws Error if a request was refused or failed */
+export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount): Promise<LoadResult> {
+  const { connections, seconds } = amount;
+  const url = origin + ask.path;
+  const result = await autocannon({ url, connections, duration: seconds, ...optionsOf(ask, nextLoad()) });
+  const { non2xx, errors, duration, latency } = result;
+  if (non2xx > 0 || errors > 0) throw new Error(`autocannon: ${non2xx} refused, ${errors} failed`);
+  return { requests: result['2xx'], perSecond: result['2xx'] / duration, p99Ms: latency.p99 };
+}
+
+/** As with wrk, a fixed request is made only once. */
+function optionsOf({ bodies }: Ask, load: string): Partial<autocannon.Options> {
+  if (!bodies) return {};
+  const [body = ''] = bodies;
+  const post = { method: 'POST', headers: JSON_HEADERS } as const;
+  if (bodies.length === 1 && !body.includes('{n}')) return { ...post, body };
+  let n = 0;
+  const setupRequest = (request: autocannon.Request) => {
+    n += 1;
+    return { ...request, body: bodies[n % bodies.length]?.replace('{n}', () => `${load} ${n}`) ?? '' };
+  };
+  return { ...post, requests: [{ setupRequest }] };
+}

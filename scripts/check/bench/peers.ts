@@ -1,0 +1,176 @@
+/**
+ * Other servers for enclaves, where they are present, asked the same requests as ours. They ask the real weather
+ * service, which a benchmark must not reach: a proxy that is not there cuts them off, unless the environment names one
+ * (`HTTPS_PROXY`) that leads to a stand-in. Without one, their /process_data is skipped.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DEV_API_KEY } from '../../dev/weather_api.ts';
+import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
+import { median, residentMegabytes } from './measure.ts';
+import type { Server } from './servers.ts';
+
+/** Nautilus always listens here. */
+const FIXED_PORT = 3000;
+const START_MS = 15_000;
+const TURNS = 3;
+const AMOUNT = { connections: 32, seconds: 1 };
+
+const ASKS = { 'GET /': PONG, '/process_data, warm': WARM, '/process_data, cold': COLD };
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface PeerResult {
+  /** Why it was not measured. */
+  readonly skipped?: string;
+  readonly asked?: Readonly<Record<string, Rates | { readonly skipped: string }>>;
+  /** Resident after the load. */
+  readonly megabytes?: number;
+}
+
+/** Medians, in requests a second. */
+interface Rates {
+  readonly theirs: number;
+  readonly ours: number;
+}
+
+export async function benchPeers(load: Load, ours: Server, env: Env): Promise<Record<string, PeerResult>> {
+  const { NAUTILUS_BIN: bin, NAUTILUS_TS_DIR: folder } = env;
+  return {
+    Nautilus: bin ? await benchPeer(load, ours, [bin]) : { skipped: 'NAUTILUS_BIN is not set' },
+    'nautilus-ts': folder
+      ? await benchPeer(load, ours, ['npm', '--prefix', folder, 'start'], folder)
+      : { skipped: 'NAUTILUS_TS_DIR is not set' },
+  };
+}
+
+async function benchPeer(
+  load: Load,
+  ours: Server,
+  [program = '', ...args]: readonly string[],
+  cwd?: string,
+): Promise<PeerResult> {
+  if (await isOpen(FIXED_PORT)) return { skipped: `port ${FIXED_PORT} is taken` };
+  const port = await freePort();
+  const child = spawn(program, args, {
+    ...(cwd !== undefined && { cwd }),
+    // A group of its own, since npm starts the server as its child.
+    detached: true,
+    stdio: 'ignore',
+    env: { ...withoutNetwork, ...process.env, PORT: String(port), HOST: '127.0.0.1', API_KEY: DEV_API_KEY },
+  });
+  try {
+    const failed = once(child, 'error').then(([error]) => `it can't be started: ${(error as Error).message}`);
+    const started = await Promise.race([waitForPort(child, [port, FIXED_PORT]), failed]);
+    if (typeof started === 'string') return { skipped: started };
+    return await measure(load, ours, { origin: `http://127.0.0.1:${started}`, child });
+  } finally {
+    stopGroup(child);
+  }
+}
+
+/** A port that nobody listens on, as the proxy of everything but loopback: no request leaves the machine. */
+const NOWHERE = 'http://127.0.0.1:9';
+const withoutNetwork = {
+  ...{ HTTPS_PROXY: NOWHERE, https_proxy: NOWHERE, HTTP_PROXY: NOWHERE, http_proxy: NOWHERE },
+  ...{ NO_PROXY: '127.0.0.1,localhost', NODE_USE_ENV_PROXY: '1' },
+};
+
+async function measure(load: Load, ours: Server, peer: Server): Promise<PeerResult> {
+  const asked: Record<string, Rates | { skipped: string }> = {};
+  for (const [name, ask] of Object.entries(ASKS)) {
+    asked[name] = await compare(load, ours, peer, ask);
+  }
+  return { asked, megabytes: megabytesOfGroup(peer.child.pid) };
+}
+
+/** Of the processes of a group that have no child there: npm and its shell, which only wait, don't count. */
+function megabytesOfGroup(group: number | undefined): number {
+  const members = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(readProcess)
+    .filter((each) => each?.group === group);
+  const parents = members.map((each) => each?.parent);
+  const leaves = members.filter((each) => !parents.includes(each?.pid));
+  return leaves.reduce((sum, each) => sum + residentMegabytes(each?.pid), 0);
+}
+
+/** Undefined if it has ended. */
+function readProcess(pid: string): { pid: number; parent: number; group: number } | undefined {
+  try {
+    // After the name in brackets: the state is field 3, parent and group are fields 4 and 5 (proc(5)).
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return { pid: Number(pid), parent: Number(fields[1]), group: Number(fields[2]) };
+  } catch {
+    return undefined;
+  }
+}
+
+async function compare(
+  load: Load,
+  ours: Server,
+  peer: Server,
+  ask: Ask,
+): Promise<Rates | { skipped: string }> {
+  const status = await statusOf(peer, ask);
+  if (status !== 200) return { skipped: `its answer is ${status}` };
+  const turns: Rates[] = [];
+  for (let turn = 0; turn < TURNS; turn++) {
+    const theirs = (await load(peer.origin, ask, AMOUNT)).perSecond;
+    turns.push({ theirs, ours: (await load(ours.origin, ask, AMOUNT)).perSecond });
+  }
+  return {
+    theirs: median(turns.map(({ theirs }) => theirs)),
+    ours: median(turns.map(({ ours }) => ours)),
+  };
+}
+
+async function statusOf({ origin }: Server, { path, bodies }: Ask): Promise<number | string> {
+  const [body] = bodies ?? [];
+  const post = body !== undefined && {
+    ...{ method: 'POST', body, headers: { 'content-type': 'application/json' } },
+  };
+  const options = { ...post, signal: AbortSignal.timeout(START_MS) };
+  return await fetch(origin + path, options).then(
+    ({ status }) => status,
+    (error: Error) => error.name,
+  );
+}
+
+/** @returns the first port that answers, or why none does */
+async function waitForPort(child: ChildProcess, ports: readonly number[]): Promise<number | string> {
+  for (const until = performance.now() + START_MS; performance.now() < until; await sleep(50)) {
+    for (const port of ports) if (await isOpen(port)) return port;
+    if (child.exitCode !== null || child.signalCode !== null) return 'it ended before it listened';
+  }
+  return `it did not listen within ${START_MS / 1000} s`;
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const end = (open: boolean) => {
+      socket.destroy();
+      resolve(open);
+    };
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+/** The peer and what it has started. */
+function stopGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return;
+  process.kill(-pid, 'SIGKILL');
+}

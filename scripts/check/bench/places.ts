@@ -1,0 +1,69 @@
+/** Whether a request for a new place costs more after many others: in this process, with an upstream that answers at once. */
+import * as v from 'valibot';
+import { create, signs } from '../../../src/apps/weather/app.ts';
+import { EphemeralKey } from '../../../src/server/key.ts';
+import { createLog } from '../../../src/server/log.ts';
+import { Signer } from '../../../src/server/signer.ts';
+import { median } from './measure.ts';
+import type { Comparison } from './table.ts';
+
+const FEW = 10;
+const MANY = 100_000;
+/** Requests that are measured together, and how often. */
+const STEP = 100;
+const STEPS = 20;
+const WARM_UP = 10_000;
+
+/** One request for a place that was not asked for before. */
+type AskNew = () => Promise<unknown>;
+
+function createApplication(): AskNew {
+  const epoch = Math.floor(Date.now() / 1000);
+  const body = Buffer.from(JSON.stringify({ current: { temp_c: 13, last_updated_epoch: epoch } }));
+  const signer = new Signer(EphemeralKey.create(), signs);
+  const { processData } = create({
+    env: { UPSTREAM_CALLS_PER_MINUTE: '100000' },
+    log: createLog('silent'),
+    secret: () => 'key',
+    upstream: () => async () => ({ status: 200, body }),
+    sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
+  });
+  if (!processData) throw new Error('the weather application has no /process_data');
+  let asked = 0;
+  return () => {
+    const payload = v.parse(processData.payload, { location: `place ${asked++}` });
+    return Promise.resolve(processData.handle(payload as never, { address: undefined }));
+  };
+}
+
+async function repeat(ask: AskNew, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await ask();
+}
+
+/** Microseconds of CPU for one request: the median of the steps. */
+async function cpuOf(ask: AskNew): Promise<number> {
+  const steps: number[] = [];
+  for (let step = 0; step < STEPS; step++) {
+    const before = process.cpuUsage();
+    await repeat(ask, STEP);
+    const { user, system } = process.cpuUsage(before);
+    steps.push((user + system) / STEP);
+  }
+  return median(steps);
+}
+
+export async function benchPlaces(): Promise<Comparison> {
+  await repeat(createApplication(), WARM_UP);
+  const ask = createApplication();
+  await repeat(ask, FEW);
+  const floor = await cpuOf(ask);
+  // The budget of calls allows no more than MANY in a minute.
+  await repeat(ask, MANY - FEW - 2 * STEP * STEPS);
+  const ours = await cpuOf(ask);
+  return {
+    name: `CPU of a new place after ${MANY} others`,
+    floorName: `after ${FEW}`,
+    ...{ unit: 'µs', ours, floor, ratio: ours / floor },
+    target: { of: 'ratio', bound: 'at most', value: 1.1 },
+  };
+}

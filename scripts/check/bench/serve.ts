@@ -1,0 +1,17 @@
+/** A server of this project for the benchmark. */
+import { loadApplication } from '../../../src/app.ts';
+import { type BootOptions, boot } from '../../../src/server/boot.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
+import { createLog } from '../../../src/server/log.ts';
+import { tell } from './tell.ts';
+
+export async function serve(
+  settings: Readonly<Record<string, string>>,
+  standIns: Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>,
+): Promise<void> {
+  const env = { ...process.env, ...settings, PORT: '0' };
+  const config = readServerConfig(env);
+  const application = await loadApplication(new URL('../../../src/apps/', import.meta.url), config.app);
+  const { url } = await boot({ config, env, log: createLog(config.logLevel), ...application, ...standIns });
+  tell(url);
+}

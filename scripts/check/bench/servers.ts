@@ -1,0 +1,81 @@
+/** The servers of the benchmark, each a process of its own, and what a load costs them. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Amount, Ask, Load } from './load.ts';
+import { cpuSeconds, median } from './measure.ts';
+import type { Comparison } from './table.ts';
+
+export interface Server {
+  readonly origin: string;
+  readonly child: ChildProcess;
+}
+
+/** @param script beside this file; it ends by `tell` */
+export async function startServer(script: string, env: NodeJS.ProcessEnv = {}): Promise<Server> {
+  const child = fork(fileURLToPath(new URL(script, import.meta.url)), {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`${script} ended before it listened`);
+  });
+  const [{ origin }] = (await Promise.race([once(child, 'message'), ended])) as [{ origin: string }];
+  ended.catch(() => {});
+  return { origin, child };
+}
+
+export function stop(servers: readonly Server[]): void {
+  for (const { child } of servers) child.kill();
+}
+
+export interface Cost {
+  readonly perSecond: number;
+  readonly p99: number;
+  /** Microseconds of CPU for each request. */
+  readonly cpu: number;
+}
+
+export async function costOf(load: Load, server: Server, ask: Ask, amount: Amount): Promise<Cost> {
+  const before = cpuSeconds(server.child.pid);
+  const { requests, perSecond, p99Ms } = await load(server.origin, ask, amount);
+  return { perSecond, p99: p99Ms, cpu: ((cpuSeconds(server.child.pid) - before) / requests) * 1e6 };
+}
+
+export interface Turn {
+  readonly ours: Cost;
+  readonly floor: Cost;
+}
+
+/** Ours and the floor in turn, after a warm-up of each. */
+export async function takeTurns(
+  turns: number,
+  floor: () => Promise<Cost>,
+  ours: () => Promise<Cost>,
+): Promise<Turn[]> {
+  await floor();
+  await ours();
+  const taken: Turn[] = [];
+  for (let turn = 0; turn < turns; turn++) taken.push({ floor: await floor(), ours: await ours() });
+  return taken;
+}
+
+/** The medians of the turns, by their rates. */
+export function compareRates(
+  names: Pick<Comparison, 'name' | 'floorName'>,
+  turns: readonly Turn[],
+  atLeast?: number,
+): Comparison {
+  const of = (who: keyof Turn, figure: keyof Cost) => median(turns.map((turn) => turn[who][figure]));
+  const both = (figure: keyof Cost) => ({ ours: of('ours', figure), floor: of('floor', figure) });
+  const hasLatency = turns.every(({ ours, floor }) => !Number.isNaN(ours.p99 + floor.p99));
+  return {
+    ...names,
+    unit: '/s',
+    ...both('perSecond'),
+    ratio: median(turns.map(({ ours, floor }) => ours.perSecond / floor.perSecond)),
+    ...(hasLatency && { p99: both('p99') }),
+    cpu: both('cpu'),
+    ...(atLeast !== undefined && { target: { of: 'ratio', bound: 'at least', value: atLeast } }),
+  };
+}

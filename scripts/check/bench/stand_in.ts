@@ -1,0 +1,6 @@
+/** The stand-in of the weather service, 20 ms away. A process of its own, so that its CPU is not the server's. */
+import { startWeatherStandIn } from '../../dev/weather_api.ts';
+import { tell } from './tell.ts';
+
+const { origin } = await startWeatherStandIn({ delayMs: 20 });
+tell(origin);
