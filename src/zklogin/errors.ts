@@ -74,9 +74,11 @@ export class ServiceRefusedError extends ZkLoginError {
   /** The stable code that the service gave, if any. */
   readonly serverCode: string | null;
 
-  constructor(service: string, status: number, serverCode: string | null) {
+  /** @param reason a part of the service's message that cannot hold anything of the request */
+  constructor(service: string, status: number, serverCode: string | null, reason?: string) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
-    super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}`);
+    const why = reason === undefined ? '' : `: ${reason}`;
+    super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}${why}`);
     this.status = status;
     this.serverCode = serverCode;
   }

@@ -30,6 +30,9 @@ const PAUSE_MS = 500;
 
 /** The message of a self-run proving service whose prover was too slow, in plain text or JSON. */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
+/** How this repository's proving service says that its backend has another network's key. */
+const WRONG_NETWORK =
+  /\bthe backend has the (?:mainnet and testnet|devnet|development|unknown) key, this service serves (?:mainnet and testnet|devnet|development)\b/;
 
 export interface ServiceRequest extends ServiceOptions {
   /** For messages: "salt service". */
@@ -96,7 +99,7 @@ export function jsonOf(service: string, { ok, status, text }: TextAnswer): unkno
       `the ${service} gave up: its prover took longer than ${seconds} seconds: raise its PROVER_TIMEOUT, or give the prover more cores`,
     );
   }
-  if (!ok) throw new ServiceRefusedError(service, status, serverCode(text));
+  if (!ok) throw new ServiceRefusedError(service, status, serverCode(text), WRONG_NETWORK.exec(text)?.[0]);
   try {
     return JSON.parse(text);
   } catch {

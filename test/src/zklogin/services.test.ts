@@ -428,6 +428,17 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test('has the key of another network: the error names both networks', async () => {
+    const reason = 'the backend has the devnet key, this service serves mainnet and testnet';
+    const body = JSON.stringify({ error: `${reason}: ${TOKEN}`, code: 'PROVER_WRONG_NETWORK' });
+    const { url } = await service((response: ServerResponse) => response.writeHead(503).end(body));
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject({
+      code: 'ZKLOGIN_REFUSED',
+      serverCode: 'PROVER_WRONG_NETWORK',
+      message: `the proving service answered with status 503 (PROVER_WRONG_NETWORK): ${reason}`,
+    });
+  });
+
   test.each(['it took longer than usual', 'it took longer than 99999999 seconds', `no: ${TOKEN}`, ''])(
     'refuses with the message %j is not quoted',
     async (body) => {
