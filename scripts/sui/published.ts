@@ -50,7 +50,7 @@ export function upgradeCapIn(toml: string, network: string): string | undefined 
   return /^upgrade-capability\s*=\s*"(0x[0-9a-f]{64})"/m.exec(section)?.[1];
 }
 
-/** The content of the file; empty if there is none. */
+/** The content of the file; empty if the file does not exist. */
 export function readPublished(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -129,7 +129,8 @@ export class EnclaveClient {
       throw new AttestationError('POLICY_INVALID', message);
     }
     this.#roots = options.roots;
-    this.#sealed = options.sealed ?? false;
+    // A given undefined or null is a mistake too: requests must not be sent unsealed because of it.
+    this.#sealed = 'sealed' in options ? options.sealed : false;
     if (typeof this.#sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
     this.#padding = paddingOf(options);
     this.#pinMaxAgeMs = duration('pinMaxAgeMs', options.pinMaxAgeMs ?? HOUR);

@@ -65,11 +65,8 @@ export interface SaltOptions extends PrivateServiceOptions {
  * @example
  * const salt = await getSalt('https://salt.wallet.example', login.token, { policy: { images: [image] } });
  */
-export async function getSalt(
-  url: string | URL,
-  token: string,
-  { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, policy, roots, ...options }: SaltOptions = {},
-): Promise<string> {
+export async function getSalt(url: string | URL, token: string, given: SaltOptions = {}): Promise<string> {
+  const { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, policy, roots, ...options } = given;
   const service = 'salt service';
   if (typeof token !== 'string')
     throw new ZkLoginError('ZKLOGIN_OPTION', 'token must be a string: see Login.token');
@@ -78,6 +75,13 @@ export async function getSalt(
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
       'the URL of the salt service must not include /get_salt, which is appended to it',
+    );
+  }
+  // For example from a configuration that lacks it: the token must not be sent unsealed then.
+  if ('policy' in given && policy === undefined) {
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      'policy is undefined: give one, or leave it out to send the token unsealed',
     );
   }
   if (policy === undefined && roots !== undefined) {

@@ -1,4 +1,4 @@
-/// What registration takes from a verified attestation document.
+/// The parts of a verified attestation document that registration uses.
 module enclave::attested;
 
 use enclave::pcrs::{Self, Pcrs};

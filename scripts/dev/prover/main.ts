@@ -39,8 +39,9 @@ async function main(): Promise<void> {
   await backend.died;
 }
 
-/** @throws ZkLoginError if it is neither https nor on this machine, or answers no discovery document */
+/** @throws ConfigError if it is neither https nor on this machine; ZkLoginError if it answers no discovery document */
 async function discover(issuer: string): Promise<LocalIssuer> {
+  if (!URL.canParse(issuer)) throw new ConfigError('ISSUER must be the URL of an OpenID provider');
   const { jwksUrl } = await discoverProvider(issuer, { name: 'ISSUER' });
   return { issuer, jwksUrl };
 }

@@ -12,7 +12,7 @@ import type { LoopbackNode } from './node.ts';
 /** What validators know besides the signature, to verify its proof. */
 export interface ProofTrust {
   readonly verifyingKey: VerifyingKey;
-  /** The key of an issuer that a token's header names by its `kid`. Rejects if there is none. */
+  /** The key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such key. */
   keyOf(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
 }
 

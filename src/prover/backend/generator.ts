@@ -16,7 +16,7 @@ export interface Generator {
 
 /** What a generator's files say of it. */
 interface Found extends Omit<Generator, 'size'> {
-  /** Returns the number of elements of an input signal, 0 if there is none of this name. */
+  /** Returns the number of elements of an input signal, 0 if the circuit has no such signal. */
   sizeOf(signal: string): number;
   /** Number of elements of all input signals. */
   readonly inputs: number;

@@ -119,7 +119,7 @@ export function approveKey(blake2b: string, loaded: LoadedKey, policy: KeyPolicy
   if (policy.pinned === undefined) {
     const sizes = KNOWN_KEYS.map(({ name, bytes }) => `${name} has ${bytes} bytes`).join(', ');
     throw new ConfigError(
-      `ZKEY: the key is none of the published ones (${sizes}), or a damaged copy of one. If it is the key that you want, set ZKEY_BLAKE2B=${blake2b}`,
+      `ZKEY: the key is not a published one (${sizes}); it may be a damaged copy. If it is the key that you want, set ZKEY_BLAKE2B=${blake2b}`,
     );
   }
   return { blake2b, network: 'unknown', development, publicInputs };

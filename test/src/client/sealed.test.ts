@@ -328,6 +328,8 @@ describe('EnclaveClient with { sealed: true }', () => {
 
   test.each<[string, object]>([
     ['sealed', { sealed: 'yes' }],
+    ['sealed', { sealed: undefined }],
+    ['sealed', { sealed: null }],
     ['paddingBytes', { sealed: true, paddingBytes: -1 }],
     ['paddingBytes', { sealed: true, paddingBytes: 65_537 }],
     ['paddingBytes', { paddingBytes: 16 }],

@@ -103,6 +103,13 @@ describe('getSalt', () => {
     },
   );
 
+  test('sends nothing if a policy is given and undefined', async () => {
+    const { url, seen } = await service({ salt: SALT });
+    const refused = getSalt(url, TOKEN, { policy: undefined } as never);
+    await expect(refused).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    expect(seen).toEqual([]);
+  });
+
   test('refuses a missing token', async () => {
     const { url, seen } = await service({ salt: SALT });
     await expect(getSalt(url, undefined as never)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
