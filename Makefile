@@ -191,7 +191,9 @@ export PROVER_ENGINE ?= build/prover/prover
 
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
 # takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first time, it is built.
-prover: prover-dev
+prover: install
+	@CHECK_ONLY=1 SIZE=$(SIZE) node scripts/dev/prover/main.ts
+	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)
 	@CACHE=$(CACHE) SIZE=$(SIZE) exec node scripts/dev/prover/main.ts
 
 # Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.

@@ -13,12 +13,21 @@ import { type LocalIssuer, startProver } from './service.ts';
 /** The least padding of SHA-256, in bytes. */
 const SHA_PADDING = 9;
 
-async function main(): Promise<void> {
-  const { SIZE: size = 'small', ISSUER, LOG_LEVEL = 'info' } = process.env;
+/** @throws ConfigError */
+function readSettings() {
+  const { SIZE: size = 'small', ISSUER: issuer, LOG_LEVEL = 'info' } = process.env;
   if (!isSize(size)) throw new ConfigError('SIZE must be small or full');
-  const artifacts = builtArtifacts(size);
   const port = integer(process.env, 'PORT', { from: 0, to: 65_535, otherwise: 8080 });
-  const issuer = await (ISSUER ? discover(ISSUER) : startDevelopmentIssuer());
+  if (issuer && !URL.canParse(issuer)) throw new ConfigError('ISSUER must be the URL of an OpenID provider');
+  return { size, port, issuer, LOG_LEVEL };
+}
+
+async function main(): Promise<void> {
+  const { size, port, issuer: given, LOG_LEVEL } = readSettings();
+  // Before the circuit is built: a mistake must not be found after minutes.
+  if (process.env['CHECK_ONLY'] === '1') return;
+  const artifacts = builtArtifacts(size);
+  const issuer = await (given ? discover(given) : startDevelopmentIssuer());
   const lines = pretty({
     colorize: process.stdout.isTTY ?? false,
     singleLine: true,
@@ -39,9 +48,8 @@ async function main(): Promise<void> {
   await backend.died;
 }
 
-/** @throws ConfigError if it is neither https nor on this machine; ZkLoginError if it answers no discovery document */
+/** @throws ZkLoginError if it is neither https nor on this machine, or answers no discovery document */
 async function discover(issuer: string): Promise<LocalIssuer> {
-  if (!URL.canParse(issuer)) throw new ConfigError('ISSUER must be the URL of an OpenID provider');
   const { jwksUrl } = await discoverProvider(issuer, { name: 'ISSUER' });
   return { issuer, jwksUrl };
 }
