@@ -35,7 +35,8 @@ export async function answerOf<T>(
 /** The number of items to ask for at once. @throws SuiError: SUI_VALUE */
 export function pageLimit(limit: number | undefined): { limit?: number } {
   if (limit === undefined) return {};
-  if (!Number.isSafeInteger(limit) || limit < 1) throw invalidValue('"limit" must be an integer of at least 1');
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw invalidValue('"limit" must be an integer of at least 1');
   return { limit };
 }
 
