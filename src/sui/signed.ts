@@ -92,7 +92,7 @@ interface Fields extends ReadonlyMap<string, Field> {}
 function argumentsOf(tx: Transaction, fields: Fields): Record<string, unknown> {
   const values = [...fields].map(([name, field]) => [
     name,
-    field instanceof Uint8Array ? pureArgument(tx, `the ${name}`, field) : argumentsOf(tx, field),
+    field instanceof Uint8Array ? pureArgument(tx, `"${name}"`, field) : argumentsOf(tx, field),
   ]);
   return Object.fromEntries(values);
 }
@@ -114,8 +114,8 @@ function fieldsOf<Input>(payload: BcsType<unknown, Input>, data: Input): Fields 
   try {
     payload.write(watched(data, writer, reads) as Input, writer);
   } catch (cause) {
-    const [name = 'data'] = [...reads.keys()].slice(-1);
-    throw invalidValue(`the ${name} is invalid: ${(cause as Error).message}`, { cause });
+    const [name = payload.name] = [...reads.keys()].slice(-1);
+    throw invalidValue(`"${name}" is invalid: ${(cause as Error).message}`, { cause });
   }
   const bytes = writer.toBytes();
   const fields = cut(bytes, { at: 0, reads }, bytes.length);
@@ -136,11 +136,12 @@ function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
       get(target, name) {
         const found = Reflect.get(target, name);
         if (typeof name === 'symbol') return found;
-        if (found === undefined) throw new TypeError(`it has no "${name}"`);
         const read: Read = { at: writer.toBytes().length, reads: new Map() };
         // The last read counts: a type may read a field before, to check it. A Map keeps the first place of a key.
         reads.delete(name);
         reads.set(name, read);
+        // Raw types of BCS would write 0 for it.
+        if (found === undefined) throw new TypeError('it is not there');
         return watched(found, writer, read.reads);
       },
     },
