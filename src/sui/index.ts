@@ -18,6 +18,7 @@ export {
   readEnclave,
   readRegistrar,
 } from './objects.ts';
+export { type SignedTransaction, sendTransaction } from './send.ts';
 export {
   beginRotation,
   createEnclaveConfig,

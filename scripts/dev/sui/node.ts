@@ -20,7 +20,8 @@ export type Fault =
   | 'reset'
   | 'hang'
   | 'garbage'
-  | 'executes, and does not answer';
+  | 'executes, and does not answer'
+  | 'executes, and says ABORTED';
 
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
 
@@ -45,6 +46,8 @@ export class LoopbackNode {
   ) => verifyTransactionSignature(data, signature, { address });
   /** Methods called so far. */
   readonly calls: string[] = [];
+  /** By digest, of the transactions that were sent. */
+  readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
   // Compiling and executing Move blocks this process for seconds. With Node's default of 5 s the server would close an
   // idle connection that a client in the same process is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -89,6 +92,9 @@ export class LoopbackNode {
     try {
       if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
       const message = await method(await messageOf(request));
+      if (fault === 'executes, and says ABORTED') {
+        return void response.end(trailer(GrpcStatusCode.ABORTED, 'Transaction needs to be rebuilt'));
+      }
       if (fault !== undefined) return void request.socket.destroy();
       response.end(Buffer.concat([frame(0, message), trailer(GrpcStatusCode.OK)]));
     } catch (error) {
@@ -139,10 +145,8 @@ export class LoopbackNode {
       if (!this.ledger.executed.includes(digest)) {
         throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
       }
-      const transaction = GrpcTypes.ExecutedTransaction.create({
-        digest,
-        effects: { status: { success: true } },
-      });
+      const effects = this.#effects.get(digest) ?? { status: { success: true } };
+      const transaction = GrpcTypes.ExecutedTransaction.create({ digest, effects });
       return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
     },
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
@@ -175,15 +179,20 @@ export class LoopbackNode {
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
       const originalId = this.ledger.packages.get(packageId);
-      if (!originalId) throw new Refusal('NOT_FOUND', `Object ${packageId} not found`);
+      // Full nodes give no text here.
+      if (!originalId) throw new Refusal('NOT_FOUND', '');
       return GrpcTypes.GetPackageResponse.toBinary({
         // Full nodes describe the modules here, and give their bytecode with the object only.
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
     },
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
-      const { transaction } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
-      const { resolved, status } = await this.executor.simulate(transaction as GrpcTypes.Transaction);
+      const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
+      const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
+      const { resolved, status } = await this.executor.simulate(
+        transaction as GrpcTypes.Transaction,
+        isChecked,
+      );
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
@@ -197,12 +206,20 @@ export class LoopbackNode {
       const data = transaction?.bcs?.value ?? new Uint8Array();
       const digest = TransactionDataBuilder.getDigestFromBytes(data);
       const { V1: parsed } = bcs.TransactionData.parse(data);
-      const [signature] = signatures;
-      const given = toBase64(signature?.bcs?.value ?? new Uint8Array());
-      await this.verify(data, given, parsed.sender).catch(({ message }: Error) => {
-        throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
-      });
+      // The sender's signature, then that of the sponsor who pays the gas.
+      const signers = [...new Set([parsed.sender, parsed.gasData.owner ?? parsed.sender])];
+      if (signatures.length !== signers.length) {
+        const message = `Expect ${signers.length} signer signatures but got ${signatures.length}`;
+        throw new Refusal('INVALID_ARGUMENT', message);
+      }
+      for (const [index, signer] of signers.entries()) {
+        const given = toBase64(signatures[index]?.bcs?.value ?? new Uint8Array());
+        await this.verify(data, given, signer).catch(({ message }: Error) => {
+          throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
+        });
+      }
       const effects = await this.executor.execute(parsed, digest);
+      this.#effects.set(digest, effects);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects }),
       });
