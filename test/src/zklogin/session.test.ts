@@ -151,7 +151,7 @@ describe('a login', () => {
       const { session, shown } = openWith(payload, `${written},`);
       const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
       expect(session.address).toBe(deriveAddress(inputs));
-      const signature = await session.signTransaction(await transaction(session.address));
+      const { signature } = await session.signTransaction(await transaction(session.address));
       const parsed = parseSerializedSignature(signature);
       expect(parsed).toMatchObject({ signatureScheme: 'ZkLogin', zkLogin: { iss: issuer } });
       expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
@@ -201,7 +201,7 @@ describe('a session', () => {
     const { session } = open();
     for (let i = 0; i < 3; i++) {
       const bytes = await transaction();
-      const signature = Buffer.from(await session.signTransaction(bytes), 'base64');
+      const signature = Buffer.from((await session.signTransaction(bytes)).signature, 'base64');
       expect(signature[0]).toBe(5);
       const parsed = parseZkLoginSignature(signature.subarray(1));
       const { addressSeed, ...partial } = parsed.inputs;
@@ -254,7 +254,7 @@ describe('a session', () => {
   test('survives a reload, and ends with its storage: then it says what is needed', async () => {
     const { storage, session } = open();
     const again = resumeSession({ storage, currentEpoch: () => 8 });
-    expect(await again.signTransaction(await transaction())).toBe(
+    expect(await again.signTransaction(await transaction())).toEqual(
       await session.signTransaction(await transaction()),
     );
     again.end();
@@ -339,7 +339,7 @@ describe('a transaction', () => {
     for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {
       const tx = new Transaction();
       if (sender !== undefined) tx.setSender(sender);
-      const digest = await session.execute(tx, client);
+      const { digest } = await session.execute(tx, client);
       expect(tx.getData().sender).toBe(address);
       expect(node.ledger.executed).toContain(digest);
     }
@@ -380,38 +380,38 @@ describe('a transaction', () => {
   describe('whose answer is lost', () => {
     /** Besides the one that sent SUI to the address. */
     const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
-    const lost = async (setting: Awaited<ReturnType<typeof setUp>>, tx: Transaction) => {
-      setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
-      const error = await setting.session.execute(tx, setting.client).catch((thrown) => thrown);
-      setting.node.faults.clear();
-      return error;
-    };
+    const soon = { lookUpMs: 50 };
 
-    test('fails with its digest and an unknown outcome', async () => {
-      const setting = await setUp(8n);
-      const error = await lost(setting, new Transaction());
-      const [digest = '?'] = executed(setting.node);
-      expect(error).toMatchObject({
-        code: 'SUI_UNKNOWN_OUTCOME',
-        digest,
-        message: expect.stringContaining(digest),
-      });
-    });
+    test.each(['executes, and does not answer', 'executes, and says ABORTED'] as const)(
+      'is looked up by its digest: the node %s',
+      async (fault) => {
+        const { node, client, session } = await setUp(8n);
+        node.faults.set('ExecuteTransaction', fault);
+        const { digest, status, effects } = await session.execute(new Transaction(), client);
+        expect(executed(node)).toEqual([digest]);
+        expect(status.success).toBe(true);
+        expect(effects.transactionDigest).toBe(digest);
+      },
+    );
 
     test('is executed once, however often it is tried again', async () => {
-      const setting = await setUp(8n);
-      const { node, client, session } = setting;
+      const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
-      const { digest } = await lost(setting, tx);
-      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toBe(digest);
+      node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+      node.faults.set('GetTransaction', { status: 'UNAVAILABLE', message: 'busy' });
+      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
+      const [digest = '?'] = executed(node);
+      const message = expect.stringContaining(digest);
+      expect(error).toMatchObject({ code: 'SUI_UNKNOWN_OUTCOME', digest, message });
+      node.faults.clear();
+      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toMatchObject({ digest });
       expect(executed(node)).toEqual([digest]);
     });
 
     test('fails with advice to look it up when objects changed and the node does not know the digest', async () => {
-      const setting = await setUp(8n);
-      const { node, client, session } = setting;
+      const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
-      await lost(setting, tx);
+      await session.execute(tx, client);
       node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
       await expect(session.execute(tx, client)).rejects.toMatchObject({
         code: 'SUI_OBJECT_CHANGED',
@@ -424,11 +424,11 @@ describe('a transaction', () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       node.faults.set('ExecuteTransaction', 'reset');
-      const error = await session.execute(tx, client).catch((thrown) => thrown);
+      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
       expect(error.code).toBe('SUI_UNKNOWN_OUTCOME');
       expect(executed(node)).toEqual([]);
       node.faults.clear();
-      expect(await session.execute(tx, client)).toBe(error.digest);
+      expect(await session.execute(tx, client)).toMatchObject({ digest: error.digest });
       expect(executed(node)).toEqual([error.digest]);
     });
   });
