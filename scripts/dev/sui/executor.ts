@@ -26,7 +26,7 @@ export class Refusal extends Error {
   }
 }
 
-type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
+export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 type Status = GrpcTypes.ExecutionStatus;
 
 /** An argument, in the form that both encodings of a transaction share. */

@@ -10,8 +10,8 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
-import { verifyTransactionSignature } from '@mysten/sui/verify';
-import { Executor, Refusal } from './executor.ts';
+import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
+import { Executor, Refusal, type TransactionData } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
 /** A fault: what a method does instead of answering. */
@@ -22,6 +22,13 @@ export type Fault =
   | 'garbage'
   | 'executes, and does not answer'
   | 'executes, and says ABORTED';
+
+/** What a signature is for. Default: a transaction. */
+export type Scope = 'TransactionData' | 'PersonalMessage';
+
+export function verifierOf(scope: Scope | undefined) {
+  return scope === 'PersonalMessage' ? verifyPersonalMessageSignature : verifyTransactionSignature;
+}
 
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
 
@@ -38,12 +45,13 @@ export class LoopbackNode {
   epoch = 100n;
   /** In base58: the digest of the first checkpoint. */
   chainId = toBase58(new Uint8Array(32).fill(0x2a));
-  /** Rejects for a signature that is not the sender's. */
-  verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
+  /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
+  verify: (data: Uint8Array, signature: string, sender: string, scope?: Scope) => Promise<unknown> = (
     data,
     signature,
     address,
-  ) => verifyTransactionSignature(data, signature, { address });
+    scope,
+  ) => verifierOf(scope)(data, signature, { address });
   /** Methods called so far. */
   readonly calls: string[] = [];
   /** By digest, of the transactions that were sent. */
@@ -186,6 +194,25 @@ export class LoopbackNode {
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
     },
+    'sui.rpc.v2.SignatureVerificationService/VerifySignature': async (bytes) => {
+      const request = GrpcTypes.VerifySignatureRequest.fromBinary(bytes);
+      const { message, signature, address = '' } = request;
+      const value = message?.value ?? new Uint8Array();
+      const scope = message?.name as Scope;
+      const data = scope === 'PersonalMessage' ? Uint8Array.from(bcs.byteVector().parse(value)) : value;
+      const reason = await this.verify(
+        data,
+        toBase64(signature?.bcs?.value ?? new Uint8Array()),
+        address,
+        scope,
+      )
+        .then(() => undefined)
+        .catch((error: Error) => error.message);
+      return GrpcTypes.VerifySignatureResponse.toBinary({
+        isValid: reason === undefined,
+        ...(reason !== undefined && { reason }),
+      });
+    },
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
       const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
       const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
@@ -221,7 +248,7 @@ export class LoopbackNode {
       const effects = await this.executor.execute(parsed, digest);
       this.#effects.set(digest, effects);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({
-        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects }),
+        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects, ...describedIfEmpty(parsed) }),
       });
     },
   };
@@ -248,6 +275,28 @@ export class LoopbackNode {
       contents: { name: type, value: content },
     });
   }
+}
+
+/** The transaction in the form of gRPC, if it has no commands: those of others are not converted. */
+function describedIfEmpty({ sender, kind, gasData }: TransactionData): Partial<GrpcTypes.ExecutedTransaction> {
+  if (kind.ProgrammableTransaction?.commands.length !== 0) return {};
+  const { budget, price, owner } = gasData;
+  const transaction = GrpcTypes.Transaction.create({
+    sender,
+    gasPayment: {
+      objects: (gasData.payment ?? []).map((coin) => ({ ...coin, version: BigInt(coin.version) })),
+      owner: owner ?? sender,
+      price: BigInt(price ?? 0),
+      budget: BigInt(budget ?? 0),
+    },
+    kind: {
+      data: {
+        oneofKind: 'programmableTransaction',
+        programmableTransaction: { inputs: [], commands: [] },
+      },
+    },
+  });
+  return { transaction };
 }
 
 /** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
