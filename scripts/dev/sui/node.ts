@@ -278,7 +278,11 @@ export class LoopbackNode {
 }
 
 /** The transaction in the form of gRPC, if it has no commands: those of others are not converted. */
-function describedIfEmpty({ sender, kind, gasData }: TransactionData): Partial<GrpcTypes.ExecutedTransaction> {
+function describedIfEmpty({
+  sender,
+  kind,
+  gasData,
+}: TransactionData): Partial<GrpcTypes.ExecutedTransaction> {
   if (kind.ProgrammableTransaction?.commands.length !== 0) return {};
   const { budget, price, owner } = gasData;
   const transaction = GrpcTypes.Transaction.create({
