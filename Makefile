@@ -118,6 +118,11 @@ SECONDS_TO_FUZZ ?= 60
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
 
+# Compares predictRegistration with the verifier of Sui's validators, as published in the crate fastcrypto. Needs Cargo.
+.PHONY: test-registration
+test-registration: install
+	npm run --silent test:registration
+
 # Measures the server beside bare equivalents: rates, latencies, memory, CPU, start; draws out/bench.svg.
 .PHONY: bench bench-attestation bench-sealing
 bench: install

@@ -1,11 +1,13 @@
 /** Sends the transaction of a command, or only shows it. */
 import { bcs } from '@mysten/sui/bcs';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
-import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import type { Transaction } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
-import { SuiError } from '../../src/sui/errors.ts';
-import { failureOf, sendErrorOf, suiErrorOf } from '../../src/sui/failures.ts';
+import { NodeRefusedError, ObjectNotFoundError, SuiError } from '../../src/sui/errors.ts';
+import { suiErrorOf } from '../../src/sui/failures.ts';
+import { sendTransaction } from '../../src/sui/send.ts';
 import type { Outcome } from './command.ts';
+import { expiryOf, withoutExpiry } from './expiry.ts';
 import { connect, type NodeConnection } from './network.ts';
 
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
@@ -31,7 +33,7 @@ export interface Submission {
 export class Chain {
   /** Notes that a command makes on its way; printed with the outcome. */
   readonly notes: string[] = [];
-  /** Time to wait for the node to show what it executed. */
+  /** Time to wait for the node to show what it executed, or what it perhaps executed. */
   indexingMs = 20_000;
   readonly #values: Readonly<Record<string, string | boolean | undefined>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
@@ -90,7 +92,9 @@ export class Chain {
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
     const sender = await this.sender();
-    const bytes = await this.#build(tx, sender);
+    const built = await this.#build(tx, sender);
+    const bytes = this.#values['unsigned'] ? await this.#lasting(built) : built;
+    const expires = expiryOf(bytes);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
     const shown = {
@@ -99,6 +103,7 @@ export class Chain {
       sender,
       calls: calls.map(({ package: id, module, function: name }) => `${id}::${module}::${name}`),
       gasBudget: sui(gasData.budget ?? 0),
+      ...(expires !== null && { expires }),
     };
     if (this.#values['dry-run']) {
       return { status: 'dry-run', title: `The node simulates it without a failure: ${title}`, fields: shown };
@@ -137,19 +142,31 @@ export class Chain {
     return bytes;
   }
 
+  /** Bytes that are to be signed elsewhere, without the node's expiry where nothing depends on it. */
+  async #lasting(built: Uint8Array): Promise<Uint8Array> {
+    const expires = expiryOf(built);
+    if (expires === null) return built;
+    // Without an answer, the bytes stay as they are.
+    const lasting = await withoutExpiry(this.client, built).catch(() => null);
+    this.notes.push(
+      lasting === null
+        ? `The transaction expires ${expires}, as the node set it: have it signed and sent before.`
+        : `The node let the transaction expire ${expires}. That is taken out: an owned object keeps it from being executed twice.`,
+    );
+    return lasting ?? built;
+  }
+
   async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
     const { readSigner } = await import('./signer.ts');
     const signer = await readSigner(this.#env, this.#signerOptions);
     const { signature } = await signer.signTransaction(bytes);
-    const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
-    const include = { effects: true, objectTypes: true } as const;
-    const result = await this.client
-      .executeTransaction({ transaction: bytes, signatures: [signature], include })
-      .catch((error: unknown) => {
-        throw sendErrorOf(error, digest);
-      });
-    const executed = result.Transaction ?? result.FailedTransaction;
-    if (executed.status.error !== null) throw failureOf(executed.status.error);
+    const executed = await sendTransaction(this.client, {
+      transaction: bytes,
+      signatures: [signature],
+      include: { effects: true, objectTypes: true } as const,
+      lookUpMs: this.indexingMs,
+    });
+    const { digest } = executed;
     await this.#shown(digest);
     const { changedObjects, gasUsed } = executed.effects;
     return {
@@ -178,7 +195,12 @@ export class Chain {
 
   /** The id under which a package was first published: types keep it through upgrades. @throws SuiError */
   async originalPackage(packageId: string): Promise<string> {
-    const { response } = await fromNode(this.client.movePackageService.getPackage({ packageId }));
+    const answer = this.client.movePackageService.getPackage({ packageId });
+    const { response } = await fromNode(answer).catch((error: SuiError) => {
+      // A node says so without a text.
+      const isMissing = error instanceof NodeRefusedError && error.status === 'NOT_FOUND';
+      throw isMissing ? new ObjectNotFoundError(packageId) : error;
+    });
     const { originalId } = response.package ?? {};
     if (originalId === undefined)
       throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);

@@ -4,8 +4,8 @@
  * leaves open: where a break may occur, how deep items nest, whether strings are UTF-8, and strings of
  * indefinite length.
  *
- * The lenient form accepts what the CBOR reader of Sui's verifier accepts; the strict form accepts only one
- * encoding of each item.
+ * The strict form accepts only one encoding of each item, the lenient form any. The form `sui` is lenient, and treats
+ * tags of bignums as the CBOR reader of Sui's verifier does (ciborium).
  */
 import { type Token, Tokenizer, Type } from 'cborg';
 import { AttestationError } from './errors.ts';
@@ -49,7 +49,7 @@ export class CborFloat {
   }
 }
 
-export type CborForm = 'strict' | 'lenient';
+export type CborForm = 'strict' | 'lenient' | 'sui';
 
 /** How deep arrays, maps and tags may nest: Sui's reader has the same limit. */
 const MAX_DEPTH = 256;
@@ -59,6 +59,8 @@ const INDEFINITE_TEXT = 0x7f;
 const BREAK = 0xff;
 const POSITIVE_BIGNUM = 2;
 const NEGATIVE_BIGNUM = 3;
+/** The largest bignum that Sui's reader takes for a number, in bytes. */
+const MAX_BIGNUM = 16;
 
 /**
  * The first item in `bytes` and its size in bytes. The caller checks what follows.
@@ -135,15 +137,17 @@ class Reader {
 
   /** Turns bignums that fit a u64, or its negative counterpart, into integers; keeps other tags. */
   #tag(tag: number | bigint, depth: number): CborItem {
+    const first = this.#peek();
     const content = this.item(depth);
     if (tag !== POSITIVE_BIGNUM && tag !== NEGATIVE_BIGNUM) return new CborTag(tag, content);
-    if (!(content instanceof Uint8Array)) throw malformed('the content of a bignum is not a byte string');
-    const start = content.findIndex((byte) => byte !== 0);
-    const significant = start === -1 ? content.subarray(0, 0) : content.subarray(start);
-    if (significant.length > 8) return new CborTag(tag, content);
-    const magnitude = significant.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
-    const integer = tag === POSITIVE_BIGNUM ? magnitude : -1n - magnitude;
-    return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+    const isBytes = content instanceof Uint8Array;
+    if (this.#form === 'sui') {
+      // Any other content makes a tag like any other.
+      const isNumber = isBytes && first !== INDEFINITE_BYTES && content.length <= MAX_BIGNUM;
+      return isNumber ? suiBignum(tag, content) : new CborTag(tag, content);
+    }
+    if (!isBytes) throw malformed('the content of a bignum is not a byte string');
+    return integerOf(tag, magnitudeOf(content)) ?? new CborTag(tag, content);
   }
 
   /** The chunks of a string of indefinite length. Such strings may nest, as in Sui's reader. */
@@ -194,6 +198,25 @@ class PositionedTokenizer extends Tokenizer {
   skipByte(): void {
     this._pos += 1;
   }
+}
+
+function magnitudeOf(bytes: Uint8Array): bigint {
+  return bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+}
+
+/** A bignum as an integer, or null if its magnitude exceeds a u64. */
+function integerOf(tag: number, magnitude: bigint): number | bigint | null {
+  if (magnitude >= 2n ** 64n) return null;
+  const integer = tag === POSITIVE_BIGNUM ? magnitude : -1n - magnitude;
+  return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+}
+
+/** Sui's reader holds a bignum in 128 bits, with a sign if it is negative, and gives a large one back as a tag. */
+function suiBignum(tag: number, bytes: Uint8Array): CborItem {
+  const magnitude = magnitudeOf(bytes);
+  if (tag === NEGATIVE_BIGNUM && magnitude >= 2n ** 127n) throw malformed('a negative bignum is too large');
+  const start = bytes.findIndex((byte) => byte !== 0);
+  return integerOf(tag, magnitude) ?? new CborTag(tag, bytes.subarray(start));
 }
 
 function is(type: Type, other: Type): boolean {

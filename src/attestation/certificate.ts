@@ -49,6 +49,8 @@ export interface ParsedCertificate {
   readonly keyUsage: { digitalSignature: boolean; keyCertSign: boolean } | null;
   /** OIDs of critical extensions other than the two above. */
   readonly otherCritical: readonly string[];
+  /** OIDs of extensions that occur more than once, which RFC 5280 section 4.2 forbids: the first of each is read. */
+  readonly repeated: readonly string[];
 }
 
 const ID_EC_PUBLIC_KEY = '1.2.840.10045.2.1';
@@ -103,7 +105,7 @@ function read(bytes: Uint8Array): ParsedCertificate {
   if (!issuer || !validity || !subject) throw new DerError('its names or its validity are missing');
   const [notBefore, notAfter] = elementsOf(validity);
   const { subjectPublicKeyInfo, signature } = tbsCertificate;
-  const extensions = byOid(tbsCertificate.extensions ?? []);
+  const { extensions, repeated } = byOid(tbsCertificate.extensions ?? []);
   return {
     der,
     trailing: bytes.length - der.length,
@@ -125,6 +127,7 @@ function read(bytes: Uint8Array): ParsedCertificate {
         ({ critical, extnID }) => critical && extnID !== id_ce_basicConstraints && extnID !== id_ce_keyUsage,
       )
       .map(({ extnID }) => extnID),
+    repeated,
   };
 }
 
@@ -180,11 +183,14 @@ function byteAt(bytes: Uint8Array, index: number, limit: number): number {
   return byte;
 }
 
-/** RFC 5280 section 4.2: no extension may occur twice. */
-function byOid(extensions: readonly Extension[]): Map<string, Extension> {
-  const map = new Map(extensions.map((extension) => [extension.extnID, extension]));
-  if (map.size !== extensions.length) throw new DerError('it has an extension twice');
-  return map;
+function byOid(all: readonly Extension[]): { extensions: Map<string, Extension>; repeated: string[] } {
+  const extensions = new Map<string, Extension>();
+  const repeated: string[] = [];
+  for (const extension of all) {
+    if (extensions.has(extension.extnID)) repeated.push(extension.extnID);
+    else extensions.set(extension.extnID, extension);
+  }
+  return { extensions, repeated };
 }
 
 function basicConstraints(extension: Extension | undefined): ParsedCertificate['basicConstraints'] {

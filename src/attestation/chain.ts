@@ -164,6 +164,7 @@ function parse(der: Uint8Array, position: number): ParsedCertificate {
   if (certificate.trailing > 0) {
     throw malformedCertificate(position, `${certificate.trailing} bytes follow it`);
   }
+  if (certificate.repeated.length > 0) throw malformedCertificate(position, 'it has an extension twice');
   return certificate;
 }
 

@@ -5,6 +5,7 @@
  */
 import { p384 } from '@noble/curves/nist.js';
 import { equalBytes } from '@noble/curves/utils.js';
+import { id_ce_basicConstraints, id_ce_keyUsage } from '@peculiar/asn1-x509';
 import { CborFloat, type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signedBytes } from './cose.ts';
@@ -16,13 +17,12 @@ import { milliseconds } from './verify.ts';
 /** Abort codes of `load_nitro_attestation`. */
 export const ABORT_PARSE = 1;
 export const ABORT_VERIFY = 2;
-export const ABORT_PCRS = 3;
 
 export interface RegistrationPrediction {
   /** Whether `load_nitro_attestation` accepts the document at this time. */
   readonly accepted: boolean;
-  /** The code with which it aborts, or null: 1 can't parse, 2 does not verify, 3 a required register is missing. */
-  readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | typeof ABORT_PCRS | null;
+  /** The code with which it aborts, or null: 1 can't parse, 2 does not verify. */
+  readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | null;
   /** Why it aborts, in words; null when it does not. */
   readonly reason: string | null;
   /** The earliest notAfter of the chain, or null when the chain can't be parsed: the last second in which to register. */
@@ -34,7 +34,7 @@ const REQUIRED_REGISTERS: readonly number[] = [0, 1, 2, 3, 4, 8];
 
 /** The first of Sui's rules that the document breaks. */
 class AbortError extends Error {
-  readonly code: typeof ABORT_PARSE | typeof ABORT_VERIFY | typeof ABORT_PCRS;
+  readonly code: typeof ABORT_PARSE | typeof ABORT_VERIFY;
 
   constructor(code: AbortError['code'], reason: string) {
     super(reason);
@@ -48,7 +48,6 @@ interface Document {
   readonly signature: Uint8Array;
   /** Leaf first, the order in which the verifier checks them. */
   readonly chain: readonly Uint8Array[];
-  readonly registers: ReadonlySet<number>;
 }
 
 /**
@@ -80,7 +79,6 @@ export async function predictRegistration(
     until = new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime())));
     await checkSignature(document, chain);
     await checkChain(chain, readCertificate(root, 0), clock);
-    checkRegisters(document.registers);
     return { accepted: true, abort: null, reason: null, until };
   } catch (error) {
     if (!(error instanceof AbortError)) throw error;
@@ -99,7 +97,7 @@ function verifyRule(holds: boolean, reason: string): asserts holds {
 /** Reads lenient CBOR, and ignores what follows the item. */
 function read(bytes: Uint8Array, what: string): CborItem {
   try {
-    return readCbor(bytes, 'lenient').item;
+    return readCbor(bytes, 'sui').item;
   } catch {
     throw new AbortError(ABORT_PARSE, `${what} is not CBOR`);
   }
@@ -143,7 +141,7 @@ function checkProtectedHeader(bytes: Uint8Array): void {
   );
 }
 
-function readPayload(payload: Uint8Array): Pick<Document, 'chain' | 'registers'> {
+function readPayload(payload: Uint8Array): Pick<Document, 'chain'> {
   const map = read(payload, 'the payload');
   parseRule(map instanceof CborMap, 'the payload is not a map');
   const fields = new Map<string, CborItem>();
@@ -170,14 +168,14 @@ function readPayload(payload: Uint8Array): Pick<Document, 'chain' | 'registers'>
       `${field} has more than ${limit} bytes`,
     );
   }
-  const registers = readRegisters(fields.get('pcrs'));
+  checkRegisters(fields.get('pcrs'));
   const cabundle = fields.get('cabundle');
   parseRule(
     Array.isArray(cabundle) && cabundle.length >= 1 && cabundle.length <= 10,
     'cabundle must have 1 to 10 certificates',
   );
   parseRule(cabundle.every(isCertificate), 'each certificate of cabundle must have 1 to 1024 bytes');
-  return { chain: [certificate, ...cabundle.toReversed()], registers };
+  return { chain: [certificate, ...cabundle.toReversed()] };
 }
 
 function isCertificate(item: CborItem | undefined): item is Uint8Array {
@@ -188,7 +186,8 @@ function isU64(item: CborItem | undefined): boolean {
   return (typeof item === 'number' || typeof item === 'bigint') && item >= 0;
 }
 
-function readRegisters(item: CborItem | undefined): Set<number> {
+/** None has to be listed: the rule that aborted with 3 is gone. */
+function checkRegisters(item: CborItem | undefined): void {
   parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
   const seen = new Set<number>();
   for (const [index, value] of item.entries) {
@@ -203,7 +202,6 @@ function readRegisters(item: CborItem | undefined): Set<number> {
       seen.add(index);
     }
   }
-  return seen;
 }
 
 /** Leaf first. */
@@ -258,8 +256,15 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
   }
 }
 
-/** @param index 0 is the leaf, 1 the authority that signed it, and so on */
-function checkRole({ keyUsage, basicConstraints }: ParsedCertificate, index: number): void {
+/**
+ * An extension that occurs twice counts as none, and any other may: only these two are looked for.
+ *
+ * @param index 0 is the leaf, 1 the authority that signed it, and so on
+ */
+function checkRole(certificate: ParsedCertificate, index: number): void {
+  const { repeated } = certificate;
+  const keyUsage = repeated.includes(id_ce_keyUsage) ? null : certificate.keyUsage;
+  const basicConstraints = repeated.includes(id_ce_basicConstraints) ? null : certificate.basicConstraints;
   if (index === 0) {
     verifyRule(keyUsage?.digitalSignature === true, 'the leaf has no keyUsage with digitalSignature');
     verifyRule(
@@ -298,12 +303,6 @@ function readCertificate(der: Uint8Array, index: number): ParsedCertificate {
     return parseCertificate(der, index);
   } catch {
     throw new AbortError(ABORT_VERIFY, `certificate ${index} from the leaf can't be parsed`);
-  }
-}
-
-function checkRegisters(registers: ReadonlySet<number>): void {
-  for (const index of REQUIRED_REGISTERS) {
-    if (!registers.has(index)) throw new AbortError(ABORT_PCRS, `register ${index} is missing`);
   }
 }
 

@@ -5,7 +5,7 @@ import { CodedError } from '../errors.ts';
 export const SUI_CODES = {
   SUI_VALUE: 'A value is invalid. Nothing was sent.',
   SUI_NODE_UNREACHABLE: "The node didn't answer.",
-  SUI_UNKNOWN_OUTCOME: 'The transaction was sent, but no answer came: see UnknownOutcomeError.',
+  SUI_UNKNOWN_OUTCOME: 'The transaction was sent, but its outcome is unknown: see UnknownOutcomeError.',
   SUI_NODE_REFUSED: 'The node refused the request for another reason than those below: see NodeRefusedError.',
   SUI_NODE_ANSWER: "The node's answer is invalid.",
   SUI_OBJECT_NOT_FOUND: 'The object does not exist, or was deleted: see ObjectNotFoundError.',
@@ -22,7 +22,7 @@ export type SuiCode = keyof typeof SUI_CODES;
 /** Everything that `sui-enclave/sui` throws. */
 export class SuiError extends CodedError<SuiCode> {}
 
-/** The transaction was sent, but no answer came: only the chain knows the outcome. */
+/** The transaction was sent, and the node's answer, if any, leaves the outcome open: only the chain knows it. */
 export class UnknownOutcomeError extends SuiError {
   /** Of the transaction that was sent. */
   readonly digest: string;
@@ -30,7 +30,7 @@ export class UnknownOutcomeError extends SuiError {
   constructor(digest: string, reason: string, options?: ErrorOptions) {
     super(
       'SUI_UNKNOWN_OUTCOME',
-      `the transaction ${digest} was sent, but no answer came (${reason}): look it up before you send another`,
+      `the transaction ${digest} was sent, but its outcome is unknown (${reason}): look it up before you send another`,
       options,
     );
     this.digest = digest;

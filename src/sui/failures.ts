@@ -1,5 +1,5 @@
 /** Turns what a node or the transport reports into an error that says what to do. Browser-safe. */
-import { ObjectError, SimulationError, type SuiClientTypes } from '@mysten/sui/client';
+import { ObjectError, SimulationError, type SuiClientTypes, TransactionError } from '@mysten/sui/client';
 import { explainAbort } from './aborts.ts';
 import {
   MoveAbortError,
@@ -13,6 +13,20 @@ import {
 const NO_ANSWER = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED'];
 /** Statuses that the transport, a proxy or a failing node may give: the request may have been executed. */
 const NO_VERDICT: readonly (string | null)[] = [null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'];
+/** Statuses of a send that a node also gives of transactions that were executed, whatever it says of the cause. */
+const PERHAPS_EXECUTED: readonly (string | null)[] = ['ABORTED', 'RESOURCE_EXHAUSTED'];
+/** The statuses that gRPC-web reads from HTTP, for the GraphQL client, which reports the HTTP status only. */
+const HTTP_STATUSES: Readonly<Record<string, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  429: 'RESOURCE_EXHAUSTED',
+  501: 'UNIMPLEMENTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+};
 /** What fetch reports for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
@@ -33,7 +47,7 @@ function printable(text: string): string {
 }
 
 /**
- * The SuiError for whatever a call of the Sui client threw.
+ * The SuiError for whatever a call of a Sui client threw, over gRPC or GraphQL.
  *
  * Returns a SuiError unchanged, and rethrows an error that is not about a node.
  */
@@ -46,13 +60,36 @@ export function suiErrorOf(error: unknown): SuiError {
   }
   const cause = statusOf(error) === null && error.cause instanceof Error ? error.cause : error;
   const status = statusOf(cause);
-  if (status === null && !(error instanceof ObjectError)) throw error;
-  return refusalOf(status, printable(cause.message), error);
+  if (status !== null || error instanceof ObjectError) {
+    return refusalOf(status, printable(cause.message), error);
+  }
+  if (error instanceof TransactionError) return new NodeRefusedError('NOT_FOUND', printable(error.message));
+  const known = graphqlErrorOf(error);
+  if (known === null) throw error;
+  return known;
+}
+
+/** The SuiError for an error of the GraphQL client, which has neither classes nor statuses to tell errors by. */
+function graphqlErrorOf(error: Error): SuiError | null {
+  const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
+  const message = printable(errors.map((each) => each.message).join('; '));
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return unreachable(message, error);
+  if (error instanceof TypeError && FETCH_FAILED.test(message)) {
+    return unreachable('the connection failed', error);
+  }
+  const [, http] = /^GraphQL request failed: .*\((\d{3})\)$/.exec(message) ?? [];
+  if (http !== undefined) return refusalOf(HTTP_STATUSES[http] ?? 'UNKNOWN', message, error);
+  if (errors.length > 0 && errors.every((each) => 'locations' in each)) {
+    return refusalOf(null, message, error);
+  }
+  if (error instanceof SyntaxError) return new NodeRefusedError(null, 'its answer is not JSON');
+  if (message !== 'Missing response data') return null;
+  return new SuiError('SUI_NODE_ANSWER', "the node's answer lacks what was asked for", { cause: error });
 }
 
 /**
  * The SuiError for whatever executing a transaction threw. Unless a node clearly refused the transaction, it may have
- * been executed: then this is an UnknownOutcomeError. Only gRPC errors are clear.
+ * been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the digest before it throws one.
  */
 export function sendErrorOf(error: unknown, digest: string): SuiError {
   let known: SuiError;
@@ -61,9 +98,12 @@ export function sendErrorOf(error: unknown, digest: string): SuiError {
   } catch (cause) {
     return new UnknownOutcomeError(digest, printable((cause as Error).message), { cause });
   }
+  const status = known instanceof NodeRefusedError ? known.status : givenStatus(error);
   const unknown =
     known.code === 'SUI_NODE_UNREACHABLE' ||
-    (known instanceof NodeRefusedError && NO_VERDICT.includes(known.status));
+    known.code === 'SUI_NODE_ANSWER' ||
+    PERHAPS_EXECUTED.includes(status) ||
+    (known.code === 'SUI_NODE_REFUSED' && NO_VERDICT.includes(status));
   return unknown ? new UnknownOutcomeError(digest, known.message, { cause: known }) : known;
 }
 
@@ -71,6 +111,12 @@ export function sendErrorOf(error: unknown, digest: string): SuiError {
 function statusOf(error: Error): string | null {
   const { code, methodName } = error as { code?: unknown; methodName?: unknown };
   return typeof code === 'string' && typeof methodName === 'string' ? code : null;
+}
+
+/** The gRPC status of an error, or of what caused it. */
+function givenStatus(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  return statusOf(error) ?? givenStatus(error.cause);
 }
 
 function refusalOf(status: string | null, message: string, cause: Error): SuiError {
@@ -94,14 +140,16 @@ function refusalOf(status: string | null, message: string, cause: Error): SuiErr
   const [, id, other] = NOT_FOUND.exec(message) ?? [];
   if (id ?? other) return new ObjectNotFoundError(id ?? other ?? '');
   if (fetchFailed || (status !== null && NO_ANSWER.includes(status))) {
-    const reason = fetchFailed ? 'the connection failed' : message;
-    return new SuiError(
-      'SUI_NODE_UNREACHABLE',
-      `no answer from the Sui node (${reason}): check its address and the network`,
-      options,
-    );
+    return unreachable(fetchFailed ? 'the connection failed' : message, cause);
   }
-  return new NodeRefusedError(status, message, options);
+  // A full node answers so when it is asked for a package that is not there.
+  const silent = status === 'NOT_FOUND' ? 'there is no such thing on this network' : 'it gives no reason';
+  return new NodeRefusedError(status, message || silent, options);
+}
+
+function unreachable(reason: string, cause: Error): SuiError {
+  const message = `no answer from the Sui node (${reason}): check its address and the network`;
+  return new SuiError('SUI_NODE_UNREACHABLE', message, { cause });
 }
 
 function gasTooLow(message: string, options?: ErrorOptions): SuiError {

@@ -33,6 +33,7 @@ export {
   readEnclave,
   readRegistrar,
 } from './objects.ts';
+export { type SignedTransaction, sendTransaction } from './send.ts';
 export {
   type FieldArguments,
   type SignedArguments,

@@ -26,6 +26,7 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
   ZKLOGIN_EXPIRED: 'The current epoch is past maxEpoch.',
   ZKLOGIN_SENDER: "The sender of the transaction is not the session's address.",
+  ZKLOGIN_SPONSOR: 'The sponsor answered with another transaction than the one that it was asked to pay for.',
 } as const;
 
 export type ZkLoginCode = keyof typeof ZKLOGIN_CODES;

@@ -19,6 +19,14 @@ export {
 } from './proxy.ts';
 export type { Redirect } from './redirect.ts';
 export { getProof, getSalt, type Proof, type ProofOptions, type ProofRequest } from './services.ts';
-export { type EpochSource, epochOf, resumeSession, type SessionState, ZkLoginSession } from './session.ts';
+export {
+  type EpochSource,
+  type ExecuteOptions,
+  epochOf,
+  resumeSession,
+  type SessionState,
+  ZkLoginSession,
+} from './session.ts';
+export type { Sponsor, SponsoredTransaction, SponsorRequest } from './sponsor.ts';
 export { type LoginStage, loginStage } from './stage.ts';
 export { browserSession, memorySession, type SessionStore } from './storage.ts';

@@ -1,10 +1,15 @@
-import type { ClientWithCoreApi } from '@mysten/sui/client';
+import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
+import { type IntentScope, type SignatureWithBytes, Signer } from '@mysten/sui/cryptography';
 import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { failureOf, sendErrorOf, suiErrorOf } from '../sui/failures.ts';
+import type { ZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
+import type { SuiError } from '../sui/errors.ts';
+import { suiErrorOf } from '../sui/failures.ts';
+import { resultOfSending, sendTransaction } from '../sui/send.ts';
 import { epochNumber } from './begin.ts';
 import { ZkLoginError } from './errors.ts';
 import { signerOf } from './signer.ts';
+import { type Sponsor, type SponsoredTransaction, sponsoredBy } from './sponsor.ts';
 import {
   loadSession,
   noSession,
@@ -32,18 +37,32 @@ export function epochOf(client: ClientWithCoreApi): EpochSource {
   };
 }
 
+/** How `execute` sends a transaction. */
+export interface ExecuteOptions {
+  /** Who pays the gas. Default: the session's address. */
+  readonly sponsor?: Sponsor;
+  /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
+  readonly lookUpMs?: number;
+  /** Ends the waiting for the node. The transaction may be executed nonetheless. */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. The object holds
- * neither: each call reads them from the session's storage.
+ * neither: each call reads them from the session's storage. It is a `Signer` of `@mysten/sui`, for transactions and
+ * personal messages.
  */
-export class ZkLoginSession {
+export class ZkLoginSession extends Signer {
   readonly address: string;
   readonly maxEpoch: number;
   readonly #store: SessionStore;
   readonly #currentEpoch: EpochSource;
+  /** What a sponsor signed for a transaction, so that another try sends the same bytes. */
+  readonly #sponsored = new WeakMap<Transaction, SponsoredTransaction>();
 
   /** @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE, ZKLOGIN_OPTION */
   constructor(store: SessionStore, currentEpoch: EpochSource) {
+    super();
     if (typeof currentEpoch !== 'function') {
       throw new ZkLoginError(
         'ZKLOGIN_OPTION',
@@ -63,18 +82,71 @@ export class ZkLoginSession {
     return (await this.#epoch()) > maxEpoch ? 'expired' : 'usable';
   }
 
+  override getKeyScheme(): 'ZkLogin' {
+    return 'ZkLogin';
+  }
+
+  /** @throws ZkLoginError: ZKLOGIN_NO_SESSION */
+  override getPublicKey(): ZkLoginPublicIdentifier {
+    return signerOf(this.#load()).getPublicKey();
+  }
+
+  /** The address, also after the session has ended. */
+  override toSuiAddress(): string {
+    return this.address;
+  }
+
+  /** Always rejects: zkLogin has no signature of bytes without an intent. @throws ZkLoginError: ZKLOGIN_OPTION */
+  override async sign(): Promise<never> {
+    throw onlyTwoScopes();
+  }
+
   /**
-   * The composite signature of a transaction.
+   * What `signTransaction` and `signPersonalMessage` call. Returns the bytes and the composite signature, in base64 as
+   * nodes expect them. The sender of a transaction must be the session's address.
    *
-   * @param bytes BCS of the transaction's data; its sender must be the session's address
-   * @returns base64, as nodes expect it
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER, ZKLOGIN_OPTION for another intent
    */
-  async signTransaction(bytes: Uint8Array): Promise<string> {
+  override async signWithIntent(bytes: Uint8Array, intent: IntentScope): Promise<SignatureWithBytes> {
     const session = await this.#usable();
-    requireSender(bytes, session.address);
-    const { signature } = await signerOf(session).signTransaction(bytes);
-    return signature;
+    if (intent === 'TransactionData') requireSender(bytes, session.address);
+    else if (intent !== 'PersonalMessage') throw onlyTwoScopes();
+    return await signerOf(session).signWithIntent(bytes, intent);
+  }
+
+  /**
+   * The composite signature of a message, for `verifyPersonalMessageSignature` of `@mysten/sui/verify` with a client:
+   * only a node can check the proof.
+   *
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION
+   */
+  override async signPersonalMessage(message: Uint8Array): Promise<SignatureWithBytes> {
+    if (!(message instanceof Uint8Array)) {
+      throw new ZkLoginError('ZKLOGIN_OPTION', 'the message must be a Uint8Array');
+    }
+    return await super.signPersonalMessage(message);
+  }
+
+  /**
+   * Builds, signs and executes a transaction, as every `Signer` does: a failed transaction is returned, not thrown.
+   * `execute` throws it.
+   *
+   * @throws as `execute` does; ZkLoginError: ZKLOGIN_SENDER when the transaction has another sender
+   */
+  override async signAndExecuteTransaction({
+    transaction,
+    client,
+  }: Parameters<Signer['signAndExecuteTransaction']>[0]) {
+    await this.#usable();
+    transaction.setSenderIfNotSet(this.address);
+    const bytes = await built(transaction, client);
+    const { signature } = await this.signTransaction(bytes);
+    const include = { transaction: true, effects: true } as const;
+    return await resultOfSending(client, { transaction: bytes, signatures: [signature], include }).catch(
+      (error: SuiError) => {
+        throw proofErrorOf(error);
+      },
+    );
   }
 
   /**
@@ -82,38 +154,42 @@ export class ZkLoginSession {
    * with the same `Transaction` is safe: it sends the same bytes, which the chain executes once. A newly created
    * transaction is another one.
    *
-   * @returns the digest
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the proof;
-   *   UnknownOutcomeError with the digest when no answer came; SuiError when the transaction can't be built, or failed
+   * @returns the transaction as the client describes it, with digest, effects and events
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the proof,
+   *   ZKLOGIN_SPONSOR when the sponsor answers with another transaction; UnknownOutcomeError with the digest when the
+   *   node's answer leaves open whether it was executed; SuiError when the transaction can't be built, or failed
    */
-  async execute(transaction: Transaction, client: ClientWithCoreApi): Promise<string> {
+  async execute(
+    transaction: Transaction,
+    client: ClientWithCoreApi,
+    { sponsor, lookUpMs, signal }: ExecuteOptions = {},
+  ): Promise<SuiClientTypes.Transaction<{ effects: true; events: true }>> {
     const { address } = await this.#usable();
     transaction.setSender(address);
-    const bytes = await transaction.build({ client }).catch((error: unknown) => {
-      throw suiErrorOf(error);
+    const sponsored =
+      sponsor === undefined ? null : await this.#sponsorship(transaction, client, { sponsor, address });
+    const bytes = sponsored?.transaction ?? (await built(transaction, client));
+    const { signature } = await this.signTransaction(bytes);
+    const signatures = sponsored === null ? [signature] : [signature, sponsored.signature];
+    const include = { effects: true, events: true } as const;
+    return await sendTransaction(client, {
+      ...{ transaction: bytes, signatures, include },
+      ...(lookUpMs !== undefined && { lookUpMs }),
+      ...(signal && { signal }),
+    }).catch((error: SuiError) => {
+      throw proofErrorOf(error);
     });
-    const signatures = [await this.signTransaction(bytes)];
-    const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
-    const result = await client.core
-      .executeTransaction({ transaction: bytes, signatures })
-      .catch(async (error: unknown) => {
-        const failure = sendErrorOf(error, digest);
-        // An earlier call without an answer may have executed these bytes: then the transaction itself changed or
-        // deleted its objects.
-        if (failure.code === 'SUI_OBJECT_CHANGED' || failure.code === 'SUI_OBJECT_NOT_FOUND') {
-          const executed = await client.core.getTransaction({ digest }).catch(() => undefined);
-          if (executed) return executed;
-        }
-        if (!failure.message.includes(PROOF_REFUSED)) throw failure;
-        throw new ZkLoginError(
-          'ZKLOGIN_PROOF',
-          `the network refuses the proof (${PROOF_REFUSED}): it is for another ephemeral key, salt or nonce, so log in again; or it was made with the keys of another network`,
-          { cause: failure },
-        );
-      });
-    const { status } = result.Transaction ?? result.FailedTransaction;
-    if (status.error !== null) throw failureOf(status.error);
-    return digest;
+  }
+
+  async #sponsorship(
+    transaction: Transaction,
+    client: ClientWithCoreApi,
+    { sponsor, address }: { sponsor: Sponsor; address: string },
+  ): Promise<SponsoredTransaction> {
+    const before = this.#sponsored.get(transaction);
+    const sponsored = await sponsoredBy(sponsor, { transaction, client, sender: address, before });
+    this.#sponsored.set(transaction, sponsored);
+    return sponsored;
   }
 
   /** Logs the user out: removes the key and the proof, and a login that was begun in the meantime. */
@@ -155,6 +231,29 @@ export function resumeSession(options: {
   readonly storage?: SessionStore;
 }): ZkLoginSession {
   return new ZkLoginSession(sessionStore(options?.storage), options?.currentEpoch);
+}
+
+async function built(transaction: Transaction, client: ClientWithCoreApi): Promise<Uint8Array> {
+  return await transaction.build({ client }).catch((error: unknown) => {
+    throw suiErrorOf(error);
+  });
+}
+
+function onlyTwoScopes(): ZkLoginError {
+  return new ZkLoginError(
+    'ZKLOGIN_OPTION',
+    'a zkLogin session signs transactions and personal messages only: call signTransaction or signPersonalMessage',
+  );
+}
+
+/** The same error, or the one for a proof that validators refuse. */
+function proofErrorOf(failure: SuiError): SuiError | ZkLoginError {
+  if (!failure.message.includes(PROOF_REFUSED)) return failure;
+  return new ZkLoginError(
+    'ZKLOGIN_PROOF',
+    `the network refuses the proof (${PROOF_REFUSED}): it is for another ephemeral key, salt or nonce, so log in again; or it was made with the keys of another network`,
+    { cause: failure },
+  );
 }
 
 /** Detects a wrong sender here, before a validator does. */

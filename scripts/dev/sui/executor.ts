@@ -26,7 +26,7 @@ export class Refusal extends Error {
   }
 }
 
-type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
+export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 type Status = GrpcTypes.ExecutionStatus;
 
 /** An argument, in the form that both encodings of a transaction share. */
@@ -66,6 +66,8 @@ export class Executor {
   proposedBudget = DEFAULT_BUDGET;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
+  /** What the node adds to a transaction that it resolves. Default: nothing. */
+  expiration: GrpcTypes.TransactionExpiration | undefined;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
@@ -76,8 +78,10 @@ export class Executor {
     this.#root = root;
   }
 
+  /** @param isChecked whether the sender, or its sponsor, must have the gas */
   async simulate(
     transaction: GrpcTypes.Transaction,
+    isChecked = true,
   ): Promise<{ resolved: GrpcTypes.Transaction; status: Status }> {
     const { sender = '', kind, gasPayment } = transaction;
     if (kind?.data.oneofKind !== 'programmableTransaction') {
@@ -86,8 +90,8 @@ export class Executor {
     const { inputs, commands } = kind.data.programmableTransaction;
     const resolved = inputs.map((input) => this.#resolve(input, sender));
     const budget = gasPayment?.budget ?? this.proposedBudget;
-    const coins = this.#ledger.coins(sender);
-    if (coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
+    const coins = this.#ledger.coins(gasPayment?.owner ?? sender);
+    if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
       throw new Refusal(
         'INVALID_ARGUMENT',
         `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`,
@@ -114,6 +118,7 @@ export class Executor {
           },
         },
         gasPayment: { objects, owner: this.payer ?? gasPayment?.owner ?? sender, price: 1000n, budget },
+        ...(this.expiration && { expiration: this.expiration }),
       }),
       status,
     };

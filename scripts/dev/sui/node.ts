@@ -10,9 +10,9 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
-import { verifyTransactionSignature } from '@mysten/sui/verify';
+import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import { EventLog } from './events.ts';
-import { Executor, Refusal } from './executor.ts';
+import { Executor, Refusal, type TransactionData } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
 /** A fault: what a method does instead of answering. */
@@ -21,7 +21,15 @@ export type Fault =
   | 'reset'
   | 'hang'
   | 'garbage'
-  | 'executes, and does not answer';
+  | 'executes, and does not answer'
+  | 'executes, and says ABORTED';
+
+/** What a signature is for. Default: a transaction. */
+export type Scope = 'TransactionData' | 'PersonalMessage';
+
+export function verifierOf(scope: Scope | undefined) {
+  return scope === 'PersonalMessage' ? verifyPersonalMessageSignature : verifyTransactionSignature;
+}
 
 /** Several messages are a stream. */
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
@@ -40,14 +48,17 @@ export class LoopbackNode {
   epoch = 100n;
   /** In base58: the digest of the first checkpoint. */
   chainId = toBase58(new Uint8Array(32).fill(0x2a));
-  /** Rejects for a signature that is not the sender's. */
-  verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
+  /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
+  verify: (data: Uint8Array, signature: string, sender: string, scope?: Scope) => Promise<unknown> = (
     data,
     signature,
     address,
-  ) => verifyTransactionSignature(data, signature, { address });
+    scope,
+  ) => verifierOf(scope)(data, signature, { address });
   /** Methods called so far. */
   readonly calls: string[] = [];
+  /** By digest, of the transactions that were sent. */
+  readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
   // Compiling and executing Move blocks this process for seconds. With Node's default of 5 s the server would close an
   // idle connection that a client in the same process is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -92,6 +103,9 @@ export class LoopbackNode {
     try {
       if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
       const messages = [await method(await messageOf(request))].flat();
+      if (fault === 'executes, and says ABORTED') {
+        return void response.end(trailer(GrpcStatusCode.ABORTED, 'Transaction needs to be rebuilt'));
+      }
       if (fault !== undefined) return void request.socket.destroy();
       const frames = messages.map((message) => frame(0, message));
       response.end(Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]));
@@ -143,10 +157,8 @@ export class LoopbackNode {
       if (!this.ledger.executed.includes(digest)) {
         throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
       }
-      const transaction = GrpcTypes.ExecutedTransaction.create({
-        digest,
-        effects: { status: { success: true } },
-      });
+      const effects = this.#effects.get(digest) ?? { status: { success: true } };
+      const transaction = GrpcTypes.ExecutedTransaction.create({ digest, effects });
       return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
     },
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
@@ -181,15 +193,39 @@ export class LoopbackNode {
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
       const originalId = this.ledger.packages.get(packageId);
-      if (!originalId) throw new Refusal('NOT_FOUND', `Object ${packageId} not found`);
+      // Full nodes give no text here.
+      if (!originalId) throw new Refusal('NOT_FOUND', '');
       return GrpcTypes.GetPackageResponse.toBinary({
         // Full nodes describe the modules here, and give their bytecode with the object only.
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
     },
+    'sui.rpc.v2.SignatureVerificationService/VerifySignature': async (bytes) => {
+      const request = GrpcTypes.VerifySignatureRequest.fromBinary(bytes);
+      const { message, signature, address = '' } = request;
+      const value = message?.value ?? new Uint8Array();
+      const scope = message?.name as Scope;
+      const data = scope === 'PersonalMessage' ? Uint8Array.from(bcs.byteVector().parse(value)) : value;
+      const reason = await this.verify(
+        data,
+        toBase64(signature?.bcs?.value ?? new Uint8Array()),
+        address,
+        scope,
+      )
+        .then(() => undefined)
+        .catch((error: Error) => error.message);
+      return GrpcTypes.VerifySignatureResponse.toBinary({
+        isValid: reason === undefined,
+        ...(reason !== undefined && { reason }),
+      });
+    },
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
-      const { transaction } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
-      const { resolved, status } = await this.executor.simulate(transaction as GrpcTypes.Transaction);
+      const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
+      const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
+      const { resolved, status } = await this.executor.simulate(
+        transaction as GrpcTypes.Transaction,
+        isChecked,
+      );
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
@@ -203,16 +239,24 @@ export class LoopbackNode {
       const data = transaction?.bcs?.value ?? new Uint8Array();
       const digest = TransactionDataBuilder.getDigestFromBytes(data);
       const { V1: parsed } = bcs.TransactionData.parse(data);
-      const [signature] = signatures;
-      const given = toBase64(signature?.bcs?.value ?? new Uint8Array());
-      await this.verify(data, given, parsed.sender).catch(({ message }: Error) => {
-        throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
-      });
+      // The sender's signature, then that of the sponsor who pays the gas.
+      const signers = [...new Set([parsed.sender, parsed.gasData.owner ?? parsed.sender])];
+      if (signatures.length !== signers.length) {
+        const message = `Expect ${signers.length} signer signatures but got ${signatures.length}`;
+        throw new Refusal('INVALID_ARGUMENT', message);
+      }
+      for (const [index, signer] of signers.entries()) {
+        const given = toBase64(signatures[index]?.bcs?.value ?? new Uint8Array());
+        await this.verify(data, given, signer).catch(({ message }: Error) => {
+          throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
+        });
+      }
       const before = new Map(this.ledger.objects);
       const effects = await this.executor.execute(parsed, digest);
       this.events.record(before, this.ledger.objects, parsed, digest);
+      this.#effects.set(digest, effects);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({
-        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects }),
+        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects, ...describedIfEmpty(parsed) }),
       });
     },
   };
@@ -239,6 +283,32 @@ export class LoopbackNode {
       contents: { name: type, value: content },
     });
   }
+}
+
+/** The transaction in the form of gRPC, if it has no commands: those of others are not converted. */
+function describedIfEmpty({
+  sender,
+  kind,
+  gasData,
+}: TransactionData): Partial<GrpcTypes.ExecutedTransaction> {
+  if (kind.ProgrammableTransaction?.commands.length !== 0) return {};
+  const { budget, price, owner } = gasData;
+  const transaction = GrpcTypes.Transaction.create({
+    sender,
+    gasPayment: {
+      objects: (gasData.payment ?? []).map((coin) => ({ ...coin, version: BigInt(coin.version) })),
+      owner: owner ?? sender,
+      price: BigInt(price ?? 0),
+      budget: BigInt(budget ?? 0),
+    },
+    kind: {
+      data: {
+        oneofKind: 'programmableTransaction',
+        programmableTransaction: { inputs: [], commands: [] },
+      },
+    },
+  });
+  return { transaction };
 }
 
 /** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */

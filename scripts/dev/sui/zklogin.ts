@@ -1,13 +1,12 @@
 /** The checks of validators on a zkLogin signature, for the `verify` of a loopback node. */
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { toBase64 } from '@mysten/sui/utils';
-import { verifyTransactionSignature } from '@mysten/sui/verify';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import type { RsaKey } from '../../../src/oidc/jwk.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { type PublicParts, publicInputOf } from '../../../src/prover/public_input.ts';
 import { type Groth16Proof, type VerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
-import type { LoopbackNode } from './node.ts';
+import { type LoopbackNode, verifierOf } from './node.ts';
 
 /** What validators know besides the signature, to verify its proof. */
 export interface ProofTrust {
@@ -29,14 +28,14 @@ export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTru
 }
 
 /** Checks everything except for the Groth16 proof. */
-export async function verifyZkLogin(this: LoopbackNode, data: Uint8Array, signature: string, sender: string) {
-  await verifyAllButProof(this.epoch, data, signature, sender);
+export async function verifyZkLogin(this: LoopbackNode, ...signed: Parameters<LoopbackNode['verify']>) {
+  await verifyAllButProof(this.epoch, signed);
 }
 
 /** Checks the Groth16 proof too. */
 export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
-  return async function (this: LoopbackNode, data, signature, sender) {
-    const { iss, inputs, parts } = await verifyAllButProof(this.epoch, data, signature, sender);
+  return async function (this: LoopbackNode, ...signed) {
+    const { iss, inputs, parts } = await verifyAllButProof(this.epoch, signed);
     const { kid } = JSON.parse(Buffer.from(inputs.headerBase64, 'base64url').toString()) as { kid: string };
     const { n } = await trust.keyOf(iss, kid);
     const modulus = BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`);
@@ -49,11 +48,14 @@ export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
   };
 }
 
-async function verifyAllButProof(epoch: bigint, data: Uint8Array, signature: string, sender: string) {
+async function verifyAllButProof(
+  epoch: bigint,
+  [data, signature, sender, scope]: Parameters<LoopbackNode['verify']>,
+) {
   const parsed = parseSerializedSignature(signature);
   if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');
   const { userSignature, maxEpoch, addressSeed, iss, inputs } = parsed.zkLogin;
-  const key = await verifyTransactionSignature(data, toBase64(Uint8Array.from(userSignature)));
+  const key = await verifierOf(scope)(data, toBase64(Uint8Array.from(userSignature)));
   if (epoch > BigInt(maxEpoch)) throw new Error('expired');
   const identifier = toZkLoginPublicIdentifier(addressSeed, iss, { legacyAddress: false });
   if (identifier.toSuiAddress() !== sender) throw new Error('not of the sender');

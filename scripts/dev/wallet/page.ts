@@ -26,7 +26,8 @@ const buttons: Record<string, () => unknown> = {
     if (!session) return;
     // The loopback node gives SUI to anyone who asks.
     await fetch('/faucet', { method: 'POST', body: session.address });
-    write('digest', await session.execute(new Transaction(), client));
+    const { digest } = await session.execute(new Transaction(), client);
+    write('digest', digest);
   },
   logout: () => {
     session?.end();

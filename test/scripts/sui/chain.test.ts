@@ -1,9 +1,11 @@
 /** Sending a transaction, and everything that keeps it from being sent or done. */
 import { bcs } from '@mysten/sui/bcs';
+import { GrpcTypes } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Refusal } from '../../../scripts/dev/sui/executor.ts';
 import type { Fault } from '../../../scripts/dev/sui/node.ts';
 import { Chain } from '../../../scripts/sui/chain.ts';
 import {
@@ -87,6 +89,88 @@ describe('submit', () => {
       fields: { calls: [`${PACKAGE}::enclave::create_enclave_config`], gasBudget: '0.005 SUI' },
     });
     expect(executed()).toBe(0);
+  });
+});
+
+describe('an expiry that the node sets', () => {
+  const { VALID_DURING } = GrpcTypes.TransactionExpiration_TransactionExpirationKind;
+  const unsigned = async (tx: Transaction) => {
+    const { executor, url } = fixture.node;
+    executor.expiration = GrpcTypes.TransactionExpiration.create({
+      kind: VALID_DURING,
+      minEpoch: 100n,
+      epoch: 101n,
+      chain: fixture.node.chainId,
+      nonce: 7,
+    });
+    const asking = new Chain({ 'rpc-url': url, unsigned: true, address: fixture.address }, {});
+    const { fields, text = '' } = await asking.submit(tx, submission);
+    const { expiration } = bcs.TransactionData.parse(fromBase64(text)).V1;
+    return { fields, expiration: expiration.$kind, notes: asking.notes.join() };
+  };
+  /** The node pays the gas from the address's balance, as it does where an address has no coins. */
+  const payFromBalance = () => {
+    const { simulate } = fixture.node.executor;
+    fixture.node.executor.simulate = async (...args) => {
+      const answer = await simulate.apply(fixture.node.executor, args);
+      if (answer.resolved.gasPayment) answer.resolved.gasPayment.objects = [];
+      return answer;
+    };
+  };
+
+  test('is taken out of unsigned bytes, since the gas coin is owned', async () => {
+    const { fields, expiration, notes } = await unsigned(new Transaction());
+    expect(expiration).toBe('None');
+    expect(fields).not.toHaveProperty('expires');
+    expect(notes).toContain('at the end of epoch 101. That is taken out');
+  });
+
+  test('is taken out where the address balance pays, and the capability is owned', async () => {
+    payFromBalance();
+    expect(await unsigned(creation())).toMatchObject({ expiration: 'None' });
+  });
+
+  test('stays, and is printed, where nothing owned protects from replay', async () => {
+    payFromBalance();
+    const { fields, expiration, notes } = await unsigned(new Transaction());
+    expect(expiration).toBe('ValidDuring');
+    expect(fields).toMatchObject({ expires: 'at the end of epoch 101' });
+    expect(notes).toContain('expires at the end of epoch 101');
+  });
+
+  test('stays where an immutable object is the only input that is not shared', async () => {
+    payFromBalance();
+    const cap = fixture.node.ledger.objects.get(capId);
+    fixture.node.lie = (object) =>
+      object.id === capId && cap ? { ...object, owner: { kind: 'immutable' } } : object;
+    expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
+  });
+
+  test('stays where the node refuses the transaction without it', async () => {
+    payFromBalance();
+    const { simulate } = fixture.node.executor;
+    fixture.node.executor.simulate = async (...args) => {
+      const isNone =
+        args[0].expiration?.kind === GrpcTypes.TransactionExpiration_TransactionExpirationKind.NONE;
+      if (isNone) throw new Refusal('INVALID_ARGUMENT', 'Gas payment is missing');
+      return await simulate(...args);
+    };
+    expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
+  });
+
+  test('is shown by a dry run', async () => {
+    await unsigned(new Transaction());
+    expect(await chain({ 'dry-run': true }).submit(creation(), submission)).toMatchObject({
+      fields: { expires: 'at the end of epoch 101' },
+    });
+  });
+});
+
+test('a package that is not there is named, though the node gives no text', async () => {
+  const packageId = `0x${'a'.repeat(64)}`;
+  await expect(chain().originalPackage(packageId)).rejects.toMatchObject({
+    code: 'SUI_OBJECT_NOT_FOUND',
+    objectId: packageId,
   });
 });
 
@@ -249,28 +333,38 @@ describe('an execution that goes wrong', () => {
     });
   });
 
-  test('an answer that does not come: the digest says where to look', async () => {
-    fixture.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
-    const error = await chain()
-      .submit(creation(), submission)
-      .catch((thrown: Error) => thrown);
-    const digest = fixture.node.ledger.executed.at(-1);
-    expect(error).toMatchObject({
-      code: 'SUI_UNKNOWN_OUTCOME',
-      digest,
-      message: expect.stringContaining(`${digest} was sent`),
-    });
-  });
+  test.each<Fault>(['executes, and does not answer', 'executes, and says ABORTED'])(
+    'is looked up by its digest, and done: the node %s',
+    async (fault) => {
+      fixture.node.faults.set('ExecuteTransaction', fault);
+      const outcome = await chain().submit(creation(), {
+        ...submission,
+        report: ({ created }) => ({ created: created.length }),
+      });
+      const digest = fixture.node.ledger.executed.at(-1);
+      expect(outcome).toMatchObject({ status: 'done', fields: { digest, created: 1 } });
+    },
+  );
 
   test.each<[string, Fault]>([
+    ['no answer', 'reset'],
     ['garbage', 'garbage'],
     ['an error of a proxy', { status: 'UNKNOWN', message: 'Bad Gateway' }],
     ['an error inside the node', { status: 'INTERNAL', message: 'overloaded' }],
-  ])('%s is not a refusal: the transaction may still be executed', async (_, fault) => {
+    ['ABORTED, whatever the text', { status: 'ABORTED', message: 'needs to be rebuilt' }],
+    ['RESOURCE_EXHAUSTED', { status: 'RESOURCE_EXHAUSTED', message: 'validators are overloaded' }],
+  ])('%s is not a refusal: the digest says where to look', async (_, fault) => {
     fixture.node.faults.set('ExecuteTransaction', fault);
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    const sending = chain();
+    sending.indexingMs = 50;
+    const error = await sending.submit(creation(), submission).catch((thrown: Error) => thrown);
+    const { digest } = error as { digest?: string };
+    expect(digest).toMatch(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/);
+    expect(error).toMatchObject({
       code: 'SUI_UNKNOWN_OUTCOME',
+      message: expect.stringContaining(`${digest} was sent`),
     });
+    expect(fixture.node.calls).toContain('GetTransaction');
   });
 
   test('a node that does not show yet what it executed: a note, no failure', async () => {

@@ -1,23 +1,44 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { sendErrorOf } from '../../../src/sui/failures.ts';
-import { failureOf, NodeRefusedError, readConfig, SuiError, suiErrorOf } from '../../../src/sui/index.ts';
+import {
+  failureOf,
+  NodeRefusedError,
+  readConfig,
+  SuiError,
+  sendTransaction,
+  suiErrorOf,
+} from '../../../src/sui/index.ts';
 
 const ID = `0x${'1'.repeat(64)}`;
 
-/** A server that is not a Sui node. */
-async function clientOf(answer: (response: ServerResponse) => void): Promise<SuiGrpcClient> {
+/** A server that is not a Sui node. Returns its URL. */
+async function serverOf(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_, response) => answer(response));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
   onTestFinished(() => void server.close());
-  return new SuiGrpcClient({
-    network: 'custom',
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function clientOf(answer: (response: ServerResponse) => void): Promise<SuiGrpcClient> {
+  return new SuiGrpcClient({ network: 'custom', baseUrl: await serverOf(answer) });
+}
+
+async function graphqlOf(answer: (response: ServerResponse) => void): Promise<SuiGraphQLClient> {
+  return new SuiGraphQLClient({ network: 'custom', url: await serverOf(answer) });
+}
+
+/** A GraphQL answer of errors alone. */
+function errors(...messages: string[]) {
+  return (response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ data: null, errors: messages.map((message) => ({ message })) }));
+  };
 }
 
 describe('an answer that is not from a Sui node', () => {
@@ -36,6 +57,68 @@ describe('an answer that is not from a Sui node', () => {
     ['an HTTP error', 'SUI_NODE_REFUSED', (response) => response.writeHead(404).end()],
   ])('%s', async (_, code, answer) => {
     await expect(readConfig(await clientOf(answer), ID)).rejects.toMatchObject({ code });
+    await expect(readConfig(await graphqlOf(answer), ID)).rejects.toMatchObject({ code });
+  });
+
+  test('no server at all', async () => {
+    const url = 'http://127.0.0.1:1';
+    const code = 'SUI_NODE_UNREACHABLE';
+    const grpc = new SuiGrpcClient({ network: 'custom', baseUrl: url });
+    await expect(readConfig(grpc, ID)).rejects.toMatchObject({ code });
+    const graphql = new SuiGraphQLClient({ network: 'custom', url });
+    await expect(readConfig(graphql, ID)).rejects.toMatchObject({ code });
+  });
+
+  test('no answer in time', async () => {
+    const url = await serverOf(() => undefined);
+    const slow: typeof fetch = (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(50) });
+    const code = 'SUI_NODE_UNREACHABLE';
+    const grpc = new SuiGrpcClient({ network: 'custom', baseUrl: url, fetch: slow });
+    await expect(readConfig(grpc, ID)).rejects.toMatchObject({ code });
+    const graphql = new SuiGraphQLClient({ network: 'custom', url, fetch: slow });
+    await expect(readConfig(graphql, ID)).rejects.toMatchObject({ code });
+  });
+});
+
+describe('a GraphQL node', () => {
+  test.each([
+    ['SUI_EQUIVOCATION', [`Object (${ID}, v1) already locked by a different transaction: k#1`]],
+    [
+      'SUI_OBJECT_CHANGED',
+      ['Transaction needs to be rebuilt because an object is not available for consumption'],
+    ],
+    ['SUI_GAS', ['Unable to perform gas selection due to insufficient SUI balance']],
+    ['SUI_OBJECT_NOT_FOUND', [`Could not find the referenced object ${ID}`]],
+    ['SUI_NODE_REFUSED', ['Request too deep']],
+    ['SUI_NODE_REFUSED', ['Request too deep', 'and too long']],
+  ])('refuses with %s', async (code, messages) => {
+    const [said = '?'] = code === 'SUI_OBJECT_NOT_FOUND' ? [ID] : messages;
+    await expect(readConfig(await graphqlOf(errors(...messages)), ID)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(said),
+    });
+  });
+
+  test('answers without what was asked for', async () => {
+    const client = await graphqlOf((response) => response.end('{"data":{}}'));
+    await expect(readConfig(client, ID)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+
+  test.each([
+    ['an error', errors('Internal error occurred')],
+    ['an HTTP error', (response: ServerResponse) => response.writeHead(429).end()],
+    ['a page', (response: ServerResponse) => response.end('<html>')],
+    [
+      'no effects',
+      (response: ServerResponse) => response.end('{"data":{"executeTransaction":{"effects":null}}}'),
+    ],
+  ])('that answers a send with %s leaves the outcome open', async (_, answer) => {
+    const sending = sendTransaction(await graphqlOf(answer), {
+      transaction: Uint8Array.of(1),
+      signatures: [''],
+      lookUpMs: 20,
+    });
+    await expect(sending).rejects.toMatchObject({ code: 'SUI_UNKNOWN_OUTCOME' });
   });
 });
 
@@ -58,7 +141,7 @@ describe('sendErrorOf', () => {
     expect(sendErrorOf(refused, 'digest')).toBe(refused);
   });
 
-  test.each([null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'])(
+  test.each([null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS', 'ABORTED', 'RESOURCE_EXHAUSTED'])(
     'treats the status %s as an unknown outcome',
     (status) => {
       const cause = new NodeRefusedError(status, 'no');
@@ -69,6 +152,15 @@ describe('sendErrorOf', () => {
       });
     },
   );
+
+  test.each(['ABORTED', 'RESOURCE_EXHAUSTED'])('believes no text that comes with %s', (code) => {
+    const message = 'Transaction needs to be rebuilt because object is not available for consumption';
+    const error = Object.assign(new Error(message), { code, methodName: 'ExecuteTransaction' });
+    expect(suiErrorOf(error).code).toBe('SUI_OBJECT_CHANGED');
+    expect(sendErrorOf(error, 'digest').code).toBe('SUI_UNKNOWN_OUTCOME');
+    const refused = Object.assign(error, { code: 'INVALID_ARGUMENT' });
+    expect(sendErrorOf(refused, 'digest').code).toBe('SUI_OBJECT_CHANGED');
+  });
 
   test('treats an unknown error as an unknown outcome', () => {
     expect(sendErrorOf(new Error('stumbled over\u001b[2J the answer'), 'digest')).toMatchObject({

@@ -1,18 +1,23 @@
 /** From a proof to signatures. Key, proof, salt and address come from a real Google login (Sui's vectors). */
 import { inspect } from 'node:util';
-import { parseSerializedSignature } from '@mysten/sui/cryptography';
+import { parseSerializedSignature, Signer } from '@mysten/sui/cryptography';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex, toBase64 } from '@mysten/sui/utils';
-import { verifyTransactionSignature } from '@mysten/sui/verify';
+import {
+  isValidPersonalMessageSignature,
+  isValidTransactionSignature,
+  verifyPersonalMessageSignature,
+  verifyTransactionSignature,
+} from '@mysten/sui/verify';
 import {
   getExtendedEphemeralPublicKey,
   parseZkLoginSignature,
   toZkLoginPublicIdentifier,
 } from '@mysten/sui/zklogin';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { LoopbackNode } from '../../../scripts/dev/sui/node.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { LoopbackNode, verifierOf } from '../../../scripts/dev/sui/node.ts';
 import { verifyZkLogin } from '../../../scripts/dev/sui/zklogin.ts';
 import {
   cancelLogin,
@@ -21,6 +26,8 @@ import {
   memorySession,
   resumeLogin,
   resumeSession,
+  type SponsoredTransaction,
+  type SponsorRequest,
   type ZkLoginSession,
 } from '../../../src/zklogin/index.ts';
 import { base64url, begin, issuerDetails, kept, validatorsIssuer, vector } from './support.ts';
@@ -56,8 +63,7 @@ function open(currentEpoch = () => 8) {
 }
 
 /** Bytes of a transaction that does nothing. */
-async function transaction(sender = address): Promise<Uint8Array> {
-  const tx = new Transaction();
+async function transaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
   tx.setSender(sender);
   tx.setGasPrice(1000);
   tx.setGasBudget(5_000_000);
@@ -65,6 +71,14 @@ async function transaction(sender = address): Promise<Uint8Array> {
     { objectId: `0x${'1'.repeat(64)}`, version: '1', digest: '11111111111111111111111111111111' },
   ]);
   return await tx.build();
+}
+
+/** Bytes of one that transfers the gas coin, as a sponsor might slip in. */
+async function spending(): Promise<Uint8Array> {
+  const tx = new Transaction();
+  tx.transferObjects([tx.gas], `0x${'9'.repeat(64)}`);
+  tx.setGasOwner(`0x${'2'.repeat(64)}`);
+  return await transaction(address, tx);
 }
 
 describe('a login', () => {
@@ -151,7 +165,7 @@ describe('a login', () => {
       const { session, shown } = openWith(payload, `${written},`);
       const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
       expect(session.address).toBe(deriveAddress(inputs));
-      const signature = await session.signTransaction(await transaction(session.address));
+      const { signature } = await session.signTransaction(await transaction(session.address));
       const parsed = parseSerializedSignature(signature);
       expect(parsed).toMatchObject({ signatureScheme: 'ZkLogin', zkLogin: { iss: issuer } });
       expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
@@ -201,7 +215,7 @@ describe('a session', () => {
     const { session } = open();
     for (let i = 0; i < 3; i++) {
       const bytes = await transaction();
-      const signature = Buffer.from(await session.signTransaction(bytes), 'base64');
+      const signature = Buffer.from((await session.signTransaction(bytes)).signature, 'base64');
       expect(signature[0]).toBe(5);
       const parsed = parseZkLoginSignature(signature.subarray(1));
       const { addressSeed, ...partial } = parsed.inputs;
@@ -254,7 +268,7 @@ describe('a session', () => {
   test('survives a reload, and ends with its storage: then it says what is needed', async () => {
     const { storage, session } = open();
     const again = resumeSession({ storage, currentEpoch: () => 8 });
-    expect(await again.signTransaction(await transaction())).toBe(
+    expect(await again.signTransaction(await transaction())).toEqual(
       await session.signTransaction(await transaction()),
     );
     again.end();
@@ -316,30 +330,192 @@ describe('a session', () => {
   });
 });
 
-describe('a transaction', () => {
-  async function setUp(
-    epoch: bigint,
-  ): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
-    const node = await LoopbackNode.start(new Uint8Array());
-    onTestFinished(() => node.close());
-    node.epoch = epoch;
-    node.verify = verifyZkLogin;
-    node.ledger.give(address, 10_000_000_000n);
-    const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
-    const { login } = vectorLogin();
-    return {
-      node,
+async function setUp(
+  epoch: bigint,
+): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
+  const node = await LoopbackNode.start(new Uint8Array());
+  onTestFinished(() => node.close());
+  node.epoch = epoch;
+  node.verify = verifyZkLogin;
+  node.ledger.give(address, 10_000_000_000n);
+  const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+  const { login } = vectorLogin();
+  return {
+    node,
+    client,
+    session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
+  };
+}
+
+describe('as a Signer', () => {
+  test('has the scheme, the public key and the address of zkLogin', () => {
+    const { session } = open();
+    expect(session).toBeInstanceOf(Signer);
+    expect(session.getKeyScheme()).toBe('ZkLogin');
+    expect(session.getPublicKey().toSuiAddress()).toBe(address);
+    expect(session.toSuiAddress()).toBe(address);
+  });
+
+  test('signs personal messages, which a node verifies for this address, epoch and text', async () => {
+    const { node, client, session } = await setUp(8n);
+    const message = new TextEncoder().encode('I own this address');
+    const { bytes, signature } = await session.signPersonalMessage(message);
+    expect(bytes).toBe(toBase64(message));
+    const verified = await verifyPersonalMessageSignature(message, signature, { client, address });
+    expect(verified.toSuiAddress()).toBe(address);
+    const other = new TextEncoder().encode('I own that address');
+    expect(await isValidPersonalMessageSignature(other, signature, { client, address })).toBe(false);
+    // A signature of a message is none of a transaction, nor the other way round.
+    expect(await isValidTransactionSignature(message, signature, { client })).toBe(false);
+    const tx = await transaction();
+    const signed = await session.signTransaction(tx);
+    expect(await isValidTransactionSignature(tx, signed.signature, { client, address })).toBe(true);
+    expect(await isValidPersonalMessageSignature(tx, signed.signature, { client })).toBe(false);
+    node.epoch = 11n;
+    expect(await isValidPersonalMessageSignature(message, signature, { client })).toBe(false);
+  });
+
+  test('signs no message after maxEpoch, after its end, or that is not bytes', async () => {
+    const message = Uint8Array.of(1);
+    await expect(open(() => 11).session.signPersonalMessage(message)).rejects.toMatchObject({
+      code: 'ZKLOGIN_EXPIRED',
+    });
+    const { session } = open();
+    await expect(session.signPersonalMessage('text' as never)).rejects.toMatchObject({
+      code: 'ZKLOGIN_OPTION',
+    });
+    session.end();
+    await expect(session.signPersonalMessage(message)).rejects.toMatchObject({ code: 'ZKLOGIN_NO_SESSION' });
+    expect(() => session.getPublicKey()).toThrow(expect.objectContaining({ code: 'ZKLOGIN_NO_SESSION' }));
+  });
+
+  test('signs nothing else', async () => {
+    const { session } = open();
+    await expect(session.sign()).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    await expect(
+      session.signWithIntent(Uint8Array.of(1), 'TransactionEffects' as never),
+    ).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+  });
+
+  test('executes a transaction for code that knows Signers only', async () => {
+    const { node, client, session } = await setUp(8n);
+    const signer: Signer = session;
+    const { Transaction: executed } = await signer.signAndExecuteTransaction({
+      transaction: new Transaction(),
       client,
-      session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
-    };
+    });
+    expect(node.ledger.executed).toContain(executed?.digest);
+    expect(executed?.effects.status.success).toBe(true);
+    node.faults.set('SimulateTransaction', 'reset');
+    await expect(
+      signer.signAndExecuteTransaction({ transaction: new Transaction(), client }),
+    ).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+  });
+});
+
+describe('a sponsor', () => {
+  /** A session whose address has no SUI, and a sponsor who has. */
+  async function sponsored() {
+    const setting = await setUp(8n);
+    const { node, client } = setting;
+    const sponsor = new Ed25519Keypair();
+    for (const { object } of node.ledger.coins(address)) node.ledger.objects.delete(object.id);
+    node.ledger.give(sponsor.toSuiAddress(), 10_000_000_000n);
+    node.verify = async (data, signature, signer, scope) =>
+      signer === address
+        ? await verifyZkLogin.call(node, data, signature, signer, scope)
+        : await verifierOf(scope)(data, signature, { address: signer });
+    /** A service that pays for any transaction. */
+    const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
+      const tx = Transaction.fromKind(kind);
+      tx.setSender(sender);
+      tx.setGasOwner(sponsor.toSuiAddress());
+      const transaction = await tx.build({ client });
+      const { signature } = await sponsor.signTransaction(transaction);
+      return { transaction, signature };
+    });
+    return { ...setting, sponsor, service };
   }
 
+  test('pays with its key, and the client’s description is returned', async () => {
+    const { node, client, session, sponsor } = await sponsored();
+    const [before] = node.ledger.coins(sponsor.toSuiAddress());
+    const executed = await session.execute(new Transaction(), client, { sponsor });
+    expect(executed).toMatchObject({ status: { success: true }, events: [] });
+    expect(executed.effects.transactionDigest).toBe(executed.digest);
+    const [after] = node.ledger.coins(sponsor.toSuiAddress());
+    expect(before && after && before.balance - after.balance).toBe(2_000_000n);
+  });
+
+  test('pays by a service, which is asked once for a transaction', async () => {
+    const { node, client, session, service } = await sponsored();
+    const tx = new Transaction();
+    const { digest } = await session.execute(tx, client, { sponsor: service });
+    expect(await session.execute(tx, client, { sponsor: service })).toMatchObject({ digest });
+    expect(service).toHaveBeenCalledTimes(1);
+    expect(service.mock.calls[0]?.[0].sender).toBe(address);
+    expect(node.ledger.executed.filter((each) => each === digest)).toHaveLength(1);
+  });
+
+  test.each<[string, (honest: SponsoredTransaction) => Promise<unknown>]>([
+    ['with other commands', async ({ signature }) => ({ transaction: await spending(), signature })],
+    [
+      "with the session's own gas",
+      async ({ signature }) => ({ transaction: await transaction(), signature }),
+    ],
+    [
+      'for another sender',
+      async ({ signature }) => ({ transaction: await transaction(`0x${'2'.repeat(64)}`), signature }),
+    ],
+    ['without a signature', async ({ transaction }) => ({ transaction })],
+    ['that is not a transaction', async ({ signature }) => ({ transaction: Uint8Array.of(1), signature })],
+    ['of nothing', async () => undefined],
+  ])('that answers %s gets no signature', async (_, answer) => {
+    const { node, client, session, service } = await sponsored();
+    const sponsor = async (request: SponsorRequest) =>
+      (await answer(await service(request))) as SponsoredTransaction;
+    await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
+      code: 'ZKLOGIN_SPONSOR',
+    });
+    expect(node.calls).not.toContain('ExecuteTransaction');
+  });
+
+  test('that refuses is heard in its own words', async () => {
+    const { client, session } = await sponsored();
+    const sponsor = async () => {
+      throw new RangeError('no budget left today');
+    };
+    await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toThrow(RangeError);
+  });
+
+  test('must be another address', async () => {
+    const { client, session } = await sponsored();
+    for (const sponsor of [session, {} as never]) {
+      await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
+        code: 'ZKLOGIN_OPTION',
+      });
+    }
+  });
+
+  test('whose signature is missing is no sponsor for the node', async () => {
+    const { client, session, service } = await sponsored();
+    const sponsor = async (request: SponsorRequest) => ({
+      ...(await service(request)),
+      signature: toBase64(new Uint8Array(97)),
+    });
+    await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+    });
+  });
+});
+
+describe('a transaction', () => {
   test('is built, signed and executed with the derived address as its sender, whatever the sender was', async () => {
     const { node, client, session } = await setUp(10n);
     for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {
       const tx = new Transaction();
       if (sender !== undefined) tx.setSender(sender);
-      const digest = await session.execute(tx, client);
+      const { digest } = await session.execute(tx, client);
       expect(tx.getData().sender).toBe(address);
       expect(node.ledger.executed).toContain(digest);
     }
@@ -380,38 +556,38 @@ describe('a transaction', () => {
   describe('whose answer is lost', () => {
     /** Besides the one that sent SUI to the address. */
     const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
-    const lost = async (setting: Awaited<ReturnType<typeof setUp>>, tx: Transaction) => {
-      setting.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
-      const error = await setting.session.execute(tx, setting.client).catch((thrown) => thrown);
-      setting.node.faults.clear();
-      return error;
-    };
+    const soon = { lookUpMs: 50 };
 
-    test('fails with its digest and an unknown outcome', async () => {
-      const setting = await setUp(8n);
-      const error = await lost(setting, new Transaction());
-      const [digest = '?'] = executed(setting.node);
-      expect(error).toMatchObject({
-        code: 'SUI_UNKNOWN_OUTCOME',
-        digest,
-        message: expect.stringContaining(digest),
-      });
-    });
+    test.each(['executes, and does not answer', 'executes, and says ABORTED'] as const)(
+      'is looked up by its digest: the node %s',
+      async (fault) => {
+        const { node, client, session } = await setUp(8n);
+        node.faults.set('ExecuteTransaction', fault);
+        const { digest, status, effects } = await session.execute(new Transaction(), client);
+        expect(executed(node)).toEqual([digest]);
+        expect(status.success).toBe(true);
+        expect(effects.transactionDigest).toBe(digest);
+      },
+    );
 
     test('is executed once, however often it is tried again', async () => {
-      const setting = await setUp(8n);
-      const { node, client, session } = setting;
+      const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
-      const { digest } = await lost(setting, tx);
-      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toBe(digest);
+      node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+      node.faults.set('GetTransaction', { status: 'UNAVAILABLE', message: 'busy' });
+      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
+      const [digest = '?'] = executed(node);
+      const message = expect.stringContaining(digest);
+      expect(error).toMatchObject({ code: 'SUI_UNKNOWN_OUTCOME', digest, message });
+      node.faults.clear();
+      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toMatchObject({ digest });
       expect(executed(node)).toEqual([digest]);
     });
 
     test('fails with advice to look it up when objects changed and the node does not know the digest', async () => {
-      const setting = await setUp(8n);
-      const { node, client, session } = setting;
+      const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
-      await lost(setting, tx);
+      await session.execute(tx, client);
       node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
       await expect(session.execute(tx, client)).rejects.toMatchObject({
         code: 'SUI_OBJECT_CHANGED',
@@ -424,11 +600,11 @@ describe('a transaction', () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       node.faults.set('ExecuteTransaction', 'reset');
-      const error = await session.execute(tx, client).catch((thrown) => thrown);
+      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
       expect(error.code).toBe('SUI_UNKNOWN_OUTCOME');
       expect(executed(node)).toEqual([]);
       node.faults.clear();
-      expect(await session.execute(tx, client)).toBe(error.digest);
+      expect(await session.execute(tx, client)).toMatchObject({ digest: error.digest });
       expect(executed(node)).toEqual([error.digest]);
     });
   });

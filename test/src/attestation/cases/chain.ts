@@ -1,6 +1,6 @@
 /** The certificate chain: rules 22 to 33. */
 import { OctetString } from '@peculiar/asn1-schema';
-import { Extension } from '@peculiar/asn1-x509';
+import { Extension, id_ce_basicConstraints, id_ce_keyUsage } from '@peculiar/asn1-x509';
 import {
   type CertificateChain,
   type CertificateOptions,
@@ -252,8 +252,9 @@ export const chainCases: Case[] = [
     'an extension twice',
     under({ zonal: { moreExtensions: [extension('1.2.3.4', false), extension('1.2.3.4', false)] } }),
     'CERTIFICATE_MALFORMED',
-    2,
+    null,
   ),
+  ...twice(),
   refused(
     'a leaf that is not a certificate',
     documentWith({ certificate: PUBLIC_KEY }),
@@ -285,6 +286,34 @@ export const chainCases: Case[] = [
     2,
   ),
 ];
+
+/** Sui's verifier looks for keyUsage and basicConstraints, finds neither where it is there twice, and looks for no other. */
+function twice(): Case[] {
+  const keyUsage = new Extension({
+    ...{ extnID: id_ce_keyUsage, critical: true },
+    // A bit string with digitalSignature and keyCertSign.
+    extnValue: new OctetString(Uint8Array.of(3, 2, 2, 0x84).buffer),
+  });
+  const constraints = (ca: boolean) =>
+    new Extension({
+      ...{ extnID: id_ce_basicConstraints, critical: true },
+      extnValue: new OctetString(Uint8Array.from(ca ? [0x30, 3, 1, 1, 0xff] : [0x30, 0]).buffer),
+    });
+  const more = (level: IssuedLevel, ...moreExtensions: Extension[]) => under({ [level]: { moreExtensions } });
+  const code = 'CERTIFICATE_MALFORMED';
+  return [
+    refused('a leaf with keyUsage twice', more('leaf', keyUsage), code, 2),
+    refused('an authority with keyUsage twice', more('zonal', keyUsage), code, 2),
+    refused('an authority with basicConstraints twice', more('zonal', constraints(true)), code, 2),
+    refused('a leaf with basicConstraints twice', more('leaf', constraints(false)), code, null),
+    refused(
+      'a leaf with basicConstraints twice, of an authority',
+      more('leaf', constraints(true)),
+      code,
+      null,
+    ),
+  ];
+}
 
 function reissuedRoot(): Identity {
   return createRoot(new Date(AT - SECOND), { keyOf: ROOT });

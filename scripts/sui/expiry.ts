@@ -1,0 +1,53 @@
+/** The expiry that a node puts into a transaction that it resolves. */
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { Transaction } from '@mysten/sui/transactions';
+
+type TransactionData = (typeof bcs.TransactionData.$inferType)['V1'];
+
+/** When a transaction can be executed at the latest, for people; null if it does not expire. */
+export function expiryOf(bytes: Uint8Array): string | null {
+  const { expiration } = bcs.TransactionData.parse(bytes).V1;
+  if (expiration.Epoch !== undefined) return `at the end of epoch ${expiration.Epoch}`;
+  const window = expiration.ValidDuring ?? expiration.Validity;
+  if (window === undefined) return null;
+  const { maxEpoch, maxTimestamp } = window;
+  const ends = [
+    ...(maxEpoch === null ? [] : [`at the end of epoch ${maxEpoch}`]),
+    ...(maxTimestamp === null ? [] : [`at ${new Date(Number(maxTimestamp)).toISOString()}`]),
+  ];
+  return ends.length > 0 ? ends.join(', or earlier ') : null;
+}
+
+/**
+ * The same transaction without an expiry: the signers of a multisig may need days. Null unless an input, such as a gas
+ * coin, is owned by an address: its version changes with the execution, so that no second one is possible. Without such
+ * an input only the expiry keeps the transaction from being executed again. The node must accept the result too, since
+ * older networks want an expiry wherever no coin pays the gas.
+ *
+ * @throws whatever the client throws
+ */
+export async function withoutExpiry(
+  client: ClientWithCoreApi,
+  bytes: Uint8Array,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const { V1: data } = bcs.TransactionData.parse(bytes);
+  if (!(await hasOwnedInput(client, data))) return null;
+  const lasting = bcs.TransactionData.serialize({
+    V1: { ...data, expiration: { None: true } },
+  }).toBytes();
+  const result = await client.core.simulateTransaction({ transaction: Transaction.from(lasting) });
+  return result.Transaction === undefined ? null : lasting;
+}
+
+async function hasOwnedInput(client: ClientWithCoreApi, data: TransactionData): Promise<boolean> {
+  const inputs = data.kind.ProgrammableTransaction?.inputs ?? [];
+  const objectIds = [
+    ...(data.gasData.payment ?? []),
+    ...inputs.flatMap(({ Object: object }) => object?.ImmOrOwnedObject ?? []),
+  ].map(({ objectId }) => objectId);
+  if (objectIds.length === 0) return false;
+  // The transaction itself does not tell owned objects from immutable ones.
+  const { objects } = await client.core.getObjects({ objectIds });
+  return objects.some((object) => !(object instanceof Error) && object.owner.$kind === 'AddressOwner');
+}

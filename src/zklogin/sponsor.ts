@@ -1,0 +1,94 @@
+/** Lets another address pay the gas of a transaction. */
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { Signer } from '@mysten/sui/cryptography';
+import type { Transaction } from '@mysten/sui/transactions';
+import { equalBytes } from '@noble/curves/utils.js';
+import { suiErrorOf } from '../sui/failures.ts';
+import { ZkLoginError } from './errors.ts';
+
+/** What a sponsor is asked to pay for. */
+export interface SponsorRequest {
+  /** BCS of the `TransactionKind`: inputs and commands, without sender and gas. */
+  readonly kind: Uint8Array;
+  readonly sender: string;
+}
+
+/** A transaction that its sponsor has completed. */
+export interface SponsoredTransaction {
+  /** BCS of the transaction's data, whose gas the sponsor pays. */
+  readonly transaction: Uint8Array;
+  /** The sponsor's signature of it, in base64. */
+  readonly signature: string;
+}
+
+/**
+ * Who pays the gas: a key that is at hand, or a function that asks a service. With a key, the node chooses coins of its
+ * address; commands that take from `tx.gas` take from it too.
+ */
+export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTransaction>);
+
+/**
+ * Completes a transaction with the sponsor's gas and signature.
+ *
+ * @throws ZkLoginError: ZKLOGIN_SPONSOR; SuiError when the transaction can't be built; whatever the function throws
+ */
+export async function sponsoredBy(
+  sponsor: Sponsor,
+  {
+    transaction,
+    client,
+    sender,
+    before,
+  }: {
+    readonly transaction: Transaction;
+    readonly client: ClientWithCoreApi;
+    readonly sender: string;
+    /** What the sponsor's function returned for this transaction earlier. */
+    readonly before: SponsoredTransaction | undefined;
+  },
+): Promise<SponsoredTransaction> {
+  if (typeof sponsor !== 'function') return await bySigner(sponsor, { transaction, client, sender });
+  const kind = await transaction.build({ client, onlyTransactionKind: true }).catch((error: unknown) => {
+    throw suiErrorOf(error);
+  });
+  if (before !== undefined && faultOf(before, { kind, sender }) === null) return before;
+  const sponsored = await sponsor({ kind, sender });
+  const fault = faultOf(sponsored, { kind, sender });
+  if (fault !== null) throw new ZkLoginError('ZKLOGIN_SPONSOR', `the sponsor's answer is refused: ${fault}`);
+  return sponsored;
+}
+
+async function bySigner(
+  sponsor: Signer,
+  { transaction, client, sender }: { transaction: Transaction; client: ClientWithCoreApi; sender: string },
+): Promise<SponsoredTransaction> {
+  if (!(sponsor instanceof Signer) || sponsor.toSuiAddress() === sender) {
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      "sponsor must be a Signer of another address than the session's, or a function",
+    );
+  }
+  transaction.setGasOwner(sponsor.toSuiAddress());
+  const bytes = await transaction.build({ client }).catch((error: unknown) => {
+    throw suiErrorOf(error);
+  });
+  const { signature } = await sponsor.signTransaction(bytes);
+  return { transaction: bytes, signature };
+}
+
+/** Why this must not be signed: a sponsor could put other commands, or the user's own gas, into it. */
+function faultOf(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
+  if (typeof sponsored?.signature !== 'string' || !(sponsored.transaction instanceof Uint8Array)) {
+    return 'it must have transaction, a Uint8Array, and signature, a string';
+  }
+  let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];
+  try {
+    data = bcs.TransactionData.parse(sponsored.transaction).V1;
+  } catch {
+    return 'its bytes are not the BCS of a transaction';
+  }
+  if (!equalBytes(bcs.TransactionKind.serialize(data.kind).toBytes(), kind)) return 'it has other commands';
+  if (data.sender !== sender) return "its sender is not the session's address";
+  return data.gasData.owner === sender ? "its gas is paid by the session's address" : null;
+}

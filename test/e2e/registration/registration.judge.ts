@@ -1,0 +1,62 @@
+/**
+ * The independent judge of `predictRegistration`: every case of the attestation's tests, given to the verifier that Sui's
+ * validators run, as published.
+ */
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { encodePayload, signDocument } from '../../../scripts/dev/attestation_ca.ts';
+import { predictRegistration } from '../../../src/attestation/index.ts';
+import { type Case, fromHex } from '../../src/attestation/cases/case.ts';
+import { cases } from '../../src/attestation/cases/index.ts';
+import { CHAIN, documentWith, fields, made, ROOT } from '../../src/attestation/cases/made.ts';
+import { buildVerifier, isJudged, verdicts } from './verifier.ts';
+
+beforeAll(() => buildVerifier(ROOT.certificate), 600_000);
+
+async function predictedOf({ document, at, roots = [] }: Case): Promise<number | null> {
+  const { abort } = await predictRegistration(fromHex(document), at, ...roots.slice(0, 1).map(fromHex));
+  return abort;
+}
+
+describe.each(Object.entries(cases))('%s', (_, group) => {
+  test('are predicted as Sui judges them', async () => {
+    const judged = group.filter((each) => isJudged(each, ROOT.certificate));
+    expect(judged.length).toBeGreaterThan(group.length / 2);
+    const found = verdicts(judged);
+    const predicted = await Promise.all(judged.map(predictedOf));
+    const compared = (aborts: readonly (number | null)[]) =>
+      judged.map(({ name }, index) => `${name}: ${aborts[index]}`);
+    expect(compared(predicted)).toEqual(compared(found));
+  });
+});
+
+describe('documents that are changed at random', () => {
+  const payload = encodePayload(fields());
+  const document = documentWith({});
+  /** Bytes replaced by any, removed or inserted, at up to three places. */
+  const changed = (bytes: Uint8Array) =>
+    fc
+      .array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(2), fc.uint8Array({ minLength: 1, maxLength: 3 })), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      .map((changes) =>
+        changes.reduce<Uint8Array>(
+          (before, [at, removed, inserted]) =>
+            new Uint8Array([...before.slice(0, at), ...inserted, ...before.slice(at + removed)]),
+          bytes,
+        ),
+      );
+
+  test.each([
+    ['after they were signed', changed(document)],
+    ['before they were signed', changed(payload).map((bytes) => signDocument(bytes, CHAIN.leaf))],
+  ])('%s', async (_, documents) => {
+    const judged = fc.sample(documents, 500).map((bytes) => made('changed', bytes));
+    const found = verdicts(judged);
+    const predicted = await Promise.all(judged.map(predictedOf));
+    const differing = judged.filter((_, index) => predicted[index] !== found[index]);
+    expect(differing.map((each) => each.document)).toEqual([]);
+    expect(new Set(found).size).toBeGreaterThan(1);
+  });
+});

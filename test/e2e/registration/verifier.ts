@@ -1,0 +1,60 @@
+/** Sui's own verifier, built with Cargo from the published crate. */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Case, fromHex } from '../../src/attestation/cases/case.ts';
+
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+const BUILD = fileURLToPath(new URL('../../../build/registration', import.meta.url));
+const SOURCE = 'nitro_attestation.rs';
+const ROOT = 'nitro_root_certificate.pem';
+
+function cargo(...args: string[]): string {
+  const options = { cwd: HERE, encoding: 'utf8', maxBuffer: 1 << 26 } as const;
+  return execFileSync('cargo', args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** The folder of the crate's source, whose digest `Cargo.lock` has. */
+function crateSource(): string {
+  const metadata = cargo('metadata', '--locked', '--format-version', '1', '--features', 'fastcrypto');
+  const { packages } = JSON.parse(metadata) as { packages: { name: string; manifest_path: string }[] };
+  const found = packages.find(({ name }) => name === 'fastcrypto');
+  return join(dirname(found?.manifest_path ?? ''), 'src');
+}
+
+/** Builds the verifier. @param root DER of the root that it trusts besides AWS's */
+export function buildVerifier(root: Uint8Array): void {
+  const source = crateSource();
+  for (const name of ['aws', 'made']) {
+    const folder = join(BUILD, name);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(join(source, SOURCE), join(folder, SOURCE));
+    copyFileSync(join(source, ROOT), join(folder, ROOT));
+  }
+  const base64 = Buffer.from(root).toString('base64').replace(/.{64}/g, '$&\n');
+  writeFileSync(
+    join(BUILD, 'made', ROOT),
+    `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
+  );
+  cargo('build', '--locked', '--quiet', '--target-dir', join(BUILD, 'target'));
+}
+
+/** The code with which each document aborts, or null. */
+export function verdicts(cases: readonly Case[]): (number | null)[] {
+  const lines = cases.map(
+    ({ roots = [], at, document }) => `${roots.length > 0 ? 'made' : 'aws'} ${at} ${document}\n`,
+  );
+  const program = join(BUILD, 'target/debug/registration');
+  const output = execFileSync(program, { input: lines.join(''), encoding: 'utf8' });
+  return output
+    .trimEnd()
+    .split('\n')
+    .map((line) => (line === '-' ? null : Number(line)));
+}
+
+/** Where the verifier trusts the root that a case pins. */
+export function isJudged({ roots = [] }: Case, root: Uint8Array): boolean {
+  return roots[0] === undefined || Buffer.from(fromHex(roots[0])).equals(root);
+}
