@@ -1,6 +1,7 @@
 /** Sealed requests to a service in an enclave, with the errors of the other services. */
-import { EnclaveClient, type EnclaveClientOptions } from '../client/client.ts';
+import { EnclaveClient } from '../client/client.ts';
 import { EnclaveRefusedError, EnclaveUnreachableError } from '../client/errors.ts';
+import type { EnclaveClientOptions } from '../client/options.ts';
 import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 import type { ServiceOptions } from './http.ts';
 
