@@ -4,10 +4,10 @@ import type { SignedType } from '../wire/intent.ts';
 import { Calls } from './calls.ts';
 import { baseUrl, invalidOption } from './http.ts';
 import {
-  type AskOptions,
   type AttestOptions,
   type CallOptions,
   type EnclaveClientOptions,
+  type RequestOptions,
   readCallOptions,
   readOptions,
 } from './options.ts';
@@ -132,7 +132,7 @@ export class EnclaveClient {
    * @returns the JSON of the answer, which has any form
    * @throws ClientError, AttestationError
    */
-  async ask(path: string, body: unknown, options: AskOptions = {}): Promise<unknown> {
+  async ask(path: string, body: unknown, options: RequestOptions = {}): Promise<unknown> {
     const checked = readCallOptions(options, ['idempotent', 'signal']);
     if (!this.#sealed) {
       throw invalidOption('"ask" needs { sealed: true }: otherwise anyone on the way may write the answer');

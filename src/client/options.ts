@@ -38,7 +38,7 @@ export interface AttestOptions {
 }
 
 /** For one call whose answer is not signed. */
-export interface AskOptions extends AttestOptions {
+export interface RequestOptions extends AttestOptions {
   /**
    * Repeating the call is harmless: it is made again, up to four times, where the connection or a gateway fails, or an
    * enclave answers that is not known. Any other call is sent once, and `mayHaveExecuted` says what a failure means.
@@ -48,7 +48,7 @@ export interface AskOptions extends AttestOptions {
 }
 
 /** For one call. */
-export interface CallOptions<Input> extends AskOptions {
+export interface CallOptions<Input> extends RequestOptions {
   /**
    * Properties that the signed data must have: those in which the answer repeats the request, since a host can send
    * the genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
@@ -100,7 +100,7 @@ export interface CheckedCall {
  * @throws ClientError: CLIENT_OPTION
  */
 export function readCallOptions(
-  options: AskOptions & { readonly expect?: unknown },
+  options: RequestOptions & { readonly expect?: unknown },
   keys: readonly (keyof CallOptions<unknown>)[],
 ): CheckedCall {
   if (typeof options !== 'object' || options === null) {
