@@ -1,6 +1,9 @@
 /** Several enclaves behind one URL, which a balancer takes in turns. */
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { bcs } from '@mysten/bcs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import {
   certificatesFromPem,
@@ -20,6 +23,8 @@ const TRUST = {
   roots: certificatesFromPem(nsm.rootPem()),
 };
 const Draw = signedType(2, bcs.struct('Draw', { note: bcs.string(), picked: u64, all: bcs.byteVector() }));
+
+const Counted = signedType(7, bcs.struct('Counted', { id: u64 }));
 
 const start = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm });
 
@@ -89,6 +94,45 @@ describe('enclaves behind one URL', () => {
       expect(error).toMatchObject({ code: expect.stringMatching(/POLICY_PUBLIC_KEY|CLIENT_SIGNATURE/) });
     }
   });
+});
+
+test('while connections break and an enclave is drained: no idempotent call fails, no other runs twice', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'tally-')), 'executed');
+  const fd = openSync(file, 'a');
+  onTestFinished(() => {
+    closeSync(fd);
+    rmSync(dirname(file), { recursive: true });
+  });
+  const env = { APP: 'tally', TALLY_FD: String(fd) };
+  const startTally = () => startServer({ apps: FIXTURE_APPS, env, nsm });
+  const [drained, kept] = [await startTally(), await startTally()];
+  const balancer = await Balancer.start(drained.url, kept.url);
+  let requests = 0;
+  balancer.breaks = (path) => path !== '/get_attestation' && ++requests % 7 === 0;
+  const clients = [clientOf(balancer), clientOf(balancer, { sealed: true })];
+
+  const calls = Array.from({ length: 60 }, async (_, id) => {
+    const client = clients[id % 2] as EnclaveClient;
+    const idempotent = id % 3 === 0;
+    const call = client.call('/count', { id }, Counted, { expect: { id }, idempotent });
+    return { id, idempotent, error: await errorOf(call) };
+  });
+  // The balancer leads to it until it is gone.
+  const draining = drained.close().then(() => {
+    balancer.targets = [kept.url];
+  });
+  const outcomes = await Promise.all(calls);
+  await draining;
+
+  const executed = readFileSync(file, 'utf8').split('\n');
+  const times = (id: number) => executed.filter((line) => line === `executed ${id}`).length;
+  for (const { id, idempotent, error } of outcomes) {
+    if (idempotent) expect(error).toBeNull();
+    else expect(times(id)).toBeLessThanOrEqual(1);
+    if (error === null) expect(times(id)).toBeGreaterThan(0);
+    else if (times(id) > 0) expect(mayHaveExecuted(error)).toBe(true);
+  }
+  expect(outcomes.some(({ id, error }) => error !== null && times(id) === 1)).toBe(true);
 });
 
 describe('the hint', () => {
