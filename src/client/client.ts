@@ -48,9 +48,9 @@ export class EnclaveClient {
    * @param trust internal: instead of the policy
    * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE; ClientError: CLIENT_OPTION
    */
-  constructor(url: string | URL, options: EnclaveClientOptions, trust: Trust = trustIn(options?.policy)) {
+  constructor(url: string | URL, options: EnclaveClientOptions, trust?: Trust) {
     const checked = readOptions(options);
-    this.#calls = new Calls(baseUrl(url), trust, checked);
+    this.#calls = new Calls(baseUrl(url), trust ?? trustIn(options?.policy), checked);
     this.#sealed = checked.sealed;
   }
 

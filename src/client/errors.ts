@@ -13,7 +13,7 @@ export const CLIENT_CODES = {
   CLIENT_MALFORMED_ANSWER:
     "The answer doesn't have the form of the endpoint, or its data doesn't match the schema.",
   CLIENT_INTENT: 'The answer is signed for another purpose.',
-  CLIENT_SIGNATURE: "The attested key didn't sign the answer.",
+  CLIENT_SIGNATURE: 'No attested key signed the answer.',
   CLIENT_STALE: 'The signed answer is too old: see AnswerTimeError.',
   CLIENT_FUTURE: 'The signed answer is dated in the future: see AnswerTimeError.',
   CLIENT_EXPECT: 'The signed answer is to another request: see UnexpectedAnswerError.',

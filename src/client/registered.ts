@@ -60,6 +60,7 @@ export async function openConfigClient(
   url: string | URL,
   given: ConfigClientOptions,
 ): Promise<RegisteredEnclaveClient> {
+  if (typeof given !== 'object' || given === null) throw invalidOption('the options must be an object');
   const { configMaxAgeMs = MINUTE, signal, ...options } = given;
   readCallOptions({ ...('signal' in given && { signal }) } as object, ['signal']);
   if ('policy' in options) throw invalidOption('forConfig takes the policy from the chain: leave it out');

@@ -22,7 +22,7 @@ export async function askSealed(
   base: URL,
   path: string,
   body: object,
-  { policy, roots, timeoutMs, fetch, headers }: SealedOptions,
+  { policy, roots, timeoutMs, fetch, headers, signal }: SealedOptions,
 ): Promise<unknown> {
   if (headers !== undefined) {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'headers are not sealed: leave them out if there is a policy');
@@ -33,7 +33,7 @@ export async function askSealed(
     ...(fetch && { fetch }),
   });
   try {
-    return await client.ask(path, body);
+    return await client.ask(path, body, { ...(signal && { signal }) });
   } catch (error) {
     if (error instanceof EnclaveUnreachableError) {
       if (error.reason !== 'timeout') throw new ServiceUnreachableError(service, error.reason);
