@@ -237,7 +237,8 @@ bench-prover-service: install
 prover-images: install
 	@node scripts/prover/images.ts --cache $(CACHE)/packages
 
-# Runs the shipped HAProxy configuration before backends that are killed and added; needs Debian's haproxy.
+# Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before two emulated enclaves;
+# needs Debian's haproxy.
 test-deploy: install
 	CACHE=$(CACHE) npm run --silent test:deploy
 

@@ -7,7 +7,12 @@ export interface Bounds {
   readonly timeoutMs: number;
   /** Of the response body, in bytes. */
   readonly maxSize: number;
+  /** Ends the exchange early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
+
+/** Names the enclave key that signed an answer, in hex. A hint: whoever passes the answer on may write it. */
+export const ENCLAVE_KEY_HEADER = 'x-enclave-key';
 
 interface Outcome {
   readonly status: number;
@@ -15,6 +20,8 @@ interface Outcome {
   readonly ok: boolean;
   /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
   readonly retryAfterSeconds?: number;
+  /** From `X-Enclave-Key`, where it is 32 bytes in hex. */
+  readonly enclaveKey?: string;
 }
 
 export interface TextAnswer extends Outcome {
@@ -73,6 +80,44 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
   return TLS_CODES.test(code) ? 'tls' : 'connection';
 }
 
+/**
+ * Whether the exchange failed while it was connecting, so that no byte of the request has left. False where the
+ * platform doesn't say, as in browsers.
+ *
+ * @param cause of a NoAnswerError
+ */
+export function failedToConnect(cause: unknown): boolean {
+  const inner: unknown = cause instanceof Error ? cause.cause : undefined;
+  // One for each address that was tried.
+  const failures: unknown[] = inner instanceof AggregateError ? inner.errors : [inner];
+  return failures.length > 0 && failures.every(isConnectFailure);
+}
+
+/** Node's `syscall` and the name of its lookup, and undici's own time-out. */
+function isConnectFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { syscall, code } = error as { syscall?: unknown; code?: unknown };
+  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
+}
+
+/** Settles like the promise, or rejects with the signal's reason, if that comes first. The promise itself goes on. */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await promise;
+  // The promise may still fail, after nobody waits for it.
+  promise.catch(() => {});
+  signal.throwIfAborted();
+  return await new Promise<T>((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** @throws the signal's reason */
+export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await abortable(new Promise((resolve) => setTimeout(resolve, ms)), signal);
+}
+
 /** Whether a timer accepts the value, in milliseconds (WHATWG HTML, "Timers"). */
 export function isTimeout(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && value <= 2_147_483_647;
@@ -81,7 +126,7 @@ export function isTimeout(value: unknown): value is number {
 /** What isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
-/** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError */
+/** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError; the signal's reason */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
   const { bytes, type: _, ...outcome } = await fetchBytes(url, init, bounds);
   return { ...outcome, text: new TextDecoder().decode(bytes) };
@@ -90,26 +135,37 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
 /**
  * Follows no redirect, sends no cookie and ignores every cache.
  *
- * @throws NoAnswerError
+ * @throws NoAnswerError; the signal's reason
  */
 export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): Promise<BytesAnswer> {
   // Don't call it as a method of `bounds`: a browser's fetch would throw "Illegal invocation".
   const { fetch = globalThis.fetch } = bounds;
-  const signal = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
+  bounds.signal?.throwIfAborted();
+  const timeout = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
+  const signal = bounds.signal ? AbortSignal.any([timeout, bounds.signal]) : timeout;
   let began = false;
   try {
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
     const response = await fetch(url, { ...init, ...options, signal });
     began = true;
     const bytes = await readBody(response, bounds.maxSize);
-    const { status, ok, headers } = response;
-    const retryAfter = headers.get('retry-after') ?? '';
-    const answer = { status, ok, bytes, type: headers.get('content-type') };
-    return /^[0-9]{1,6}$/.test(retryAfter) ? { ...answer, retryAfterSeconds: Number(retryAfter) } : answer;
+    return { ...outcomeOf(response), bytes, type: response.headers.get('content-type') };
   } catch (cause) {
+    if (bounds.signal?.aborted && !timeout.aborted) throw bounds.signal.reason;
     if (cause instanceof NoAnswerError) throw cause;
-    throw new NoAnswerError(signal.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
+    throw new NoAnswerError(timeout.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
   }
+}
+
+function outcomeOf({ status, ok, headers }: Response): Outcome {
+  const retryAfter = headers.get('retry-after') ?? '';
+  const key = headers.get(ENCLAVE_KEY_HEADER) ?? '';
+  return {
+    status,
+    ok,
+    ...(/^[0-9]{1,6}$/.test(retryAfter) && { retryAfterSeconds: Number(retryAfter) }),
+    ...(/^[0-9a-f]{64}$/.test(key) && { enclaveKey: key }),
+  };
 }
 
 async function readBody(response: Response, maxSize: number): Promise<Uint8Array> {

@@ -207,7 +207,13 @@ const steps: Record<string, () => Promise<string>> = {
       cwd: project,
       logLevel: 'silent',
     });
-    const { output } = await bundle.write({ file: join(project, 'bundle.js'), format: 'iife', minify: true });
+    const { output } = await bundle.write({
+      file: join(project, 'bundle.js'),
+      format: 'iife',
+      // `forConfig` imports `@mysten/sui` dynamically.
+      codeSplitting: false,
+      minify: true,
+    });
     const [chunk, ...others] = output;
     expectEqual(others.length, 0);
     expectEqual(chunk.imports, []);

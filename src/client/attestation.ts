@@ -14,8 +14,8 @@ const ED25519_KEY_SIZE = 32;
  */
 export async function fetchAttestation(http: Http): Promise<{ document: Uint8Array; nonce: Uint8Array }> {
   const nonce = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE));
-  const answer = await requestJson(http, `get_attestation?nonce=${bytesToHex(nonce)}`);
-  return { document: readAttestation(answer), nonce };
+  const { json } = await requestJson(http, `get_attestation?nonce=${bytesToHex(nonce)}`);
+  return { document: readAttestation(json), nonce };
 }
 
 /**

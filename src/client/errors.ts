@@ -13,7 +13,7 @@ export const CLIENT_CODES = {
   CLIENT_MALFORMED_ANSWER:
     "The answer doesn't have the form of the endpoint, or its data doesn't match the schema.",
   CLIENT_INTENT: 'The answer is signed for another purpose.',
-  CLIENT_SIGNATURE: "The attested key didn't sign the answer.",
+  CLIENT_SIGNATURE: 'No attested key signed the answer.',
   CLIENT_STALE: 'The signed answer is too old: see AnswerTimeError.',
   CLIENT_FUTURE: 'The signed answer is dated in the future: see AnswerTimeError.',
   CLIENT_EXPECT: 'The signed answer is to another request: see UnexpectedAnswerError.',
@@ -21,6 +21,7 @@ export const CLIENT_CODES = {
     'What came back to a sealed request is not sealed: anyone on the way may have written it. See UnauthenticatedError.',
   CLIENT_SEALED_ANSWER: 'The answer was not sealed by the enclave for this request, or was changed.',
   CLIENT_SEALING_UNSUPPORTED: 'The platform lacks an algorithm that sealing needs.',
+  CLIENT_NOT_REGISTERED: 'No contract accepts the answer under the config on Sui: see NotRegisteredError.',
   CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
 } as const;
 
@@ -109,5 +110,28 @@ export class UnexpectedAnswerError extends ClientError {
       `the signed answer has another ${JSON.stringify(member)} than expected: it is genuine, but answers another request`,
     );
     this.member = member;
+  }
+}
+
+const NOT_REGISTERED = {
+  unregistered: 'it does not have the key that signed, at its latest version: register the enclave',
+  destroyed: 'the key that signed was destroyed there: restart the enclave, and register its new key',
+  'too old': 'the key that signed is too old for it: restart the enclave, and register its new key',
+  retired: 'it is retired',
+} as const;
+
+/** Only of `EnclaveClient.forConfig`: no contract would accept the answer, or any answer if the config is retired. */
+export class NotRegisteredError extends ClientError {
+  readonly reason: keyof typeof NOT_REGISTERED;
+  /** The key that signed, 32 bytes; null if the config is retired. */
+  readonly publicKey: Uint8Array | null;
+  readonly configId: string;
+
+  constructor(reason: keyof typeof NOT_REGISTERED, publicKey: Uint8Array | null, configId: string) {
+    const message = `no contract accepts an answer under the config ${configId}: ${NOT_REGISTERED[reason]}`;
+    super('CLIENT_NOT_REGISTERED', message);
+    this.reason = reason;
+    this.publicKey = publicKey;
+    this.configId = configId;
   }
 }

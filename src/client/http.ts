@@ -8,6 +8,13 @@ export interface Http {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** For one request, including the body of the answer. */
   readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface JsonAnswer {
+  readonly json: unknown;
+  /** The key that the answer claims to be signed with, in hex. */
+  readonly enclaveKey: string | undefined;
 }
 
 /** In bytes: far more than an attestation document in hexadecimal (33 KB) or a signed answer needs. */
@@ -20,7 +27,7 @@ const MAX_MESSAGE_LENGTH = 500;
  * @param body sent as JSON by POST; without one, the request is a GET
  * @throws ClientError
  */
-export async function requestJson(http: Http, path: string, body?: unknown): Promise<unknown> {
+export async function requestJson(http: Http, path: string, body?: unknown): Promise<JsonAnswer> {
   // Errors name only the path: a query may be confidential.
   const [name = path] = path.split('?');
   const post = {
@@ -30,12 +37,12 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   };
   const url = new URL(path, http.base);
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
-  const { ok, status, text } = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
-    noAnswer(name, error),
+  const { ok, status, text, enclaveKey } = await fetchText(url, body === undefined ? {} : post, bounds).catch(
+    (error) => noAnswer(name, error),
   );
   if (!ok) throw new EnclaveRefusedError(name, status, serverCode(text), serverMessage(text));
   try {
-    return JSON.parse(text);
+    return { json: JSON.parse(text), enclaveKey };
   } catch (cause) {
     throw malformedAnswer(name, 'it is not JSON', { cause });
   }

@@ -2,5 +2,8 @@
 export { AttestationError, certificatesFromPem, type Image, parsePcrs } from '../attestation/index.ts';
 export { text, u8, u64 } from '../wire/bcs.ts';
 export { type SignedType, signedType } from '../wire/intent.ts';
-export { type CallOptions, EnclaveClient, type EnclaveClientOptions, type VerifiedAnswer } from './client.ts';
+export { EnclaveClient, type VerifiedAnswer } from './client.ts';
 export * from './errors.ts';
+export type { AttestOptions, CallOptions, EnclaveClientOptions, RequestOptions } from './options.ts';
+export { mayHaveExecuted } from './outcome.ts';
+export type { ConfigClientOptions, RegisteredAnswer, RegisteredEnclaveClient } from './registered.ts';

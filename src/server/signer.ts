@@ -13,9 +13,12 @@ export class SignedAnswer {
   readonly json: string;
   /** Length of `json` in UTF-8. */
   readonly bytes: number;
+  /** The key that signed it, in hex. */
+  readonly publicKey: string;
 
-  constructor(json: string) {
+  constructor(json: string, publicKey: string) {
     this.json = json;
+    this.publicKey = publicKey;
     this.bytes = Buffer.byteLength(json);
   }
 }
@@ -23,6 +26,7 @@ export class SignedAnswer {
 /** Signs values of the types that the application declared with the enclave's key. */
 export class Signer {
   readonly #key: EphemeralKey;
+  readonly #publicKey: string;
   readonly #types: ReadonlySet<DeclaredType>;
 
   /** @throws ConfigError if two types share an intent code */
@@ -38,6 +42,7 @@ export class Signer {
       byIntent.set(type.intent, type);
     }
     this.#key = key;
+    this.#publicKey = Buffer.from(key.publicKey).toString('hex');
     this.#types = new Set(types);
   }
 
@@ -67,7 +72,7 @@ export class Signer {
     if (!isDeepStrictEqual(signed, message)) throw unfit(type, propertyThatDiffers(message, signed));
     const signature = this.#key.sign(bytes).toString('hex');
     const response = { intent: signed.intent, timestamp_ms: signed.timestamp_ms, data: signed.payload };
-    return new SignedAnswer(JSON.stringify({ response, signature }, exactIntegers));
+    return new SignedAnswer(JSON.stringify({ response, signature }, exactIntegers), this.#publicKey);
   }
 }
 

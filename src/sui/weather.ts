@@ -16,8 +16,9 @@ export type WeatherReading = SubmittedAnswer<{ readonly location: string; readon
  * Mints a signed reading. Returns the WeatherNFT: transfer it, or use it in the same transaction.
  *
  * @example
+ * const enclaveClient = await EnclaveClient.forConfig(suiClient, configId, enclaveUrl);
  * const reading = await enclaveClient.processData({ location: 'San Francisco' }, WeatherResponse);
- * const nft = updateWeather(tx, { appPackage, enclaveId, configId, reading });
+ * const nft = updateWeather(tx, { appPackage, enclaveId: reading.enclaveId, configId, reading });
  * tx.transferObjects([nft], sender);
  */
 export function updateWeather(

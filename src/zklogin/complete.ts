@@ -81,7 +81,7 @@ async function exchange(
   code: string,
   { clientId, redirectUri }: BegunLogin,
   { url, variant }: { url: string; variant: 'grant_type' | 'client_secret' },
-  { clientSecret, headers, timeoutMs = EXCHANGE_TIMEOUT_MS, fetch }: CompleteOptions,
+  { clientSecret, headers, timeoutMs = EXCHANGE_TIMEOUT_MS, fetch, signal }: CompleteOptions,
 ): Promise<string> {
   const service = 'token URL';
   const answer = await postJson({
@@ -102,6 +102,7 @@ async function exchange(
     repeatable: false,
     ...(headers && { headers }),
     ...(fetch && { fetch }),
+    ...(signal && { signal }),
   });
   const reason = reasonOf(answer.text);
   if (reason !== null) throw new ProviderRefusedError(reason);

@@ -13,6 +13,8 @@ export interface DiscoveryOptions {
   readonly tokenVariant?: 'grant_type' | 'client_secret';
   readonly networks?: Provider['networks'];
   readonly fetch?: typeof globalThis.fetch;
+  /** Ends the request early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 const SERVICE = 'discovery document';
@@ -37,7 +39,7 @@ export async function discoverProvider(issuer: string, options: DiscoveryOptions
   } = options ?? {};
   if (typeof name !== 'string') throw new ZkLoginError('ZKLOGIN_OPTION', 'name must be a string');
   requireSecure(issuer, 'the issuer', 'ZKLOGIN_OPTION');
-  const document = await fetchDocument(issuer, options.fetch);
+  const document = await fetchDocument(issuer, options);
   if (document['issuer'] !== issuer) {
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', `the ${SERVICE} is from another issuer`);
   }
@@ -72,10 +74,10 @@ export async function discoverProvider(issuer: string, options: DiscoveryOptions
 
 async function fetchDocument(
   issuer: string,
-  fetch?: typeof globalThis.fetch,
+  { fetch, signal }: Pick<DiscoveryOptions, 'fetch' | 'signal'>,
 ): Promise<Record<string, unknown>> {
   const url = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-  const bounds = { fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
+  const bounds = { fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE, signal };
   const { ok, status, text } = await fetchText(url, {}, bounds).catch((error: unknown) => {
     if (!(error instanceof NoAnswerError)) throw error;
     throw serviceErrorOf(error, { ...bounds, service: SERVICE });

@@ -3,6 +3,7 @@ import {
   fetchText,
   isTimeout,
   NoAnswerError,
+  pause,
   serverCode,
   type TextAnswer,
   TIMEOUT_RANGE,
@@ -15,6 +16,8 @@ export interface ServiceOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** For one attempt, including the body of the answer. */
   readonly timeoutMs?: number;
+  /** Ends the request early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -72,7 +75,11 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
   return parsed;
 }
 
-/** POSTs, and returns the answer whatever its status. @throws ZkLoginError: ZKLOGIN_OPTION, or when there is no answer */
+/**
+ * POSTs, and returns the answer whatever its status.
+ *
+ * @throws ZkLoginError: ZKLOGIN_OPTION, or when there is no answer; the signal's reason
+ */
 export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
   if (!isTimeout(request.timeoutMs))
     throw new ZkLoginError('ZKLOGIN_OPTION', `timeoutMs must be ${TIMEOUT_RANGE}`);
@@ -82,7 +89,7 @@ export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
       throw error;
     });
     if (request.repeatable && attempt < ATTEMPTS && didNothing(answer)) {
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
+      await pause(PAUSE_MS * attempt, request.signal);
       continue;
     }
     if (answer instanceof NoAnswerError) throw serviceErrorOf(answer, request);
@@ -114,9 +121,10 @@ async function send({
   body,
   timeoutMs,
   fetch,
+  signal,
 }: ServiceRequest): Promise<TextAnswer> {
   const init = { method: 'POST', headers: headersOf(headers, contentType), body };
-  return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE });
+  return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE, signal });
 }
 
 /** Built here, so that an invalid header doesn't look like an unreachable service. */

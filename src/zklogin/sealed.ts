@@ -1,6 +1,7 @@
 /** Sealed requests to a service in an enclave, with the errors of the other services. */
-import { EnclaveClient, type EnclaveClientOptions } from '../client/client.ts';
+import { EnclaveClient } from '../client/client.ts';
 import { EnclaveRefusedError, EnclaveUnreachableError } from '../client/errors.ts';
+import type { EnclaveClientOptions } from '../client/options.ts';
 import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 import type { ServiceOptions } from './http.ts';
 
@@ -21,7 +22,7 @@ export async function askSealed(
   base: URL,
   path: string,
   body: object,
-  { policy, roots, timeoutMs, fetch, headers }: SealedOptions,
+  { policy, roots, timeoutMs, fetch, headers, signal }: SealedOptions,
 ): Promise<unknown> {
   if (headers !== undefined) {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'headers are not sealed: leave them out if there is a policy');
@@ -32,7 +33,7 @@ export async function askSealed(
     ...(fetch && { fetch }),
   });
   try {
-    return await client.ask(path, body);
+    return await client.ask(path, body, { ...(signal && { signal }) });
   } catch (error) {
     if (error instanceof EnclaveUnreachableError) {
       if (error.reason !== 'timeout') throw new ServiceUnreachableError(service, error.reason);

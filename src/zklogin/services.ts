@@ -1,6 +1,6 @@
 /** The salt service and the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
-import type { EnclaveClientOptions } from '../client/client.ts';
+import type { EnclaveClientOptions } from '../client/options.ts';
 import { SUI_V1, valueFault } from './claims.ts';
 import { ZkLoginError } from './errors.ts';
 import { jsonOf, type PrivateServiceOptions, postJson, type ServiceOptions, serviceUrl } from './http.ts';

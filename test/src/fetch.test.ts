@@ -1,6 +1,6 @@
 /** The one request that every client of this project sends. */
-import { afterEach, expect, test, vi } from 'vitest';
-import { fetchText, isTimeout, NoAnswerError } from '../../src/fetch.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { abortable, failedToConnect, fetchText, isTimeout, NoAnswerError, pause } from '../../src/fetch.ts';
 
 const url = new URL('https://service.example');
 
@@ -59,4 +59,72 @@ test('a mistake of the caller is not reported as a missing answer', async () => 
 test('an answer that is too large is refused', async () => {
   const bounds = { fetch: async () => new Response('yes!'), timeoutMs: 1000, maxSize: 3 };
   await expect(fetchText(url, {}, bounds)).rejects.toMatchObject({ reason: 'too large' });
+});
+
+describe('a signal', () => {
+  /** Ends as the platform's fetch does. */
+  const hanging = (_url: unknown, { signal }: RequestInit = {}) =>
+    new Promise<Response>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason));
+    });
+  const bounds = { fetch: hanging as typeof fetch, timeoutMs: 1000, maxSize: 3 };
+  const reason = new Error('the user left');
+
+  test('ends a request with its reason, and a time-out is still one', async () => {
+    const controller = new AbortController();
+    const asked = fetchText(url, {}, { ...bounds, signal: controller.signal });
+    controller.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+    const { signal } = new AbortController();
+    const late = fetchText(url, {}, { ...bounds, timeoutMs: 10, signal });
+    await expect(late).rejects.toMatchObject({ reason: 'timeout' });
+  });
+
+  test('that is aborted already sends nothing', async () => {
+    const fetch = vi.fn(async () => new Response('yes'));
+    const asked = fetchText(url, {}, { ...bounds, fetch, signal: AbortSignal.abort(reason) });
+    await expect(asked).rejects.toBe(reason);
+    expect(fetch).not.toHaveBeenCalled();
+  });
+
+  test('ends a pause and whatever else is waited for', async () => {
+    await expect(pause(60_000, AbortSignal.timeout(1))).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(abortable(new Promise(() => {}), AbortSignal.abort(reason))).rejects.toBe(reason);
+    const { signal } = new AbortController();
+    await expect(abortable(Promise.reject(reason), signal)).rejects.toBe(reason);
+    expect(await abortable(Promise.resolve(1), signal)).toBe(1);
+  });
+});
+
+test.each<[string | undefined, string | undefined]>([
+  ['ab'.repeat(32), 'ab'.repeat(32)],
+  ['AB'.repeat(32), undefined],
+  ['ab'.repeat(33), undefined],
+  ['ab', undefined],
+  [undefined, undefined],
+])('the key that an answer claims to be signed with is 32 bytes in lower case: %s', async (given, read) => {
+  const headers: Record<string, string> = given === undefined ? {} : { 'x-enclave-key': given };
+  const bounds = { fetch: async () => new Response('yes', { headers }), timeoutMs: 1000, maxSize: 3 };
+  expect((await fetchText(url, {}, bounds)).enclaveKey).toBe(read);
+});
+
+describe('whether a request failed before it was sent', () => {
+  const failed = (inner: unknown) => failedToConnect(new TypeError('fetch failed', { cause: inner }));
+  const nodeError = (properties: object) => Object.assign(new Error('no'), properties);
+  const refused = nodeError({ code: 'ECONNREFUSED', syscall: 'connect' });
+  const reset = nodeError({ code: 'ECONNRESET', syscall: 'read' });
+
+  test.each([
+    ['refused', refused, true],
+    ['refused at each address', new AggregateError([refused, refused]), true],
+    ['not found', nodeError({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), true],
+    ['too slow to connect', nodeError({ code: 'UND_ERR_CONNECT_TIMEOUT' }), true],
+    ['reset', reset, false],
+    ['reset at one address', new AggregateError([refused, reset]), false],
+    ['lost with the connection', nodeError({ code: 'UND_ERR_SOCKET' }), false],
+    ['not explained, as in a browser', undefined, false],
+    ['an empty list', new AggregateError([]), false],
+  ])('%s: %s', (_, inner, expected) => {
+    expect(failed(inner)).toBe(expected);
+  });
 });

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import { addHeader, writeHead } from './respond.ts';
 
 const METHODS = 'GET, HEAD, POST';
-const EXPOSED_HEADERS = 'x-request-id, retry-after';
+const EXPOSED_HEADERS = 'x-request-id, retry-after, x-enclave-key';
 /** How long a browser may keep the answer to a preflight. */
 const MAX_AGE_SECONDS = '600';
 

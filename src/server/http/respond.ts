@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ApplicationMistake } from '../../errors.ts';
+import { ENCLAVE_KEY_HEADER } from '../../fetch.ts';
 import { SEALED_TYPE } from '../../sealing/request.ts';
 import { type AnswerSecret, sealAnswer } from '../../sealing/response.ts';
 import { sealAesGcm } from '../sealing_key.ts';
@@ -67,6 +68,8 @@ export function sendJson(response: ServerResponse, status: number, value: Signed
     sendSealed(response, status, json, secret);
     return;
   }
+  // Behind one URL for several enclaves, it spares the caller to try the keys that it knows.
+  if (isSigned) addHeader(response, ENCLAVE_KEY_HEADER, value.publicKey);
   send(
     response,
     status,

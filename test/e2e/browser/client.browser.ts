@@ -1,7 +1,14 @@
 /** The client in a page: its fetch, its Web Crypto, an enclave on another origin. */
 import { bcs } from '@mysten/bcs';
 import { describe, expect, inject, test } from 'vitest';
-import { certificatesFromPem, EnclaveClient, signedType, text, u64 } from '../../../src/client/index.ts';
+import {
+  certificatesFromPem,
+  EnclaveClient,
+  mayHaveExecuted,
+  signedType,
+  text,
+  u64,
+} from '../../../src/client/index.ts';
 
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 
@@ -26,6 +33,21 @@ describe('in a browser', () => {
     expect(await client.ask('/search?note=K%C3%B6ln', undefined)).toEqual({ note: 'Köln' });
     const refused = client.ask('/draw', {});
     await expect(refused).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverCode: 'INVALID_INPUT' });
+  });
+
+  test('a page may read which key signed, and end a call', async () => {
+    const body = JSON.stringify({ picked: '7' });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${sealedUrl}/draw`, { method: 'POST', headers, body });
+    expect(answer.headers.get('x-enclave-key')).toMatch(/^[0-9a-f]{64}$/);
+    const client = new EnclaveClient(sealedUrl, { policy: { images: [image] }, roots, sealed: true });
+    await client.attest();
+    const controller = new AbortController();
+    const asked = client.ask('/slow', undefined, { signal: controller.signal });
+    const reason = new Error('the page was left');
+    setTimeout(() => controller.abort(reason), 50);
+    await expect(asked).rejects.toBe(reason);
+    expect(mayHaveExecuted(reason)).toBe(true);
   });
 
   test('another image is refused', async () => {

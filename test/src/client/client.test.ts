@@ -233,8 +233,8 @@ describe('the age of an answer', () => {
 
   test('is unknown, and the answer refused, when the clock returns NaN', async () => {
     let calls = 0;
-    // The attestation comes first, and uses the same clock.
-    const now = () => (++calls > 2 ? Number.NaN : Date.now());
+    // The attestation and the age of its key come first, and use the same clock.
+    const now = () => (++calls > 3 ? Number.NaN : Date.now());
     const client = clientOf({ now });
     await client.attest();
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });

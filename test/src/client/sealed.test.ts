@@ -310,7 +310,8 @@ describe('EnclaveClient with { sealed: true }', () => {
       code: 'CLIENT_UNAUTHENTICATED',
       serverCode: 'SEALED_KEY_UNKNOWN',
     });
-    expect(host.paths).toEqual(['/get_attestation', '/sealed', '/get_attestation']);
+    const count = (wanted: string) => host.paths.filter((path) => path === wanted).length;
+    expect([count('/sealed'), count('/get_attestation')]).toEqual([16, 5]);
   });
 
   test('pads requests to the same length', async () => {

@@ -419,6 +419,26 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test('is not waited for, nor called again, after the signal is aborted', async () => {
+    const reason = new Error('the user left');
+    for (const answer of [hang, status(503)]) {
+      const { url, seen } = await service(answer);
+      for (const ask of [getSalt, getProof]) {
+        const before = seen.length;
+        const controller = new AbortController();
+        const asked = ask(url, (ask === getSalt ? TOKEN : REQUEST) as never, { signal: controller.signal });
+        asked.catch(() => {});
+        await expect.poll(() => seen.length).toBe(before + 1);
+        controller.abort(reason);
+        await expect(asked).rejects.toBe(reason);
+        expect(seen).toHaveLength(before + 1);
+      }
+    }
+    const { url, seen } = await service(PROOF);
+    await expect(getProof(url, REQUEST, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(seen).toEqual([]);
+  });
+
   const slow = 'Call to the proving component took longer than 15 seconds';
   test.each([
     [500, slow],

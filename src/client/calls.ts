@@ -1,0 +1,127 @@
+/** Sends the calls of a client, and checks what comes back. */
+import { abortable } from '../fetch.ts';
+import type { SignedType } from '../wire/intent.ts';
+import { readAnswer, unexpectedProperty } from './answer.ts';
+import { AnswerTimeError, UnexpectedAnswerError } from './errors.ts';
+import { endpointPath, type Http, type JsonAnswer, requestJson } from './http.ts';
+import { KnownKeys } from './keys.ts';
+import type { CheckedCall, CheckedOptions } from './options.ts';
+import { attempting, type CallState, isKeyUnknown, sending } from './outcome.ts';
+import { requestSealed } from './sealed.ts';
+import type { Trust } from './trust.ts';
+
+/** The server has the same limit. */
+const MAX_AHEAD_MS = 60_000;
+/** How often one call is sealed, at most, while its messages come to other enclaves than they are sealed to. */
+const MAX_SEALED = 16;
+
+export class Calls {
+  readonly keys: KnownKeys;
+  readonly #http: Http;
+  readonly #trust: Trust;
+  readonly #options: CheckedOptions;
+
+  constructor(base: URL, trust: Trust, options: CheckedOptions) {
+    const { roots, sealed, now, fetch, timeoutMs, pinMaxAgeMs: maxAgeMs } = options;
+    this.#http = { base, fetch, timeoutMs };
+    this.#trust = trust;
+    this.#options = options;
+    this.keys = new KnownKeys({ http: this.#http, trust, roots, sealed, maxAgeMs, now });
+  }
+
+  /** A call whose answer must be signed. @throws ClientError, AttestationError */
+  async signed<Data, Input>(path: string, body: unknown, schema: SignedType<Data, Input>, call: CheckedCall) {
+    const endpoint = endpointPath(this.#http, path);
+    const { signal, expect } = call;
+    return await attempting(call, async (state) => {
+      const { json, enclaveKey } = await this.#request(endpoint, body, signal, state);
+      const answer = readAnswer(nameOf(endpoint), json, schema);
+      const publicKey = await this.keys.signerOf(answer, enclaveKey, signal);
+      const enclaveId = await abortable(this.#trust.admit(publicKey), signal);
+      this.#requireCurrent(answer.timestampMs);
+      const property = unexpectedProperty(answer, schema, expect);
+      if (property !== undefined) throw new UnexpectedAnswerError(property);
+      const { data, intent, timestampMs, signature } = answer;
+      return {
+        data,
+        intent,
+        timestampMs,
+        signature,
+        publicKey: publicKey.slice(),
+        ...(enclaveId !== undefined && { enclaveId }),
+      };
+    });
+  }
+
+  /** A sealed call, whose answer may have any form. @throws ClientError, AttestationError */
+  async unsigned(path: string, body: unknown, call: CheckedCall): Promise<unknown> {
+    const endpoint = endpointPath(this.#http, path);
+    return await attempting(
+      call,
+      async (state) => (await this.#request(endpoint, body, call.signal, state)).json,
+    );
+  }
+
+  /** Nothing is sent before an enclave is attested. */
+  async #request(
+    endpoint: string,
+    body: unknown,
+    signal: AbortSignal | undefined,
+    state: CallState,
+  ): Promise<JsonAnswer> {
+    if (this.#options.sealed) return await this.#requestSealed(endpoint, body, signal, state);
+    await this.keys.trusted(signal);
+    signal?.throwIfAborted();
+    return await sending(state, () => requestJson({ ...this.#http, signal }, endpoint, body));
+  }
+
+  /**
+   * Seals the request again where its message came to an enclave that can't open it. That is harmless, even though
+   * anyone on the way may claim it of a message that was opened: the server refuses sealed requests to an endpoint that
+   * is not idempotent, since a host could repeat them by itself.
+   */
+  async #requestSealed(
+    endpoint: string,
+    body: unknown,
+    signal: AbortSignal | undefined,
+    state: CallState,
+  ): Promise<JsonAnswer> {
+    const method = body === undefined ? 'GET' : 'POST';
+    const content = { method, path: `/${endpoint}`, body } as const;
+    const http = { ...this.#http, signal };
+    let key = await this.keys.toSealTo(signal);
+    // Each of the known enclaves has had a chance then, if a balancer takes them in turns.
+    let attestAfter = 2 * this.keys.size - 1;
+    for (let sealed = 1; ; sealed++) {
+      const { hex, sealingKey } = key;
+      try {
+        const json = await sending(state, () =>
+          requestSealed(http, sealingKey as Uint8Array, content, this.#options.padding),
+        );
+        key.misses = 0;
+        return { json, enclaveKey: hex };
+      } catch (error) {
+        if (!isKeyUnknown(error) || sealed === MAX_SEALED) throw error;
+        key.misses++;
+      }
+      // Not after each message: a balancer would lead every attestation to one enclave, and every message to another.
+      const shown = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
+      if (shown) attestAfter *= 2;
+      key = shown && shown.misses === 0 ? shown : await this.keys.toSealTo(signal);
+    }
+  }
+
+  #requireCurrent(timestampMs: bigint): void {
+    const { now, maxAnswerAgeMs } = this.#options;
+    const age = now() - Number(timestampMs);
+    if (age < -MAX_AHEAD_MS) throw new AnswerTimeError('CLIENT_FUTURE', timestampMs, MAX_AHEAD_MS);
+    // Negated, so that a clock that returns NaN refuses every answer.
+    if (!(age <= maxAnswerAgeMs)) throw new AnswerTimeError('CLIENT_STALE', timestampMs, maxAnswerAgeMs);
+  }
+}
+
+/** Of an endpoint, for messages: a query may be confidential. */
+function nameOf(endpoint: string): string {
+  const [name = endpoint] = endpoint.split('?');
+  return name;
+}

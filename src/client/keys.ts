@@ -1,0 +1,205 @@
+/** The keys of attested enclaves: which exist, and by which an answer is judged. */
+import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
+import {
+  AttestationError,
+  readUserData,
+  type VerifiedAttestation,
+  verifyAttestation,
+} from '../attestation/index.ts';
+import { abortable } from '../fetch.ts';
+import type { ReceivedAnswer } from './answer.ts';
+import { attestedKey, fetchAttestation } from './attestation.ts';
+import { verifyEd25519 } from './ed25519.ts';
+import { ClientError } from './errors.ts';
+import type { Http } from './http.ts';
+import type { Requirements, Trust } from './trust.ts';
+
+/** The keys of an attested enclave. */
+export interface EnclaveKeys {
+  readonly hex: string;
+  /** Ed25519, 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** X25519, 32 bytes; undefined unless requests are sealed. */
+  readonly sealingKey: Uint8Array | undefined;
+  readonly attestation: VerifiedAttestation;
+  /** When it was attested, in milliseconds since 1970, and under which version of the requirements. */
+  readonly at: number;
+  readonly version: bigint;
+  /** How often in a row a message that was sealed to it came to another enclave. */
+  misses: number;
+}
+
+export interface KeysOptions {
+  readonly http: Http;
+  readonly trust: Trust;
+  readonly roots: readonly Uint8Array[] | undefined;
+  readonly sealed: boolean;
+  readonly maxAgeMs: number;
+  readonly now: () => number;
+}
+
+/** More enclaves than this behind one URL cost an attestation now and then. */
+const MAX_KEYS = 16;
+/** For one answer. */
+const MAX_ATTESTATIONS = 16;
+
+export class KnownKeys {
+  readonly #options: KeysOptions;
+  /** By the ed25519 key, the latest attested last. */
+  readonly #keys = new Map<string, EnclaveKeys>();
+  #attesting: Promise<EnclaveKeys> | undefined;
+
+  constructor(options: KeysOptions) {
+    this.#options = options;
+  }
+
+  forget(): void {
+    this.#keys.clear();
+  }
+
+  /** Those that are trusted now, the latest attested first: at least one, which is attested if need be. */
+  async trusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
+    const { version } = await abortable(this.#options.trust.current(), signal);
+    const now = this.#options.now();
+    for (const [hex, key] of this.#keys) {
+      const age = now - key.at;
+      // After the clock was set back, the age is unknown.
+      const isTrusted = age >= 0 && age <= this.#options.maxAgeMs && key.version === version;
+      if (!isTrusted) this.#keys.delete(hex);
+    }
+    return this.#keys.size > 0 ? [...this.#keys.values()].reverse() : [await this.attest(signal)];
+  }
+
+  /** Attests whichever enclave answers. Concurrent calls share one attestation. @throws ClientError, AttestationError */
+  async attest(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
+    this.#attesting ??= this.#attestOnce().finally(() => {
+      this.#attesting = undefined;
+    });
+    return await abortable(this.#attesting, signal);
+  }
+
+  async #attestOnce(): Promise<EnclaveKeys> {
+    const { http, trust, sealed, now } = this.#options;
+    const requirements = await trust.current();
+    const { document, nonce } = await fetchAttestation(http);
+    const at = now();
+    const { attestation, version } = await this.#verify(document, nonce, at, requirements);
+    const publicKey = attestedKey(attestation);
+    const hex = bytesToHex(publicKey);
+    const sealingKey = sealed ? readUserData(attestation.document).sealingKey : undefined;
+    const { misses = 0 } = this.#keys.get(hex) ?? {};
+    const key = { hex, publicKey, sealingKey, attestation, at, version, misses };
+    this.#keys.delete(hex);
+    this.#keys.set(hex, key);
+    const [oldest = hex] = this.#keys.keys();
+    if (this.#keys.size > MAX_KEYS) this.#keys.delete(oldest);
+    return key;
+  }
+
+  /** Also by requirements that have changed in the meantime. */
+  async #verify(
+    document: Uint8Array,
+    nonce: Uint8Array,
+    now: number,
+    requirements: Requirements,
+  ): Promise<{ attestation: VerifiedAttestation; version: bigint }> {
+    const { trust, roots } = this.#options;
+    const verify = async ({ policy, version }: Requirements) => {
+      const options = { now, policy: { ...policy, nonce }, ...(roots && { roots }) };
+      return { attestation: await verifyAttestation(document, options), version };
+    };
+    try {
+      return await verify(requirements);
+    } catch (error) {
+      if (!(error instanceof AttestationError) || error.code !== 'POLICY_PCRS') throw error;
+      const renewed = await trust.renewed(requirements);
+      if (renewed === null) throw error;
+      return await verify(renewed);
+    }
+  }
+
+  /**
+   * The one place that decides by which key an answer is judged: the one that the hint names, if it is known, another
+   * known one, one that the chain has registered, or one that a new attestation shows.
+   *
+   * @param hint the key that the answer claims to be signed with, in hex: whoever passed it on may have written it
+   * @returns the key that signed
+   * @throws ClientError: CLIENT_SIGNATURE; what the last attestation threw that failed
+   */
+  async signerOf(
+    answer: ReceivedAnswer<unknown>,
+    hint: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array> {
+    const known = await this.trusted(signal);
+    const hinted = known.findIndex(({ hex }) => hex === hint);
+    if (hinted > 0) known.unshift(...known.splice(hinted, 1));
+    for (const { publicKey } of known) if (await isSignedBy(publicKey, answer)) return publicKey;
+    // The enclave that has the key named it: it did not sign this answer, so another attestation won't help.
+    if (hinted >= 0) throw notSigned();
+    const registered = hint === undefined ? undefined : await this.#registeredSigner(answer, hint, signal);
+    return registered ?? (await this.#newSigner(answer, known, hint, signal));
+  }
+
+  async #registeredSigner(answer: ReceivedAnswer<unknown>, hint: string, signal: AbortSignal | undefined) {
+    const publicKey = hexToBytes(hint);
+    // First the check that needs no node: anyone may invent hints.
+    if (!(await isSignedBy(publicKey, answer))) return undefined;
+    const isVouchedFor = await abortable(this.#options.trust.vouchesFor(publicKey), signal);
+    return isVouchedFor ? publicKey : undefined;
+  }
+
+  /** Attests until it meets the enclave that signed: a balancer may lead to another one each time. */
+  async #newSigner(
+    answer: ReceivedAnswer<unknown>,
+    known: readonly EnclaveKeys[],
+    hint: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array> {
+    const tried = new Set(known.map(({ hex }) => hex));
+    const { policy } = await abortable(this.#options.trust.current(), signal);
+    // Each key that it meets shows that there may be more.
+    const most = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
+    let failure: unknown;
+    for (let made = 0; made < most(); made++) {
+      const key = await this.attest(signal).catch((error: unknown) => {
+        failure = error;
+      });
+      signal?.throwIfAborted();
+      if (!key || tried.has(key.hex)) continue;
+      if (await isSignedBy(key.publicKey, answer)) return key.publicKey;
+      if (key.hex === hint) throw notSigned();
+      tried.add(key.hex);
+    }
+    throw failure ?? notSigned();
+  }
+
+  /**
+   * A key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is random, but seldom
+   * a key whose enclave seems to be gone.
+   */
+  async toSealTo(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
+    const known = await this.trusted(signal);
+    const weightOf = ({ misses }: EnclaveKeys) => 4 ** -misses;
+    let at = Math.random() * known.reduce((sum, key) => sum + weightOf(key), 0);
+    for (const key of known) {
+      at -= weightOf(key);
+      if (at <= 0) return key;
+    }
+    return known[0] as EnclaveKeys;
+  }
+
+  get size(): number {
+    return this.#keys.size;
+  }
+}
+
+async function isSignedBy(publicKey: Uint8Array, { signature, signedBytes }: ReceivedAnswer<unknown>) {
+  return await verifyEd25519(publicKey, signature, signedBytes);
+}
+
+function notSigned(): ClientError {
+  const message =
+    "the answer's signature does not match its data and the attested key: do not use the answer";
+  return new ClientError('CLIENT_SIGNATURE', message);
+}

@@ -1,0 +1,140 @@
+/** The options of the client and of its calls, checked. */
+import type { AttestationPolicy } from '../attestation/index.ts';
+import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+import { invalidOption } from './http.ts';
+
+export interface EnclaveClientOptions {
+  /**
+   * What the enclave must be. The client makes the nonce itself. Set `publicKey` to accept only one key, such as
+   * the one that is registered on chain.
+   */
+  readonly policy: Omit<AttestationPolicy, 'nonce'>;
+  /** DER of the roots to trust instead of AWS's, for development. */
+  readonly roots?: readonly Uint8Array[];
+  /**
+   * Seals every request to the attested enclave, and accepts only answers that it sealed for them: neither the host nor
+   * a proxy can read or change either. Default: false.
+   */
+  readonly sealed?: boolean;
+  /** Sealed requests are padded to a multiple of so many bytes, up to 65536, to hide their length. Default: 0, none. */
+  readonly paddingBytes?: number;
+  /** How long an attested key is used before the enclave is attested again. Default: 1 hour. */
+  readonly pinMaxAgeMs?: number;
+  /**
+   * The maximum age of the signed `timestampMs` of an answer, by `now`. Default: 1 hour. `Infinity` is for data that
+   * doesn't age. The timestamp may always be up to a minute ahead.
+   */
+  readonly maxAnswerAgeMs?: number;
+  /** For one request; an idempotent call may make several. Default: 10 seconds. */
+  readonly timeoutMs?: number;
+  /** The current time in milliseconds since 1970. Default: Date.now. */
+  readonly now?: () => number;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface AttestOptions {
+  /** Ends it early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** For one call whose answer is not signed. */
+export interface RequestOptions extends AttestOptions {
+  /**
+   * Repeating the call is harmless: it is made again, up to four times, where the connection or a gateway fails, or an
+   * enclave answers that is not known. Any other call is sent once, and `mayHaveExecuted` says what a failure means.
+   * Default: false.
+   */
+  readonly idempotent?: boolean;
+}
+
+/** For one call. */
+export interface CallOptions<Input> extends RequestOptions {
+  /**
+   * Properties that the signed data must have: those in which the answer repeats the request, since a host can send
+   * the genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
+   */
+  readonly expect?: Readonly<Partial<Input>>;
+}
+
+const HOUR = 3_600_000;
+const MAX_PADDING = 65_536;
+const OPTION_KEYS = [
+  'policy',
+  'roots',
+  'sealed',
+  'paddingBytes',
+  'pinMaxAgeMs',
+  'maxAnswerAgeMs',
+  'timeoutMs',
+  'now',
+  'fetch',
+];
+
+/** @throws ClientError: CLIENT_OPTION */
+export function readOptions(options: EnclaveClientOptions) {
+  requireKnown(options ?? {}, OPTION_KEYS);
+  const { roots, fetch, now = Date.now, maxAnswerAgeMs = HOUR } = options ?? {};
+  // A given undefined or null is a mistake too: requests must not be sent unsealed because of it.
+  const sealed = options !== undefined && 'sealed' in options ? options.sealed : false;
+  if (typeof sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
+  const padding = paddingOf(options ?? {});
+  const pinMaxAgeMs = duration('pinMaxAgeMs', options?.pinMaxAgeMs ?? HOUR);
+  if (typeof maxAnswerAgeMs !== 'number' || !(maxAnswerAgeMs > 0)) {
+    throw invalidOption('"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity');
+  }
+  const timeoutMs = duration('timeoutMs', options?.timeoutMs ?? 10_000);
+  return { roots, sealed, padding, pinMaxAgeMs, maxAnswerAgeMs, now, fetch, timeoutMs };
+}
+
+export type CheckedOptions = ReturnType<typeof readOptions>;
+
+/** The checked options of a call. */
+export interface CheckedCall {
+  readonly expect: Readonly<Record<string, unknown>>;
+  readonly idempotent: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * @param keys the options that the call has
+ * @throws ClientError: CLIENT_OPTION
+ */
+export function readCallOptions(
+  options: RequestOptions & { readonly expect?: unknown },
+  keys: readonly (keyof CallOptions<unknown>)[],
+): CheckedCall {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidOption('the options of a call must be an object such as { idempotent: true }');
+  }
+  requireKnown(options, keys);
+  const { expect = {}, idempotent = false, signal } = options;
+  if (typeof expect !== 'object' || expect === null || Array.isArray(expect)) {
+    throw invalidOption('"expect" must be an object with properties of the signed data');
+  }
+  if (typeof idempotent !== 'boolean') throw invalidOption('"idempotent" must be true or false');
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalidOption('"signal" must be an AbortSignal');
+  }
+  return { expect: expect as Readonly<Record<string, unknown>>, idempotent, signal };
+}
+
+/** A misspelt option would silently leave out a check. */
+function requireKnown(options: object, keys: readonly string[]): void {
+  const unknown = Object.keys(options).find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw invalidOption(`unknown option "${unknown}"; known ones: ${keys.join(', ')}`);
+  }
+}
+
+function paddingOf({ paddingBytes = 0, sealed }: Partial<EnclaveClientOptions>): number {
+  if (!(Number.isInteger(paddingBytes) && paddingBytes >= 0 && paddingBytes <= MAX_PADDING)) {
+    throw invalidOption(`"paddingBytes" must be an integer from 0 to ${MAX_PADDING}`);
+  }
+  if (paddingBytes > 0 && sealed !== true) throw invalidOption('"paddingBytes" needs { sealed: true }');
+  return paddingBytes;
+}
+
+export function duration(name: string, value: unknown): number {
+  if (!isTimeout(value)) throw invalidOption(`"${name}" must be ${TIMEOUT_RANGE}`);
+  return value;
+}

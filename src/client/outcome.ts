@@ -1,0 +1,107 @@
+/** What is known of a call that failed: whether the enclave may have executed it, and whether to try it again. */
+import { AttestationError } from '../attestation/index.ts';
+import { failedToConnect, pause } from '../fetch.ts';
+import {
+  ClientError,
+  EnclaveRefusedError,
+  EnclaveUnreachableError,
+  NotRegisteredError,
+  UnauthenticatedError,
+} from './errors.ts';
+
+/** What failed calls threw, whose requests have left. */
+const unknownOutcomes = new WeakSet<object>();
+
+/**
+ * Whether the enclave may have executed the call that threw this error: then find out before you call again, unless
+ * repeating it is harmless. False if nothing was sent, or it was refused with a status from 400 to 499. (A refusal in
+ * clear is its host's word, as is everything that a host could repeat by itself.)
+ *
+ * @param error what a call of `EnclaveClient` threw, also the reason of its signal; true for what is no object
+ */
+export function mayHaveExecuted(error: unknown): boolean {
+  return typeof error !== 'object' || error === null || unknownOutcomes.has(error);
+}
+
+/** One call, over all its attempts. */
+export interface CallState {
+  /** Whether a byte of a request may have left, and no refusal says that it had no effect. */
+  hasLeft: boolean;
+}
+
+/** Sends a request of a call, and notes whether it may have had an effect. */
+export async function sending<T>(state: CallState, send: () => Promise<T>): Promise<T> {
+  const { hasLeft } = state;
+  state.hasLeft = true;
+  try {
+    return await send();
+  } catch (error) {
+    if (isWithoutEffect(error)) state.hasLeft = hasLeft;
+    throw error;
+  }
+}
+
+function isWithoutEffect(error: unknown): boolean {
+  if (error instanceof EnclaveUnreachableError) return failedToConnect(error.cause);
+  return error instanceof EnclaveRefusedError && error.status < 500;
+}
+
+/** Of an idempotent call, in all. */
+const ATTEMPTS = 5;
+/** Before the second attempt; then twice as long each time, 1.5 s in all. */
+const FIRST_PAUSE_MS = 100;
+
+export interface RetryOptions {
+  readonly idempotent: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Makes a call, and an idempotent one again after a failure that another attempt, or another enclave, may not meet. */
+export async function attempting<T>(
+  { idempotent, signal }: RetryOptions,
+  attempt: (state: CallState) => Promise<T>,
+): Promise<T> {
+  const state: CallState = { hasLeft: false };
+  try {
+    for (let made = 1; ; made++) {
+      try {
+        return await attempt(state);
+      } catch (error) {
+        if (!idempotent || made === ATTEMPTS || signal?.aborted || !isTransient(error)) throw error;
+      }
+      // Not all at the same time, when many callers have lost the same enclave.
+      await pause(FIRST_PAUSE_MS * 2 ** (made - 1) * (0.5 + Math.random() / 2), signal);
+    }
+  } catch (error) {
+    if (state.hasLeft && typeof error === 'object' && error !== null) unknownOutcomes.add(error);
+    throw error;
+  }
+}
+
+const TRANSIENT_REASONS: readonly string[] = ['connection', 'broken', 'timeout', 'unknown'];
+const TRANSIENT_STATUSES: readonly number[] = [502, 503, 504];
+/** Another enclave behind the same URL may have the right image, key or registration. */
+const TRANSIENT_CODES: readonly string[] = [
+  'CLIENT_SIGNATURE',
+  'CLIENT_NOT_REGISTERED',
+  'POLICY_PCRS',
+  'POLICY_PUBLIC_KEY',
+];
+
+function isTransient(error: unknown): boolean {
+  if (error instanceof EnclaveUnreachableError) return TRANSIENT_REASONS.includes(error.reason);
+  if (error instanceof EnclaveRefusedError) return TRANSIENT_STATUSES.includes(error.status);
+  if (error instanceof UnauthenticatedError) {
+    return TRANSIENT_STATUSES.includes(error.status) || isKeyUnknown(error);
+  }
+  if (error instanceof NotRegisteredError && error.reason === 'retired') return false;
+  return (
+    (error instanceof ClientError || error instanceof AttestationError) &&
+    TRANSIENT_CODES.includes(error.code)
+  );
+}
+
+/** Whether the answer says that the request was sealed to another key. */
+export function isKeyUnknown(error: unknown): error is UnauthenticatedError {
+  return error instanceof UnauthenticatedError && error.serverCode === 'SEALED_KEY_UNKNOWN';
+}

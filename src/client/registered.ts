@@ -1,0 +1,170 @@
+/** `EnclaveClient.forConfig`: trusts what an EnclaveConfig on Sui does. Loaded only then, with `@mysten/sui`. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { bytesToHex } from '@noble/curves/utils.js';
+import { checkPolicy } from '../attestation/policy.ts';
+import { abortable } from '../fetch.ts';
+import {
+  type EnclaveConfig,
+  findRegistration,
+  isKeyTooOld,
+  readConfig,
+  readEnclave,
+} from '../sui/objects.ts';
+import type { SignedType } from '../wire/intent.ts';
+import { EnclaveClient, type VerifiedAnswer } from './client.ts';
+import { NotRegisteredError } from './errors.ts';
+import { invalidOption } from './http.ts';
+import { type CallOptions, duration, type EnclaveClientOptions, readCallOptions } from './options.ts';
+import type { Requirements, Trust } from './trust.ts';
+
+export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
+  /** How long the config is used before it is read again, and what is known of its enclaves. Default: 1 minute. */
+  readonly configMaxAgeMs?: number;
+  /** Ends `forConfig` itself early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** An answer that a contract accepts under the config. */
+export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
+  /** The id of the registered Enclave object whose key signed. */
+  readonly enclaveId: string;
+}
+
+const MINUTE = 60_000;
+
+/** What `EnclaveClient.forConfig` returns: its answers are signed by keys that are registered under the config. */
+export class RegisteredEnclaveClient extends EnclaveClient {
+  override async processData<Data, Input>(
+    payload: unknown,
+    schema: SignedType<Data, Input>,
+    options: CallOptions<NoInfer<Input>> = {},
+  ): Promise<RegisteredAnswer<Data>> {
+    return (await super.processData(payload, schema, options)) as RegisteredAnswer<Data>;
+  }
+
+  /** @throws also NotRegisteredError, SuiError */
+  override async call<Data, Input>(
+    path: string,
+    body: unknown,
+    schema: SignedType<Data, Input>,
+    options: CallOptions<NoInfer<Input>> = {},
+  ): Promise<RegisteredAnswer<Data>> {
+    return (await super.call(path, body, schema, options)) as RegisteredAnswer<Data>;
+  }
+}
+
+/** As `EnclaveClient.forConfig`. */
+export async function openConfigClient(
+  suiClient: ClientWithCoreApi,
+  configId: string,
+  url: string | URL,
+  given: ConfigClientOptions,
+): Promise<RegisteredEnclaveClient> {
+  if (typeof given !== 'object' || given === null) throw invalidOption('the options must be an object');
+  const { configMaxAgeMs = MINUTE, signal, ...options } = given;
+  readCallOptions({ ...('signal' in given && { signal }) } as object, ['signal']);
+  if ('policy' in options) throw invalidOption('forConfig takes the policy from the chain: leave it out');
+  const maxAgeMs = duration('configMaxAgeMs', configMaxAgeMs);
+  const trust = new ChainTrust(suiClient, configId, { maxAgeMs, now: options.now ?? Date.now });
+  // The policy is the chain's: see `trust`.
+  const client = new RegisteredEnclaveClient(url, options as EnclaveClientOptions, trust);
+  await abortable(trust.current(), signal);
+  return client;
+}
+
+/** A config as it was read, and the keys that are registered under it as far as is known. */
+interface Snapshot {
+  readonly config: EnclaveConfig;
+  readonly requirements: Requirements;
+  readonly at: number;
+  /** The id of the enclave, by its key in hex. */
+  readonly registered: Map<string, string>;
+}
+
+/**
+ * Trusts the image that the config names, and the keys that are registered under it. Registration is as good as an
+ * attestation: the contract has verified a document of that key with these registers, and a key never leaves its
+ * enclave. Nor does it trust the node with more, since the registers come from there too.
+ */
+class ChainTrust implements Trust {
+  readonly #client: ClientWithCoreApi;
+  readonly #configId: string;
+  readonly #maxAgeMs: number;
+  readonly #now: () => number;
+  #snapshot: Snapshot | undefined;
+  #reading: Promise<Snapshot> | undefined;
+
+  constructor(
+    client: ClientWithCoreApi,
+    configId: string,
+    { maxAgeMs, now }: { maxAgeMs: number; now: () => number },
+  ) {
+    this.#client = client;
+    this.#configId = configId;
+    this.#maxAgeMs = maxAgeMs;
+    this.#now = now;
+  }
+
+  async current(): Promise<Requirements> {
+    return (await this.#latest()).requirements;
+  }
+
+  async renewed({ version }: Requirements): Promise<Requirements | null> {
+    const { requirements } = await this.#read();
+    return requirements.version > version ? requirements : null;
+  }
+
+  async vouchesFor(publicKey: Uint8Array): Promise<boolean> {
+    return (await this.#stateOf(publicKey)).fault === undefined;
+  }
+
+  async admit(publicKey: Uint8Array): Promise<string> {
+    const { enclaveId, fault } = await this.#stateOf(publicKey);
+    if (fault !== undefined) throw new NotRegisteredError(fault, publicKey, this.#configId);
+    return enclaveId;
+  }
+
+  async #stateOf(
+    publicKey: Uint8Array,
+  ): Promise<{ enclaveId: string; fault?: NotRegisteredError['reason'] }> {
+    const { config, registered } = await this.#latest();
+    const hex = bytesToHex(publicKey);
+    const known = registered.get(hex);
+    if (known !== undefined) return { enclaveId: known };
+    const { enclaveId, state } = await findRegistration(this.#client, config, publicKey);
+    if (state !== 'registered') return { enclaveId, fault: state === 'free' ? 'unregistered' : 'destroyed' };
+    // Its age changes: it is not kept.
+    if (config.maxKeyAgeMs === null) registered.set(hex, enclaveId);
+    else if (isKeyTooOld(await readEnclave(this.#client, enclaveId), config, this.#now())) {
+      return { enclaveId, fault: 'too old' };
+    }
+    return { enclaveId };
+  }
+
+  async #latest(): Promise<Snapshot> {
+    const age = this.#snapshot === undefined ? -1 : this.#now() - this.#snapshot.at;
+    return this.#snapshot && age >= 0 && age <= this.#maxAgeMs ? this.#snapshot : await this.#read();
+  }
+
+  /** Concurrent calls share one reading. */
+  async #read(): Promise<Snapshot> {
+    this.#reading ??= this.#readOnce().finally(() => {
+      this.#reading = undefined;
+    });
+    return await this.#reading;
+  }
+
+  async #readOnce(): Promise<Snapshot> {
+    const at = this.#now();
+    const config = await readConfig(this.#client, this.#configId);
+    if (config.isRetired) throw new NotRegisteredError('retired', null, this.#configId);
+    const policy = checkPolicy({ images: [config.image] });
+    this.#snapshot = {
+      config,
+      requirements: { policy, version: config.configVersion },
+      at,
+      registered: new Map(),
+    };
+    return this.#snapshot;
+  }
+}

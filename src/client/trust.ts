@@ -1,0 +1,40 @@
+/** Where a client learns which enclaves to trust: from its caller's policy here, from the chain in `registered.ts`. */
+import { AttestationError, type AttestationPolicy } from '../attestation/index.ts';
+import { checkPolicy } from '../attestation/policy.ts';
+
+/** What an enclave must be. */
+export interface Requirements {
+  readonly policy: AttestationPolicy;
+  /** Changes with the policy: keys that were attested under another version are not trusted any more. */
+  readonly version: bigint;
+}
+
+export interface Trust {
+  current(): Promise<Requirements>;
+  /** Called when an attestation showed another image: newer requirements, or null if there are none. */
+  renewed(outdated: Requirements): Promise<Requirements | null>;
+  /** Whether a key that a hint names may speak without an attestation for this client. */
+  vouchesFor(publicKey: Uint8Array): Promise<boolean>;
+  /** The last word on a key that signed: the id of its enclave on chain, if there is one. */
+  admit(publicKey: Uint8Array): Promise<string | undefined>;
+}
+
+/**
+ * Trusts what meets the policy.
+ *
+ * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
+ */
+export function trustIn(given: Omit<AttestationPolicy, 'nonce'>): Trust {
+  const policy = checkPolicy(given);
+  if ('nonce' in policy) {
+    const message = 'the client makes a fresh nonce for each attestation: leave "nonce" out of the policy';
+    throw new AttestationError('POLICY_INVALID', message);
+  }
+  const requirements = { policy, version: 0n };
+  return {
+    current: async () => requirements,
+    renewed: async () => null,
+    vouchesFor: async () => false,
+    admit: async () => undefined,
+  };
+}

@@ -1,0 +1,25 @@
+/**
+ * An emulated enclave as a process: the real server with the software NSM, and the application `tally`, which prints what
+ * it executes. It prints `listening` once it serves, and drains at SIGTERM, as in production.
+ *
+ * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
+ */
+import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
+import { loadApplication } from '../../../src/app.ts';
+import { boot } from '../../../src/server/boot.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
+import { createLog } from '../../../src/server/log.ts';
+import { endOnSignal } from '../../../src/server/signals.ts';
+
+const [folder = '', port = ''] = process.argv.slice(2);
+const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn' };
+const config = readServerConfig(env);
+const server = await boot({
+  config,
+  env,
+  log: createLog(config.logLevel),
+  ...(await loadApplication(new URL('../../fixtures/apps/', import.meta.url), config.app)),
+  nsm: DevelopmentTrust.load(new URL(folder)).nsm,
+});
+endOnSignal(() => server.close());
+process.stdout.write('listening\n');

@@ -1,0 +1,173 @@
+/** Debian's HAProxy before two emulated enclaves: 1,000 calls, while one of them is drained and the other killed. */
+
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { bcs } from '@mysten/bcs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
+import {
+  certificatesFromPem,
+  EnclaveClient,
+  mayHaveExecuted,
+  parsePcrs,
+  signedType,
+  u64,
+} from '../../../src/client/index.ts';
+import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
+
+const ENCLAVE = fileURLToPath(new URL('enclave.ts', import.meta.url));
+const Counted = signedType(7, bcs.struct('Counted', { id: u64 }));
+const CALLS = 1000;
+const AT_ONCE = 16;
+
+/** It sends a request again only if it could not connect (its default), and by turns. */
+const configOf = (port: number, servers: readonly number[]) => `
+defaults
+  mode http
+  balance roundrobin
+  option redispatch 1
+  retries 3
+  timeout connect 1s
+  timeout client 20s
+  timeout server 20s
+  option httpchk GET /livez
+listen enclaves
+  bind 127.0.0.1:${port}
+${servers.map((each) => `  server enclave${each} 127.0.0.1:${each} check inter 200ms\n`).join('')}`;
+
+const folder = mkdtempSync(join(tmpdir(), 'fleet-'));
+const root = pathToFileURL(`${folder}/`);
+/** All that ever ran, with what they printed. */
+const enclaves: Program[] = [];
+let proxy: Program;
+let url: string;
+let ports: [number, number];
+let options: ConstructorParameters<typeof EnclaveClient>[1];
+
+async function launch(port: number): Promise<Program> {
+  const enclave = start(process.execPath, [ENCLAVE, root.href, String(port)], {});
+  enclaves.push(enclave);
+  await until('an enclave listens', () => {
+    if (enclave.process.exitCode !== null) throw new Error(enclave.output());
+    return enclave.output().includes('listening');
+  });
+  return enclave;
+}
+
+/** The ids that an enclave has executed so far. */
+const executedBy = ({ output }: Program) =>
+  [...output().matchAll(/^executed (\d+)$/gm)].map(([, id]) => Number(id));
+
+/** How often each id was executed, by all enclaves together. */
+function executions(): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const id of enclaves.flatMap(executedBy)) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}
+
+interface Outcome {
+  readonly id: number;
+  readonly kind: string;
+  readonly idempotent: boolean;
+  readonly error: unknown;
+  readonly signer: string;
+}
+
+/** In other turns than the balancer's. */
+const kindOf = (id: number) => KINDS[(id + Math.floor(id / 4)) % 4] as string;
+const KINDS = ['plain, idempotent', 'plain, once', 'sealed, idempotent', 'sealed, once'];
+
+/** Makes all calls, of each kind in turn, and calls `at` before each. */
+async function callAll(outcomes: Outcome[], at: (call: number) => void): Promise<void> {
+  const clients = [new EnclaveClient(url, options), new EnclaveClient(url, { ...options, sealed: true })];
+  let next = 0;
+  const work = async () => {
+    while (next < CALLS) {
+      const id = next++;
+      at(id);
+      const kind = kindOf(id);
+      const [client, idempotent] = [clients[kind.startsWith('sealed') ? 1 : 0], kind.endsWith('idempotent')];
+      // An enclave takes no sealed request to /count_once, which a host could repeat.
+      const path = kind === 'plain, once' ? '/count_once' : '/count';
+      const call = (client as EnclaveClient).call(path, { id }, Counted, { expect: { id }, idempotent });
+      const [error, signer] = await call.then(
+        ({ publicKey }) => [null, Buffer.from(publicKey).toString('hex')] as const,
+        (thrown: unknown) => [thrown, ''] as const,
+      );
+      outcomes.push({ id, kind, idempotent, error, signer });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${HAPROXY})`, () => {
+  beforeAll(async () => {
+    const trust = DevelopmentTrust.load(root);
+    trust.save();
+    options = {
+      policy: { images: [parsePcrs(trust.nsm.pcrsFile())] },
+      roots: certificatesFromPem(trust.nsm.rootPem()),
+    };
+    ports = [await freePort(), await freePort()];
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    writeFileSync(join(folder, 'haproxy.cfg'), configOf(port, ports));
+    await Promise.all(ports.map(launch));
+    proxy = start(HAPROXY, ['-db', '-f', join(folder, 'haproxy.cfg')], {});
+    await until('HAProxy answers', async () => (await fetch(url).catch(() => null))?.ok === true);
+  });
+  afterAll(async () => {
+    await Promise.all([...enclaves, proxy].map((program) => stop(program)));
+    rmSync(folder, { recursive: true });
+  });
+
+  test('1,000 calls, one enclave drained and the other killed: no idempotent one fails, no other runs twice', async () => {
+    const [drained, killed] = enclaves as [Program, Program];
+    const restarts: Promise<unknown>[] = [];
+    const outcomes: Outcome[] = [];
+    let isBack = false;
+    const drain = async () => {
+      await stop(drained, 'SIGTERM');
+      await launch(ports[0]);
+      isBack = true;
+    };
+    const kill = async () => {
+      // While it executes a call that must not be sent again.
+      const isUnderWay = (id: number) =>
+        kindOf(id).endsWith('once') && !outcomes.some((outcome) => outcome.id === id);
+      while (!executedBy(killed).slice(-AT_ONCE).some(isUnderWay)) {
+        await once(killed.process.stdout as Readable, 'data');
+      }
+      await stop(killed, 'SIGKILL');
+      await launch(ports[1]);
+    };
+    await callAll(outcomes, (call) => {
+      if (call === 150) restarts.push(drain());
+      if (call === 600) restarts.push(kill());
+      if (call === 600) expect(isBack).toBe(true);
+    });
+    await Promise.all(restarts);
+
+    const counts = executions();
+    const failed = outcomes.filter(({ error }) => error !== null);
+    expect(failed.filter(({ idempotent }) => idempotent)).toEqual([]);
+    for (const { id, error } of failed) {
+      // Unknown; or certainly not executed.
+      if (!mayHaveExecuted(error)) expect([error, counts.get(id)]).toEqual([error, undefined]);
+    }
+    for (const { id, idempotent, error } of outcomes) {
+      if (error === null) expect(counts.get(id)).toBeGreaterThanOrEqual(1);
+      if (!idempotent) expect(counts.get(id) ?? 0).toBeLessThanOrEqual(1);
+    }
+    // The faults hit some calls, and few; of one that failed it is known here that it was executed.
+    expect(outcomes).toHaveLength(CALLS);
+    expect(failed.some(({ id }) => counts.get(id) === 1)).toBe(true);
+    expect(failed.length).toBeLessThan(4 * AT_ONCE);
+    const signers = new Set(outcomes.map(({ signer }) => signer).filter((signer) => signer !== ''));
+    expect(signers.size).toBeGreaterThanOrEqual(3);
+  });
+});
