@@ -74,9 +74,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     if (isAbsent && !config.nsmRequired) return undefined;
     throw error;
   });
-  const sealingKey = SealingKey.create(nsmRandom);
-  // Last, since it wipes the NSM's bytes.
-  const key = EphemeralKey.create(nsmRandom);
+  const { key, sealingKey } = createKeys(nsmRandom);
   const { publicKey } = key;
   const userData = encodeUserData({ sealingKey: sealingKey.publicKey, application: config.app, version });
   const documents = new Documents(nsm, { publicKey, userData });
@@ -157,6 +155,15 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
       await receiving;
     },
   };
+}
+
+/** @param nsmRandom from GetRandom, which both keys use; wiped */
+function createKeys(nsmRandom: Uint8Array | undefined) {
+  try {
+    return { key: EphemeralKey.create(nsmRandom), sealingKey: SealingKey.create(nsmRandom) };
+  } finally {
+    nsmRandom?.fill(0);
+  }
 }
 
 /** @returns complete secrets, unless a hand-off will provide them */
