@@ -23,6 +23,7 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_TIMEOUT: 'A service did not answer in time.',
   ZKLOGIN_REFUSED: 'A service answered with an error: see ServiceRefusedError.',
   ZKLOGIN_MALFORMED_ANSWER: 'The answer of a service is invalid.',
+  ZKLOGIN_LOAD: 'A part of this library that is loaded when it is needed could not be loaded.',
   ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
   ZKLOGIN_EXPIRED: 'The current epoch is past maxEpoch.',
   ZKLOGIN_SENDER: "The sender of the transaction is not the session's address.",
