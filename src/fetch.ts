@@ -14,7 +14,7 @@ interface Outcome {
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
   /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
-  readonly retryAfterSeconds?: number;
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 export interface TextAnswer extends Outcome {

@@ -74,13 +74,24 @@ export class ServiceRefusedError extends ZkLoginError {
   readonly status: number;
   /** The stable code that the service gave, if any. */
   readonly serverCode: string | null;
+  /** In how many seconds to ask again, if the service says so. */
+  readonly retryAfterSeconds: number | null;
 
   /** @param reason a part of the service's message that cannot hold anything of the request */
-  constructor(service: string, status: number, serverCode: string | null, reason?: string) {
+  constructor(
+    service: string,
+    {
+      status,
+      serverCode,
+      retryAfterSeconds,
+    }: Pick<ServiceRefusedError, 'status' | 'serverCode' | 'retryAfterSeconds'>,
+    reason?: string,
+  ) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
     const why = reason === undefined ? '' : `: ${reason}`;
     super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}${why}`);
     this.status = status;
     this.serverCode = serverCode;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
