@@ -13,7 +13,7 @@ import {
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../../src/attestation/image.ts';
 import { endpointTls } from './applications.ts';
-import { bootWithNsm, Machine } from './machine.ts';
+import { bootWithNsm, Machine, printBoot } from './machine.ts';
 import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test.eif';
@@ -29,7 +29,7 @@ let bulk: { received: number; sha256: Promise<string> };
 const block = randomBytes(64 * 1024);
 
 /** An enclave whose parent forwards its endpoints to stand-ins, and keeps its reports. */
-function boot(): Promise<{ machine: Machine; reports: string[] }> {
+function boot() {
   return bootWithNsm(bootOnce);
 }
 
@@ -43,8 +43,16 @@ async function bootOnce() {
   made.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
   made.listen(BULK_PORT, exchange);
   await made.start(inject('emulator'), EIF);
-  await made.answering();
-  return { machine: made, reports };
+  return { machine: made, reports, answeringMs: await made.answering() };
+}
+
+/** Prints what memory the enclave uses after its boot. */
+async function printMemory(): Promise<void> {
+  const { memory } = (await machine.request('/inside')).json() as { memory: Record<string, number> };
+  const mib = (bytes = 0) => Math.round(bytes / 1024 ** 2);
+  const { total = 0, available = 0, server } = memory;
+  const used = `${mib(total - available)} MiB of ${mib(total)} MiB in use`;
+  process.stdout.write(`${EIF}: ${used} after the boot, ${mib(server)} MiB of them by the server\n`);
 }
 
 /** Sends BULK_BYTES while it receives, and ends its side. */
@@ -71,7 +79,10 @@ function exchange(socket: Socket): void {
 
 beforeAll(async () => {
   weather = await startWeatherStandIn();
-  ({ machine } = await boot());
+  const { answeringMs, ...booted } = await boot();
+  ({ machine } = booted);
+  printBoot(EIF, machine, answeringMs);
+  await printMemory();
 });
 afterAll(async () => {
   await machine.stop();

@@ -1,12 +1,15 @@
 /** out/test-salt.eif: the salt service in an enclave. Its identity provider is a stand-in behind the parent. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { parsePcrs } from '../../../src/attestation/image.ts';
+import { certificatesFromPem, parsePcrs } from '../../../src/attestation/index.ts';
+import { getSalt } from '../../../src/zklogin/index.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../../src/apps/salt/support.ts';
 import { endpointTls } from './applications.ts';
-import { bootWithNsm, Machine } from './machine.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+import { bootWithNsm, Machine, printBoot } from './machine.ts';
 import { forwardTls } from './tls.ts';
 
+const EIF = 'out/test-salt.eif';
 const KEYS_PORT = 8101;
 const vectors = JSON.parse(readFileSync('test/vectors/salt.json', 'utf8')) as {
   derivations: { seed: string; issuer: string; clientId: string; subject: string; salt: string }[];
@@ -17,16 +20,28 @@ const vector = vectors.derivations.find(
 
 let machine: Machine;
 let google: string | undefined;
+let gateway: Gateway;
 
 beforeAll(() =>
   bootWithNsm(async () => {
-    machine = new Machine(inject('vsockHost'));
+    machine = new Machine(inject('vsockHost'), { recorded: true });
     machine.listen(KEYS_PORT, (socket) => forwardTls(socket, google as string, endpointTls()));
-    await machine.start(inject('emulator'), 'out/test-salt.eif');
-    await machine.answering();
+    await machine.start(inject('emulator'), EIF);
+    printBoot(EIF, machine, await machine.answering());
+    gateway = await startGateway(machine);
   }),
 );
-afterAll(() => machine.stop());
+afterAll(async () => {
+  gateway?.close();
+  await machine.stop();
+});
+
+/** As a wallet asks, which trusts the registers of this image. */
+async function getSaltSealed(token: string): Promise<string> {
+  const policy = { images: [parsePcrs(readFileSync('out/test-salt.pcrs', 'utf8'))] };
+  const roots = certificatesFromPem(gateway.rootPem);
+  return await getSalt(gateway.url, token, { policy, roots, timeoutMs: 60_000 });
+}
 
 describe('the salt service in an enclave', () => {
   test('has the boot system of the production image, and registers of its own', () => {
@@ -52,11 +67,19 @@ describe('the salt service in an enclave', () => {
     const issuer = await Issuer.start();
     google = issuer.origin;
     const token = await issuer.token({ sub: vector?.subject });
+    const secrets = [...token.split('.').slice(1), vector?.salt as string];
+    expect(await getSaltSealed(token)).toBe(vector?.salt);
+    expect(issuer.asked).toBe(1);
+    expect(secrets.filter(machine.traffic().saw)).toEqual([]);
+
     const answer = await machine.request('/get_salt', { token });
     expect(answer.json()).toEqual({ salt: vector?.salt });
-    expect(issuer.asked).toBe(1);
     const other = await machine.request('/get_salt', { token: await issuer.token({ aud: 'other' }) });
     expect(other.json()).toMatchObject({ code: 'SALT_CLIENT_NOT_ALLOWED' });
+    // Only what was sealed is hidden: the record is of everything.
+    const traffic = machine.traffic();
+    expect([SEED, ...secrets].filter(traffic.saw)).toEqual([SEED, ...secrets]);
+    for (const port of [3000, 7777, KEYS_PORT]) expect(traffic.ports).toContain(port);
     expect(machine.console()).not.toContain(SEED);
     expect(machine.console()).not.toContain(token);
   });
