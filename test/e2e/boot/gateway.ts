@@ -36,10 +36,14 @@ export function signAgain(document: Uint8Array, root: Identity): Uint8Array {
   return signDocument(encodePayload(fields), chain.leaf);
 }
 
+type Alter = (path: string, what: 'request' | 'answer', body: Buffer) => Buffer;
+
 export interface Gateway {
   readonly url: string;
   /** PEM of the authority that signs what the enclave attests. */
   readonly rootPem: string;
+  /** Changes what passes: the body of a request or of its answer. By default, nothing. */
+  alter: Alter;
   close(): void;
 }
 
@@ -48,26 +52,31 @@ export async function startGateway(machine: Machine): Promise<Gateway> {
   const root = createRoot(new Date());
   const server = createServer((incoming, response) => {
     const fail = () => response.destroy();
-    passOn(machine, incoming, response, root).catch(fail);
+    passOn(machine, incoming, response, { root, alter: gateway.alter }).catch(fail);
   });
-  const url = await listen(server);
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
+  const gateway: Gateway = {
+    url: await listen(server),
+    rootPem: toPem(root.certificate),
+    alter: (_path, _what, body) => body,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
   };
-  return { url, rootPem: toPem(root.certificate), close };
+  return gateway;
 }
 
 async function passOn(
   machine: Machine,
   incoming: IncomingMessage,
   response: ServerResponse,
-  root: Identity,
+  { root, alter }: { root: Identity; alter: Alter },
 ): Promise<void> {
-  const body = await buffer(incoming);
+  const { url: path = '/' } = incoming;
+  const body = alter(path, 'request', await buffer(incoming));
   const answer = await ask(machine, incoming, body);
-  const received = await buffer(answer);
-  const isDocument = incoming.url?.startsWith('/get_attestation') && answer.statusCode === 200;
+  const received = alter(path, 'answer', await buffer(answer));
+  const isDocument = path.startsWith('/get_attestation') && answer.statusCode === 200;
   const sent = isDocument ? signed(received, root) : received;
   const type = answer.headers['content-type'] ?? 'application/octet-stream';
   response.writeHead(answer.statusCode ?? 502, { 'content-type': type }).end(sent);

@@ -83,4 +83,34 @@ describe('the salt service in an enclave', () => {
     expect(machine.console()).not.toContain(SEED);
     expect(machine.console()).not.toContain(token);
   });
+
+  test('lets the parent change nothing of a sealed request or its answer, nor use an earlier answer', async () => {
+    const outcomes: unknown[] = [];
+    let earlier: Buffer | undefined;
+    const flip = (at: number) => (body: Buffer) => {
+      const changed = Buffer.from(body);
+      changed[at % body.length] = (changed[at % body.length] as number) ^ 1;
+      return changed;
+    };
+    const changes: [string, (body: Buffer) => Buffer][] = [
+      ...[0, 40, 70, 300].map(flip).map((change) => ['request', change] as [string, typeof change]),
+      ['request', (body) => body.subarray(0, -1)],
+      ...[0, 1, 40, 60].map(flip).map((change) => ['answer', change] as [string, typeof change]),
+      ['answer', (body) => body.subarray(0, -1)],
+      ['answer', () => earlier as Buffer],
+    ];
+    for (const [where, change] of changes) {
+      gateway.alter = (path, what, body) => {
+        if (path !== '/sealed') return body;
+        if (what !== where) return body;
+        if (what === 'answer') earlier ??= body;
+        return change(body);
+      };
+      outcomes.push(await getSaltSealed('a.b.c').catch(({ code }) => code));
+    }
+    expect(outcomes).toEqual([
+      ...Array(5).fill('CLIENT_UNAUTHENTICATED'),
+      ...Array(6).fill('CLIENT_SEALED_ANSWER'),
+    ]);
+  });
 });
