@@ -71,7 +71,7 @@ export function invalidOption(message: string, options?: ErrorOptions): ClientEr
 }
 
 /** The `error` in the JSON of an error response as one line, without control or invisible characters. */
-function serverMessage(body: string): string | null {
+export function serverMessage(body: string): string | null {
   let message: unknown;
   try {
     message = JSON.parse(body)?.error;

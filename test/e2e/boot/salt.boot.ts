@@ -1,9 +1,11 @@
 /** out/test-salt.eif: the salt service in an enclave. Its identity provider is a stand-in behind the parent. */
-import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { certificatesFromPem, parsePcrs } from '../../../src/attestation/index.ts';
-import { type ProvisionerKey, sealSecrets } from '../../../src/sealing/secrets.ts';
+import { sealSecrets } from '../../../src/sealing/secrets.ts';
 import { getSalt } from '../../../src/zklogin/index.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../../src/apps/salt/support.ts';
 import { newProvisioner, stateOf } from '../../src/provisioner.ts';
@@ -13,7 +15,9 @@ import { bootWithNsm, Machine, printBoot } from './machine.ts';
 import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test-salt.eif';
+const PCRS = 'out/test-salt.pcrs';
 const KEYS_PORT = 8101;
+const LOG_PORT = 7778;
 const vectors = JSON.parse(readFileSync('test/vectors/salt.json', 'utf8')) as {
   derivations: { seed: string; issuer: string; clientId: string; subject: string; salt: string }[];
 };
@@ -29,6 +33,7 @@ beforeAll(() =>
   bootWithNsm(async () => {
     machine = new Machine(inject('vsockHost'), { recorded: true });
     machine.listen(KEYS_PORT, (socket) => forwardTls(socket, google as string, endpointTls()));
+    machine.listen(LOG_PORT, (socket) => socket.on('end', () => socket.end()).resume());
     await machine.start(inject('emulator'), EIF);
     printBoot(EIF, machine, await machine.answering());
     gateway = await startGateway(machine);
@@ -39,36 +44,37 @@ afterAll(async () => {
   await machine.stop();
 });
 
-/** By default, by the one whom the image's app.yaml names. */
-async function sealSeed(seed: string, provisioner: ProvisionerKey = keyOfFile(PROVISIONER_KEY)) {
+/** `npm run provision` by the one whom the image's app.yaml names. @returns its exit code and JSON */
+async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<string, unknown>]> {
+  const [secrets, root] = [join(machine.dir, 'secrets.json'), join(machine.dir, 'root.pem')];
+  writeFileSync(secrets, JSON.stringify({ SALT_SEED: seed }), { mode: 0o600 });
+  writeFileSync(root, gateway.rootPem);
+  const files = ['--pcrs', pcrs, '--secrets', secrets, '--key', PROVISIONER_KEY, '--root', root];
+  const command = ['scripts/provision/provision.ts', gateway.url, ...files, '--json'];
+  const { code, stdout } = await promisify(execFile)(process.execPath, command).then(
+    (done) => ({ code: 0, ...done }),
+    (failed: { code: number; stdout: string }) => failed,
+  );
+  return [code, JSON.parse(stdout)];
+}
+
+/** A perfect set, but for who has signed it. */
+async function sealedByStranger(seed: string): Promise<string> {
   const { sealingKey, state } = await stateOf({ get: (path) => fetch(gateway.url + path) });
-  return await sealSecrets({ SALT_SEED: seed }, sealingKey, state, { provisioner });
-}
-
-function keyOfFile(path: string): ProvisionerKey {
-  const privateKey = createPrivateKey(readFileSync(path));
-  const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
-  const publicKey = new Uint8Array(Buffer.from(x as string, 'base64url'));
-  return { publicKey, sign: (message) => sign(null, message, privateKey) };
-}
-
-async function post(path: string, body: string): Promise<Response> {
-  const headers = { 'content-type': 'application/json' };
-  return await fetch(gateway.url + path, { method: 'POST', headers, body });
+  const provisioner = newProvisioner();
+  return (await sealSecrets({ SALT_SEED: seed }, sealingKey, state, { provisioner })).json;
 }
 
 /** As a wallet asks, which trusts the registers of this image. */
 async function getSaltSealed(token: string): Promise<string> {
-  const policy = { images: [parsePcrs(readFileSync('out/test-salt.pcrs', 'utf8'))] };
+  const policy = { images: [parsePcrs(readFileSync(PCRS, 'utf8'))] };
   const roots = certificatesFromPem(gateway.rootPem);
   return await getSalt(gateway.url, token, { policy, roots, timeoutMs: 60_000 });
 }
 
 describe('the salt service in an enclave', () => {
   test('has the boot system of the production image, and registers of its own', () => {
-    const [own, production] = ['out/test-salt.pcrs', 'out/nitro.pcrs'].map((path) =>
-      parsePcrs(readFileSync(path, 'utf8')),
-    );
+    const [own, production] = [PCRS, 'out/nitro.pcrs'].map((path) => parsePcrs(readFileSync(path, 'utf8')));
     expect(own?.pcr1).toBe(production?.pcr1);
     expect(own?.pcr2).not.toBe(production?.pcr2);
   });
@@ -77,22 +83,16 @@ describe('the salt service in an enclave', () => {
     expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
     expect((await machine.request('/get_salt', { token: 'x' })).status).toBe(503);
     expect(await machine.handOver(JSON.stringify({ SALT_SEED: OTHER_SEED }))).toBe('refused');
-    const ofStranger = await sealSeed(SEED, newProvisioner());
-    expect(await machine.handOver(ofStranger.json)).toBe('refused');
-    const refusal = await post('/secrets', ofStranger.json);
-    expect([refusal.status, await refusal.json()]).toMatchObject([403, { code: 'SECRETS_PROVISIONER' }]);
-    expect(await machine.handOver((await sealSeed(OTHER_SEED)).json)).toBe('refused');
-    expect((await machine.request('/readyz')).json()).toMatchObject({
-      missing: ['SALT_SEED'],
-      refused: expect.stringMatching(/^version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/),
-    });
+    expect(await machine.handOver(await sealedByStranger(SEED))).toBe('refused');
+    const [exit, said] = await provision(OTHER_SEED);
+    expect([exit, said]).toMatchObject([1, { code: 'SECRETS_REFUSED' }]);
+    expect(said['error']).toMatch(/version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/);
+    expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
   });
 
   test('gets its seed through the parent, whose record has no form of it', async () => {
-    const sealed = await sealSeed(SEED);
-    const answer = await post('/secrets', sealed.json);
-    const { status, body } = await sealed.openAnswer(new Uint8Array(await answer.arrayBuffer()));
-    expect([status, sealed.isReceipt(body)]).toEqual([200, true]);
+    expect(await provision(SEED, 'out/nitro.pcrs')).toMatchObject([3, { code: 'POLICY_PCRS' }]);
+    expect(await provision(SEED)).toEqual([0, { status: 'provisioned', names: ['SALT_SEED'] }]);
     expect((await machine.request('/readyz')).status).toBe(200);
     const traffic = machine.traffic();
     expect([SEED, Buffer.from(SEED, 'hex')].filter(traffic.saw)).toEqual([]);
@@ -117,7 +117,7 @@ describe('the salt service in an enclave', () => {
     // The same in clear.
     const traffic = machine.traffic();
     expect(secrets.filter(traffic.saw)).toEqual(secrets);
-    for (const port of [3000, 7777, KEYS_PORT]) expect(traffic.ports).toContain(port);
+    for (const port of [3000, 7777, KEYS_PORT, LOG_PORT]) expect(traffic.ports).toContain(port);
     expect(traffic.saw(SEED)).toBe(false);
     expect(machine.console()).not.toContain(token);
   });
