@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
 import { ConfigError } from './errors.ts';
@@ -114,6 +115,19 @@ const unique = <T>(nameOf: (entry: T) => string) =>
     'has a duplicate name',
   );
 
+/** An ed25519 key in lower case. With one of small order, which no secret belongs to, anybody could sign. */
+const Provisioner = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{64}$/),
+  v.check((hex) => {
+    try {
+      return ed25519.Point.fromHex(hex).isTorsionFree() && !ed25519.Point.fromHex(hex).is0();
+    } catch {
+      return false;
+    }
+  }),
+);
+
 const ManifestFile = v.strictObject({
   endpoints: v.pipe(
     v.array(EndpointEntry),
@@ -125,6 +139,14 @@ const ManifestFile = v.strictObject({
     v.maxLength(64),
     unique((name) => name),
   ),
+  provisioners: v.optional(
+    v.pipe(
+      v.array(Provisioner),
+      v.maxLength(16),
+      unique((key) => key),
+    ),
+    [],
+  ),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
@@ -135,6 +157,11 @@ export interface Manifest {
   readonly authorities?: Readonly<Record<string, string>>;
   /** Names of the secrets that it needs. */
   readonly secrets: readonly string[];
+  /**
+   * ed25519 keys in hexadecimal: who may send them. If there is one, each set of secrets must be sealed and signed by
+   * one of these keys, and `POST /secrets` accepts it too.
+   */
+  readonly provisioners?: readonly string[];
 }
 
 /** @throws ConfigError that names the invalid property */
@@ -148,16 +175,21 @@ export function parseManifest(yaml: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), no other property, and no duplicate name`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), no other property, and no duplicate name`,
     );
   }
-  const { endpoints, secrets } = result.output;
+  const { endpoints, secrets, provisioners } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
   }
   const hosts = endpoints.map(({ host }) => host);
-  return { endpoints: hosts, secrets, ...(Object.keys(authorities).length > 0 && { authorities }) };
+  return {
+    endpoints: hosts,
+    secrets,
+    ...(Object.keys(authorities).length > 0 && { authorities }),
+    ...(provisioners.length > 0 && { provisioners }),
+  };
 }
 
 /** @param pem the certificates themselves, not a path, so that they are measured with app.yaml */

@@ -19,7 +19,7 @@ interface Outcome {
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
   /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
-  readonly retryAfterSeconds?: number;
+  readonly retryAfterSeconds?: number | undefined;
   /** From `X-Enclave-Key`, where it is 32 bytes in hex. */
   readonly enclaveKey?: string;
 }

@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
- * attestation documents, of their user data, and of what sealed requests contain, for a limited time. Run it with a
+ * attestation documents, of their user data, of what sealed requests contain, and of sealed secrets, for a limited time. Run it with a
  * small heap (`--max-old-space-size=64`), so that unbounded memory use ends the process.
  *
  * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input that takes
@@ -11,6 +11,7 @@ import { decode, encode } from 'cborg';
 import { decodeAttestation } from '../../src/attestation/index.ts';
 import { CodedError } from '../../src/errors.ts';
 import { readCall } from '../../src/sealing/request.ts';
+import { decodeSealedSecrets, readSecrets } from '../../src/sealing/secrets.ts';
 import { decodeUserData } from '../../src/sealing/user_data.ts';
 import { command, integer, runAsProcess } from '../command.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
@@ -34,6 +35,12 @@ const USER_DATA: readonly Buffer[] = SEALED.user_data.map(({ bytes }: { bytes: s
   Buffer.from(bytes, 'hex'),
 );
 const CONTENTS: readonly Buffer[] = SEALED.requests.map(({ content }: { content: string }) =>
+  Buffer.from(content),
+);
+const SECRETS: readonly Buffer[] = SEALED.secrets.map(({ message }: { message: string }) =>
+  Buffer.from(message),
+);
+const SECRETS_CONTENTS: readonly Buffer[] = SEALED.secrets.map(({ content }: { content: string }) =>
   Buffer.from(content),
 );
 /** The fields of a real document, encoded. */
@@ -146,7 +153,11 @@ type Decoder = (bytes: Uint8Array) => unknown;
 
 /** An input, and the decoder that it is for. */
 function next(random: Random): { decode: Decoder; input: Uint8Array } {
-  switch (random(6)) {
+  switch (random(8)) {
+    case 6:
+      return { decode: readSealedSecrets, input: changed(random, SECRETS) };
+    case 7:
+      return { decode: readSecrets, input: changed(random, SECRETS_CONTENTS) };
     case 0:
       return { decode: decodeUserData, input: changed(random, USER_DATA) };
     case 1:
@@ -158,6 +169,16 @@ function next(random: Random): { decode: Decoder; input: Uint8Array } {
     default:
       return { decode: decodeAttestation, input: changed(random, SEEDS) };
   }
+}
+
+/** Bytes that are not JSON don't get as far as the decoder: they reach it as a string. */
+function readSealedSecrets(bytes: Uint8Array): unknown {
+  const text = new TextDecoder().decode(bytes);
+  let json: unknown = text;
+  try {
+    json = JSON.parse(text);
+  } catch {}
+  return decodeSealedSecrets(json);
 }
 
 /** @returns `decoded`, or the code of the decoder's error @throws any error that is not a CodedError */

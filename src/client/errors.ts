@@ -40,6 +40,11 @@ export class EnclaveUnreachableError extends ClientError {
   }
 }
 
+type RefusedProperties = Pick<
+  EnclaveRefusedError,
+  'status' | 'serverCode' | 'serverMessage' | 'retryAfterSeconds'
+>;
+
 /** The enclave answered with an error. */
 export class EnclaveRefusedError extends ClientError {
   /** HTTP status. */
@@ -51,8 +56,10 @@ export class EnclaveRefusedError extends ClientError {
    * have written it: show it as plain text, and don't act on it.
    */
   readonly serverMessage: string | null;
+  /** In how many seconds to ask again, by a plain answer's `Retry-After` or its place in a sealed one; or null. */
+  readonly retryAfterSeconds: number | null;
 
-  constructor(path: string, status: number, serverCode: string | null, serverMessage: string | null) {
+  constructor(path: string, { status, serverCode, serverMessage, retryAfterSeconds }: RefusedProperties) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
     const hint =
       serverCode === 'NSM_UNAVAILABLE'
@@ -62,6 +69,7 @@ export class EnclaveRefusedError extends ClientError {
     this.status = status;
     this.serverCode = serverCode;
     this.serverMessage = serverMessage;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Requests to an enclave, which return JSON or throw a ClientError. */
-import { fetchText, NoAnswerError, serverCode, unreachableReason } from '../fetch.ts';
+import { fetchText, NoAnswerError, serverCode, type TextAnswer, unreachableReason } from '../fetch.ts';
 import { ClientError, EnclaveRefusedError, EnclaveUnreachableError } from './errors.ts';
 
 export interface Http {
@@ -37,15 +37,24 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   };
   const url = new URL(path, http.base);
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
-  const { ok, status, text, enclaveKey } = await fetchText(url, body === undefined ? {} : post, bounds).catch(
-    (error) => noAnswer(name, error),
+  const answer = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
+    noAnswer(name, error),
   );
-  if (!ok) throw new EnclaveRefusedError(name, status, serverCode(text), serverMessage(text));
+  if (!answer.ok) throw refusedError(name, answer);
   try {
-    return { json: JSON.parse(text), enclaveKey };
+    return { json: JSON.parse(answer.text), enclaveKey: answer.enclaveKey };
   } catch (cause) {
     throw malformedAnswer(name, 'it is not JSON', { cause });
   }
+}
+
+/** @param name of the endpoint, for the message */
+export function refusedError(
+  name: string,
+  { status, text, retryAfterSeconds }: Pick<TextAnswer, 'status' | 'text' | 'retryAfterSeconds'>,
+): EnclaveRefusedError {
+  const said = { serverCode: serverCode(text), serverMessage: serverMessage(text) };
+  return new EnclaveRefusedError(name, { status, ...said, retryAfterSeconds: retryAfterSeconds ?? null });
 }
 
 /** @param name of the endpoint, for the message */

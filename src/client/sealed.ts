@@ -2,8 +2,8 @@
 import { fetchBytes, serverCode } from '../fetch.ts';
 import { SealingError } from '../sealing/errors.ts';
 import { SEALED_PATH, SEALED_TYPE, type SealedCall, sealRequest } from '../sealing/request.ts';
-import { ClientError, EnclaveRefusedError, UnauthenticatedError } from './errors.ts';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from './http.ts';
+import { ClientError, UnauthenticatedError } from './errors.ts';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, refusedError } from './http.ts';
 
 /** The media type without parameters (RFC 9110, section 8.3.1). */
 const TYPE = /^application\/vnd\.sui-enclave\.sealed[ \t]*(;|$)/i;
@@ -34,10 +34,9 @@ export async function requestSealed(
     const text = new TextDecoder().decode(received.bytes);
     throw new UnauthenticatedError(received.status, serverCode(text));
   }
-  const { status, body } = await openAnswer(received.bytes).catch(asClientError);
+  const { status, body, retryAfterSeconds } = await openAnswer(received.bytes).catch(asClientError);
   if (status >= 200 && status <= 299) return body;
-  const text = JSON.stringify(body);
-  throw new EnclaveRefusedError(name, status, serverCode(text), serverMessage(text));
+  throw refusedError(name, { status, text: JSON.stringify(body), retryAfterSeconds });
 }
 
 function asClientError(error: unknown): never {

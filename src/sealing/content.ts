@@ -13,8 +13,11 @@ export function encodeContent(json: string, multiple: number): Uint8Array {
   return padded;
 }
 
-/** An object with no other than these properties. @throws SealingError: SEALED_CONTENT */
-export function decodeContent(bytes: Uint8Array, properties: readonly string[]): Record<string, unknown> {
+/**
+ * @param properties the only ones that the object may have; default: any
+ * @throws SealingError: SEALED_CONTENT
+ */
+export function decodeContent(bytes: Uint8Array, properties?: readonly string[]): Record<string, unknown> {
   let content: unknown;
   try {
     content = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
@@ -24,7 +27,7 @@ export function decodeContent(bytes: Uint8Array, properties: readonly string[]):
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw invalidContent('it is not an object');
   }
-  if (!Object.keys(content).every((name) => properties.includes(name))) {
+  if (properties && !Object.keys(content).every((name) => properties.includes(name))) {
     throw invalidContent(`it has a property besides ${properties.join(', ')}`);
   }
   return content as Record<string, unknown>;

@@ -5,7 +5,7 @@ import { SealingError } from './errors.ts';
 import { altered, type ExportSecret, type Suite, TAG_SIZE } from './hpke.ts';
 
 const VERSION = 1;
-const LABEL = new TextEncoder().encode('sui-enclave sealed answer 1');
+const LABEL = 'sui-enclave sealed answer 1';
 /** Makes each answer's key its own, even if the host repeats a request. */
 const NONCE_SIZE = 32;
 const HEADER_SIZE = 1 + NONCE_SIZE;
@@ -39,12 +39,16 @@ export type SealNow = (
   plaintext: Uint8Array,
 ) => Uint8Array;
 
-/** @param nonce for test vectors; otherwise random */
+/**
+ * @param nonce for test vectors; otherwise random
+ * @param label tells apart what is answered; default: a request
+ */
 export async function answerSecret(
   exportSecret: ExportSecret,
   nonce: Uint8Array = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE)),
+  label: string = LABEL,
 ): Promise<AnswerSecret> {
-  const key = await exportSecret(concatBytes(LABEL, nonce), SECRET_SIZE);
+  const key = await exportSecret(concatBytes(new TextEncoder().encode(label), nonce), SECRET_SIZE);
   return { header: concatBytes(Uint8Array.of(VERSION), nonce), key };
 }
 
@@ -68,17 +72,21 @@ export function sealAnswer(
   return concatBytes(header, seal(key, GCM_NONCE, header, plaintext));
 }
 
-/** @throws SealingError: SEALED_MALFORMED, SEALED_ALTERED, SEALED_CONTENT */
+/**
+ * @param label as for `answerSecret`
+ * @throws SealingError: SEALED_MALFORMED, SEALED_ALTERED, SEALED_CONTENT
+ */
 export async function openAnswer(
   message: Uint8Array,
   exportSecret: ExportSecret,
   { aead }: Suite,
+  label: string = LABEL,
 ): Promise<Answer> {
   if (message.length < HEADER_SIZE + TAG_SIZE || message[0] !== VERSION) {
     throw new SealingError('SEALED_MALFORMED', `it is not a sealed answer of version ${VERSION}`);
   }
   const header = message.slice(0, HEADER_SIZE);
-  const { key } = await answerSecret(exportSecret, header.subarray(1));
+  const { key } = await answerSecret(exportSecret, header.subarray(1), label);
   let content: Uint8Array;
   try {
     content = await aead.Open(key, GCM_NONCE, header, message.subarray(HEADER_SIZE));

@@ -5,9 +5,10 @@ import type { AppContext, ApplicationModule, Manifest } from '../app.ts';
 import { ConfigError } from '../errors.ts';
 import { NsmDevice } from '../nsm/device.ts';
 import { Documents, timestampOf } from '../nsm/documents.ts';
-import { NsmError } from '../nsm/errors.ts';
+import { NsmError, unusableAnswer } from '../nsm/errors.ts';
 import { Nsm } from '../nsm/nsm.ts';
 import type { NsmTransport } from '../nsm/transport.ts';
+import type { EnclaveState } from '../sealing/secrets.ts';
 import { encodeUserData } from '../sealing/user_data.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock, CONFIRM_EVERY_MS } from './clock.ts';
@@ -16,6 +17,7 @@ import { EndpointHealth } from './health.ts';
 import { listen, shutDown } from './http/http_server.ts';
 import { EphemeralKey } from './key.ts';
 import { hideFromLog, type Logger } from './log.ts';
+import { Provisioning } from './provisioning.ts';
 import { SealingKey } from './sealing_key.ts';
 import { receiveSecrets, requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 import { createEnclaveServer } from './server.ts';
@@ -74,9 +76,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     if (isAbsent && !config.nsmRequired) return undefined;
     throw error;
   });
-  const sealingKey = SealingKey.create(nsmRandom);
-  // Last, since it wipes the NSM's bytes.
-  const key = EphemeralKey.create(nsmRandom);
+  const { key, sealingKey } = createKeys(nsmRandom);
   const { publicKey } = key;
   const userData = encodeUserData({ sealingKey: sealingKey.publicKey, application: config.app, version });
   const documents = new Documents(nsm, { publicKey, userData });
@@ -95,12 +95,15 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     nsmRandom && setInterval(() => void confirmClock().catch(warn), CONFIRM_EVERY_MS).unref();
 
   const entropy = nsmRandom ? ['kernel', 'nsm'] : ['kernel'];
-  const register = nsm.describePcr(0).catch((error: unknown) => {
+  const registers = await readRegisters(nsm).catch((error: unknown) => {
     if (config.nsmRequired) throw error;
+    return undefined;
   });
-  const pcr0 = (await register)?.data;
+  if (config.secrets === 'sealed' && !registers) {
+    throw new ConfigError('SECRETS=sealed needs an NSM: sealed secrets are bound to its registers');
+  }
   const report = makeBootReport({
-    ...{ version, app: config.app, pcr0, entropy },
+    ...{ version, app: config.app, pcr0: registers?.[0], entropy },
     clock: clock.state(),
     lastEnd: readLastEnd(config.lastEnd),
   });
@@ -119,6 +122,13 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const application = module.create(context);
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);
   const health = new EndpointHealth(manifest.endpoints, upstream);
+  const provisioning = new Provisioning({
+    secrets,
+    key: sealingKey,
+    provisioners: manifest.provisioners ?? [],
+    state: registers && { application: config.app, version, registers, signingKey: publicKey },
+    accepted: config.secrets,
+  });
   const parts = {
     config,
     log,
@@ -126,6 +136,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     publicKey,
     sealingKey,
     secrets,
+    provisioning,
     health,
     documents,
     clock,
@@ -144,7 +155,9 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     'listening',
   );
   if (config.reportFd !== undefined) sendReport(config.reportFd, report, log);
-  const receiving = handOff && receiveSecrets(secrets, handOff, log);
+  const receiving = handOff && receiveSecrets(secrets, handOff, log, (json) => provisioning.handOff(json));
+  // Closes the port of the hand-off once the secrets have arrived at POST /secrets.
+  if (handOff) secrets.whenComplete(() => handOff.destroy());
 
   return {
     url,
@@ -159,16 +172,53 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   };
 }
 
+/** @param nsmRandom from GetRandom, which both keys use; wiped */
+function createKeys(nsmRandom: Uint8Array | undefined) {
+  try {
+    return { key: EphemeralKey.create(nsmRandom), sealingKey: SealingKey.create(nsmRandom) };
+  } finally {
+    nsmRandom?.fill(0);
+  }
+}
+
 /** @returns complete secrets, unless a hand-off will provide them */
 function startSecrets({ config, env, manifest, module, secrets: given }: BootOptions): Secrets {
   const { secretsNotInEnvironment = [] } = module;
   requireNotInEnv(secretsNotInEnvironment, env);
+  if (config.secrets === 'sealed') return startSealedSecrets(config, env, manifest);
   if (config.secretsFd === undefined && !given) {
     return secretsFromEnv(manifest.secrets, env, secretsNotInEnvironment);
   }
   const secrets = new Secrets(manifest.secrets);
   if (config.secretsFd === undefined && secrets.missing().length > 0) secrets.provide(given);
   return secrets;
+}
+
+/** @throws ConfigError if secrets could not arrive, or are in the environment */
+function startSealedSecrets({ secretsFd }: Config, env: Env, manifest: Manifest): Secrets {
+  const { secrets: names, provisioners = [] } = manifest;
+  const plain = names.flatMap((name) => [name, `${name}_FILE`]).find((name) => env[name] !== undefined);
+  if (plain !== undefined) {
+    throw new ConfigError(`${plain} must not be set: SECRETS=sealed accepts no secret from the environment`);
+  }
+  if (names.length > 0 && secretsFd === undefined && provisioners.length === 0) {
+    throw new ConfigError(
+      'SECRETS=sealed leaves no way for the secrets: name provisioners in app.yaml, or set SECRETS_FD',
+    );
+  }
+  return new Secrets(names);
+}
+
+const REGISTER_BYTES = 48;
+
+/** PCR0 to PCR2. @throws NsmError */
+async function readRegisters(nsm: Nsm): Promise<EnclaveState['registers']> {
+  const read = async (index: number) => {
+    const { data } = await nsm.describePcr(index);
+    if (data.length !== REGISTER_BYTES) throw unusableAnswer(`PCR${index} is not of SHA-384`);
+    return data;
+  };
+  return [await read(0), await read(1), await read(2)];
 }
 
 function openPipe(fd: number): Socket {

@@ -21,6 +21,8 @@ export interface Config {
   readonly trustedProxies: number;
   /** `sealed`: the application's endpoints take sealed requests only. */
   readonly requests: 'any' | 'sealed';
+  /** `sealed`: secrets are accepted sealed only, never from the environment. */
+  readonly secrets: 'any' | 'sealed';
   /** Sealed answers are padded to a multiple of so many bytes. 0: not at all. */
   readonly sealedPaddingBytes: number;
   /** Applies to receiving a request, and again to answering it. */
@@ -63,7 +65,8 @@ export function readServerConfig(env: Env): Config {
     maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
     maxConnections: integer(env, 'MAX_CONNECTIONS', { from: 16, to: 100_000, otherwise: 2048 }),
     trustedProxies: integer(env, 'TRUSTED_PROXIES', { from: 0, to: 16, otherwise: 0 }),
-    requests: readRequests(env),
+    requests: anyOrSealed('REQUESTS', string(env, 'REQUESTS')),
+    secrets: anyOrSealed('SECRETS', string(env, 'SECRETS')),
     sealedPaddingBytes: integer(env, 'SEALED_PADDING_BYTES', { from: 0, to: 64 * 1024, otherwise: 0 }),
     requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
     shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
@@ -114,9 +117,8 @@ export function flag(env: Env, name: string): boolean {
   return value === '1';
 }
 
-function readRequests(env: Env): 'any' | 'sealed' {
-  const value = string(env, 'REQUESTS') ?? 'any';
-  if (value !== 'any' && value !== 'sealed') throw new ConfigError('REQUESTS must be any or sealed');
+function anyOrSealed(name: string, value = 'any'): 'any' | 'sealed' {
+  if (value !== 'any' && value !== 'sealed') throw new ConfigError(`${name} must be any or sealed`);
   return value;
 }
 

@@ -1,8 +1,25 @@
 /** The errors that the server answers with: its own, and the base of those of applications. */
 import { CodedError } from '../errors.ts';
+import { SealingError } from '../sealing/errors.ts';
 
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
-type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503 | 504;
+type ErrorStatus =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 405
+  | 408
+  | 409
+  | 413
+  | 415
+  | 422
+  | 429
+  | 431
+  | 500
+  | 502
+  | 503
+  | 504;
 
 /** The errors of one area by code. With status 401 the answer includes a challenge for a bearer token. */
 export type ErrorTable<Code extends string = string> = Readonly<
@@ -43,22 +60,31 @@ export const SERVER_ERRORS = {
   MALFORMED_JSON: { status: 400, meaning: 'the body is not JSON in UTF-8' },
   SEALED_MALFORMED: { status: 400, meaning: 'not a sealed request of a known version' },
   SEALED_ALTERED: { status: 400, meaning: 'a sealed request that was changed, or sealed otherwise' },
-  SEALED_CONTENT: { status: 400, meaning: 'what was sealed is not a request' },
+  SEALED_CONTENT: { status: 400, meaning: 'what was sealed is not a request, or not a set of secrets' },
   MALFORMED_HTTP: { status: 400, meaning: 'not well-formed HTTP/1.1, or an invalid request target' },
   SEALED_REQUIRED: { status: 403, meaning: 'REQUESTS=sealed is set, and the request is not sealed' },
   SEALED_NOT_IDEMPOTENT: {
     status: 403,
     meaning: 'the endpoint takes no sealed requests: a host could repeat one',
   },
+  SECRETS_NO_PROVISIONERS: { status: 403, meaning: 'app.yaml names nobody who may send secrets here' },
+  SECRETS_PROVISIONER: { status: 403, meaning: 'no provisioner of app.yaml has signed the secrets' },
+  SECRETS_SIGNATURE: {
+    status: 403,
+    meaning: "the provisioner's signature is not over these secrets, sealed for this enclave",
+  },
   NOT_FOUND: { status: 404, meaning: 'no such endpoint' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'the endpoint does not support this method' },
   REQUEST_TIMEOUT: { status: 408, meaning: 'the request, or its body, did not arrive in time' },
+  SECRETS_FINAL: { status: 409, meaning: 'the secrets are there: the first valid set is final' },
   BODY_TOO_LARGE: { status: 413, meaning: 'the body is larger than BODY_LIMIT_BYTES' },
+  SEALED_TOO_LARGE: { status: 413, meaning: 'the sealed secrets are larger than the format allows' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     meaning: 'the body is not of the media type of the endpoint, or compressed',
   },
   SEALED_KEY_UNKNOWN: { status: 422, meaning: 'sealed to another key than the present one' },
+  SECRETS_REFUSED: { status: 422, meaning: 'sealed secrets that the application does not accept' },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'too many headers, or too many bytes of them' },
   INTERNAL: { status: 500, meaning: 'a bug in the server or the application' },
   SECRETS_MISSING: { status: 503, meaning: 'the secrets have not been provided yet' },
@@ -74,3 +100,11 @@ export const SERVER_ERRORS = {
 export type ServerCode = keyof typeof SERVER_ERRORS;
 
 export class ServerError extends errorClass(SERVER_ERRORS) {}
+
+/** What callers learn about something sealed that can't be used. @throws ServerError, or the error itself */
+export function asServerError(error: unknown): never {
+  if (!(error instanceof SealingError)) throw error;
+  const { code, message } = error;
+  if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
+  throw new ServerError(code, message);
+}

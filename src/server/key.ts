@@ -19,8 +19,9 @@ export class EphemeralKey {
   }
 
   /**
-   * @param nsmRandom at least 32 bytes from GetRandom; wiped here like all other input. OpenSSL keeps its own
-   *   copy of the seed for the lifetime of the key.
+   * OpenSSL keeps a copy of the seed for the lifetime of the key.
+   *
+   * @param nsmRandom at least 32 bytes from GetRandom, which the caller wipes
    */
   static create(nsmRandom?: Uint8Array): EphemeralKey {
     const seed = bootSeed('sui-enclave ephemeral ed25519 key', nsmRandom);
@@ -30,7 +31,7 @@ export class EphemeralKey {
     try {
       return new EphemeralKey(createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }));
     } finally {
-      for (const secret of [seed, pkcs8, nsmRandom]) secret?.fill(0);
+      for (const secret of [seed, pkcs8]) secret.fill(0);
     }
   }
 

@@ -20,6 +20,13 @@ import {
 } from 'hpke';
 import { KEY_SIZE, type Suite, suiteOf, TAG_SIZE } from '../sealing/hpke.ts';
 import { type OpenedRequest, openRequest, type RecipientKey } from '../sealing/request.ts';
+import {
+  type EnclaveState,
+  type OpenedSecrets,
+  openSecrets,
+  requireRecipient,
+  type SealedSecrets,
+} from '../sealing/secrets.ts';
 import { bootSeed } from './seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an X25519 private key, up to its 32 bytes. */
@@ -74,6 +81,16 @@ export class SealingKey {
   /** @throws SealingError: SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED */
   open(message: Uint8Array): Promise<OpenedRequest> {
     return openRequest(message, this.#key, NODE_SUITE);
+  }
+
+  /** @throws SealingError: SEALED_KEY_UNKNOWN */
+  requireRecipient(sealed: SealedSecrets): void {
+    requireRecipient(sealed, this.#key);
+  }
+
+  /** @throws SealingError: SEALED_KEY_UNKNOWN, SEALED_ALTERED */
+  openSecrets(sealed: SealedSecrets, state: EnclaveState): Promise<OpenedSecrets> {
+    return openSecrets(sealed, state, this.#key, NODE_SUITE);
   }
 }
 

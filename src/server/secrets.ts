@@ -38,6 +38,7 @@ export class Secrets {
   readonly #names: readonly string[];
   #values: ReadonlyMap<string, string> | undefined;
   #check: SecretsCheck = () => {};
+  #completed: () => void = () => {};
   /** Why the last hand-off was refused: the message of a ConfigError, which never contains a value. */
   refused: string | undefined;
 
@@ -67,6 +68,12 @@ export class Secrets {
     }
     this.#check(result.output);
     this.#values = new Map(Object.entries(result.output));
+    this.#completed();
+  }
+
+  /** Calls back when a set is accepted from now on. */
+  whenComplete(completed: () => void): void {
+    this.#completed = completed;
   }
 
   /** From now on a set must pass this check. A set that was accepted before must pass now. @throws ConfigError */
@@ -140,20 +147,30 @@ function fromEnv(name: string, env: Env): string | undefined {
   throw new ConfigError(`${name}_FILE must name a readable text file of at most ${MAX_HANDOFF_BYTES} bytes`);
 }
 
+/** Provides the secrets of a hand-off. @throws ConfigError, ServerError; none repeats a value */
+export type HandOff = (json: unknown) => Promise<void> | void;
+
 /**
  * Reads hand-offs from the process that started the server, one JSON object per line, until one is valid. Logs an
  * invalid one without its content and waits for the next.
  *
+ * @param handOff default: a plain set
  * @returns when the secrets are complete, or the source has ended without them
  */
-export async function receiveSecrets(secrets: Secrets, source: Readable, log: Logger): Promise<void> {
+export async function receiveSecrets(
+  secrets: Secrets,
+  source: Readable,
+  log: Logger,
+  handOff: HandOff = (json) => secrets.provide(json),
+): Promise<void> {
+  const accept = (lines: readonly Buffer[], size: number) => accepts({ secrets, log, handOff }, lines, size);
   let line: Buffer[] = [];
   let bytes = 0;
   try {
     for await (let chunk of source as AsyncIterable<Buffer>) {
       for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a)) {
         line.push(chunk.subarray(0, end));
-        if (accept(secrets, line, bytes + end, log)) return;
+        if (await accept(line, bytes + end)) return;
         line = [];
         bytes = 0;
         chunk = chunk.subarray(end + 1);
@@ -162,7 +179,7 @@ export async function receiveSecrets(secrets: Secrets, source: Readable, log: Lo
       // An endless line is counted, not buffered.
       if (bytes <= MAX_HANDOFF_BYTES) line.push(chunk);
     }
-    if (bytes > 0 && accept(secrets, line, bytes, log)) return;
+    if (bytes > 0 && (await accept(line, bytes))) return;
     log.error({ missing: secrets.missing() }, 'the hand-off ended without the secrets');
   } catch (error) {
     // The server is stopping and has closed the source.
@@ -171,12 +188,16 @@ export async function receiveSecrets(secrets: Secrets, source: Readable, log: Lo
   }
 }
 
-function accept(secrets: Secrets, line: readonly Buffer[], bytes: number, log: Logger): boolean {
+async function accepts(
+  { secrets, log, handOff }: { secrets: Secrets; log: Logger; handOff: HandOff },
+  line: readonly Buffer[],
+  bytes: number,
+): Promise<boolean> {
   try {
     if (bytes > MAX_HANDOFF_BYTES) throw new ConfigError(`a hand-off is at most ${MAX_HANDOFF_BYTES} bytes`);
-    secrets.provide(parseJson(Buffer.concat(line)));
+    await handOff(parseJson(Buffer.concat(line)));
   } catch (error) {
-    if (error instanceof ConfigError) secrets.refused = error.message;
+    if (error instanceof ConfigError || error instanceof ServerError) secrets.refused = error.message;
     log.warn({ err: error }, 'a hand-off of secrets was refused; waiting for the next');
     return false;
   }

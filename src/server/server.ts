@@ -15,8 +15,10 @@ import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
 import { get, post, type Route } from './http/routes.ts';
 import { type CallEndpoint, SealedEndpoint } from './http/sealed.ts';
+import { answerSecrets } from './http/secrets.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
+import type { Provisioning } from './provisioning.ts';
 import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { SignedAnswer } from './signer.ts';
@@ -29,6 +31,7 @@ export interface ServerParts {
   readonly publicKey: Uint8Array;
   readonly sealingKey: SealingKey;
   readonly secrets: Secrets;
+  readonly provisioning: Provisioning;
   readonly health: EndpointHealth;
   readonly documents: Documents;
   readonly clock: Clock;
@@ -37,18 +40,22 @@ export interface ServerParts {
 
 /** Creates the enclave's HTTP server, which does not listen yet. */
 export function createEnclaveServer(parts: ServerParts): Server {
-  const { config, log } = parts;
+  const { config, log, provisioning } = parts;
+  const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     routes: (inFlight, bodies) => {
-      const sealed = new SealedEndpoint(parts.sealingKey, bodies, config.sealedPaddingBytes);
+      const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const all = { ...parts, inFlight, bodies, sealed };
       return [
         ...ownRoutes(parts, inFlight),
         post('/sealed', (request, response) => sealed.answer(request, response)),
+        post('/secrets', (request, response) =>
+          answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
+        ),
         ...endpointsOf(parts.application).map((each) => routeOf(each, all)),
       ];
     },

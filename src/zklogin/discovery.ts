@@ -78,11 +78,16 @@ async function fetchDocument(
 ): Promise<Record<string, unknown>> {
   const url = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const bounds = { fetch, timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE, signal };
-  const { ok, status, text } = await fetchText(url, {}, bounds).catch((error: unknown) => {
+  const {
+    ok,
+    status,
+    text,
+    retryAfterSeconds = null,
+  } = await fetchText(url, {}, bounds).catch((error: unknown) => {
     if (!(error instanceof NoAnswerError)) throw error;
     throw serviceErrorOf(error, { ...bounds, service: SERVICE });
   });
-  if (!ok) throw new ServiceRefusedError(SERVICE, status, null);
+  if (!ok) throw new ServiceRefusedError(SERVICE, { status, serverCode: null, retryAfterSeconds });
   try {
     const document: unknown = JSON.parse(text);
     if (typeof document === 'object' && document !== null) return document as Record<string, unknown>;

@@ -23,6 +23,7 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_TIMEOUT: 'A service did not answer in time.',
   ZKLOGIN_REFUSED: 'A service answered with an error: see ServiceRefusedError.',
   ZKLOGIN_MALFORMED_ANSWER: 'The answer of a service is invalid.',
+  ZKLOGIN_LOAD: 'A part of this library that is loaded when it is needed could not be loaded.',
   ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
   ZKLOGIN_EXPIRED: 'The current epoch is past maxEpoch.',
   ZKLOGIN_SENDER: "The sender of the transaction is not the session's address.",
@@ -74,13 +75,24 @@ export class ServiceRefusedError extends ZkLoginError {
   readonly status: number;
   /** The stable code that the service gave, if any. */
   readonly serverCode: string | null;
+  /** In how many seconds to ask again, if the service says so. */
+  readonly retryAfterSeconds: number | null;
 
   /** @param reason a part of the service's message that cannot hold anything of the request */
-  constructor(service: string, status: number, serverCode: string | null, reason?: string) {
+  constructor(
+    service: string,
+    {
+      status,
+      serverCode,
+      retryAfterSeconds,
+    }: Pick<ServiceRefusedError, 'status' | 'serverCode' | 'retryAfterSeconds'>,
+    reason?: string,
+  ) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
     const why = reason === undefined ? '' : `: ${reason}`;
     super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}${why}`);
     this.status = status;
     this.serverCode = serverCode;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }

@@ -98,7 +98,8 @@ export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
 }
 
 /** The JSON of an answer. @throws ZkLoginError: ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED, ZKLOGIN_MALFORMED_ANSWER */
-export function jsonOf(service: string, { ok, status, text }: TextAnswer): unknown {
+export function jsonOf(service: string, answer: TextAnswer): unknown {
+  const { ok, status, text, retryAfterSeconds = null } = answer;
   const seconds = ok ? undefined : TOOK_LONGER.exec(text)?.[1];
   if (seconds !== undefined) {
     throw new ZkLoginError(
@@ -106,7 +107,10 @@ export function jsonOf(service: string, { ok, status, text }: TextAnswer): unkno
       `the ${service} gave up: its prover took longer than ${seconds} seconds: raise its PROVER_TIMEOUT, or give the prover more cores`,
     );
   }
-  if (!ok) throw new ServiceRefusedError(service, status, serverCode(text), WRONG_NETWORK.exec(text)?.[0]);
+  if (!ok) {
+    const refusal = { status, serverCode: serverCode(text), retryAfterSeconds };
+    throw new ServiceRefusedError(service, refusal, WRONG_NETWORK.exec(text)?.[0]);
+  }
   try {
     return JSON.parse(text);
   } catch {

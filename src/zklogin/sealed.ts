@@ -40,7 +40,7 @@ export async function askSealed(
       throw new ZkLoginError('ZKLOGIN_TIMEOUT', `no answer from the ${service} within ${timeoutMs} ms`);
     }
     if (error instanceof EnclaveRefusedError) {
-      throw new ServiceRefusedError(service, error.status, error.serverCode);
+      throw new ServiceRefusedError(service, error);
     }
     throw error;
   }

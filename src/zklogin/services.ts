@@ -60,8 +60,8 @@ export interface SaltOptions extends PrivateServiceOptions {
  * @param url of the service; `/get_salt` is appended, unlike in getProof
  * @returns decimal, less than 2^128
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
- *   ZKLOGIN_MALFORMED_ANSWER. With `policy` also the ClientError or AttestationError that says why the service or its
- *   answer can't be trusted
+ *   ZKLOGIN_MALFORMED_ANSWER. With `policy` also ZKLOGIN_LOAD, and the ClientError or AttestationError that says why the
+ *   service or its answer can't be trusted
  * @example
  * const salt = await getSalt('https://salt.wallet.example', login.token, { policy: { images: [image] } });
  */
@@ -91,8 +91,7 @@ export async function getSalt(url: string | URL, token: string, given: SaltOptio
   if (policy === undefined) {
     answer = await askPlainly(service, base, { token }, { ...options, timeoutMs });
   } else {
-    // With the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it.
-    const { askSealed } = await import('./sealed.ts');
+    const { askSealed } = await loadSealed();
     answer = await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
   }
   const { salt } = properties(service, answer);
@@ -106,6 +105,20 @@ export async function getSalt(url: string | URL, token: string, given: SaltOptio
     );
   }
   return BigInt(salt).toString();
+}
+
+/**
+ * With the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it. Nothing here keeps a
+ * failure, so that the next call loads it again.
+ */
+async function loadSealed(): Promise<typeof import('./sealed.ts')> {
+  try {
+    return await import('./sealed.ts');
+  } catch (cause) {
+    const message =
+      'what getSalt needs to seal could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
+    throw new ZkLoginError('ZKLOGIN_LOAD', message, { cause });
+  }
 }
 
 async function askPlainly(

@@ -15,6 +15,7 @@ import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
 import { text } from '../../src/wire/bcs.ts';
 import { signedType } from '../../src/wire/intent.ts';
 import { makeTls } from '../e2e/boot/tls.ts';
+import { newProvisioner } from './provisioner.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 
 describe('app.yaml', () => {
@@ -50,6 +51,45 @@ describe('app.yaml', () => {
     expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
     expect(() => parseManifest(pinned(pem))).toThrow(
       /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
+    );
+  });
+
+  /** RFC 8032, section 7.1, TEST 1 and TEST 2. */
+  const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+  const KEY_2 = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c';
+  const provisioned = (list: string) => `endpoints: []\nsecrets: [A]\nprovisioners: ${list}`;
+
+  test('may name provisioners', () => {
+    expect(parseManifest(provisioned(`[${KEY}, "${KEY_2}"]`)).provisioners).toEqual([KEY, KEY_2]);
+    expect(parseManifest(provisioned('[]'))).not.toHaveProperty('provisioners');
+  });
+
+  test.each([
+    ['of 31 bytes', KEY.slice(2)],
+    ['in upper case', KEY.toUpperCase()],
+    ['in base64', Buffer.from(KEY, 'hex').toString('base64')],
+    ['that is a number', '1'.repeat(64)],
+    ['that is no point', `02${'00'.repeat(31)}`],
+    // Anybody can sign for these.
+    ['of order 1', `"01${'00'.repeat(31)}"`],
+    ['of order 2', `ec${'ff'.repeat(30)}7f`],
+    ['of order 4', `"${'00'.repeat(32)}"`],
+    ['of order 8', 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'],
+    ['in a spelling of its own of order 1', `ee${'ff'.repeat(30)}7f`],
+  ])('a provisioner %s is rejected', (_what, key) => {
+    expect(() => parseManifest(provisioned(`[${KEY_2}, ${key}]`))).toThrow(
+      /^app\.yaml, provisioners\.1: .*ed25519/,
+    );
+  });
+
+  test('names a provisioner once, and 16 at most', () => {
+    expect(() => parseManifest(provisioned(`[${KEY}, ${KEY}]`))).toThrow(/^app\.yaml, provisioners: /);
+    const points = Array.from({ length: 17 }, () => newProvisioner().hex);
+    expect(
+      parseManifest(provisioned(`[${points.slice(1).map((key) => `"${key}"`)}]`)).provisioners,
+    ).toHaveLength(16);
+    expect(() => parseManifest(provisioned(`[${points.map((key) => `"${key}"`)}]`))).toThrow(
+      /^app\.yaml, provisioners: /,
     );
   });
 

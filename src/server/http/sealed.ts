@@ -1,8 +1,7 @@
 import type { Request, Response } from 'express';
 import type { Endpoint } from '../../app.ts';
-import { SealingError } from '../../sealing/errors.ts';
 import { type OpenedRequest, readCall } from '../../sealing/request.ts';
-import { ServerError } from '../errors.ts';
+import { asServerError, ServerError } from '../errors.ts';
 import type { SealingKey } from '../sealing_key.ts';
 import type { JsonBodies } from './json_body.ts';
 import { sealAnswers } from './respond.ts';
@@ -62,13 +61,6 @@ function readSealedCall(content: Uint8Array) {
   } catch (error) {
     return asServerError(error);
   }
-}
-
-function asServerError(error: unknown): never {
-  if (!(error instanceof SealingError)) throw error;
-  const { code, message } = error;
-  if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
-  throw new ServerError(code, message);
 }
 
 function splitOnce(target: string): [string, string] {

@@ -1,15 +1,28 @@
 /** `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own, in build/e2e/boot, as deep as their sources. */
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type TlsFiles, tlsFiles } from './tls.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const TLS = path('../../../build/e2e/boot/tls');
 const HOSTS = ['api.weatherapi.com', 'bulk.example.com', 'www.googleapis.com'];
+/** The key of the one who may send the salt image its seed: PKCS #8 in PEM, made with the image. */
+export const PROVISIONER_KEY = `${TLS}/provisioner.pem`;
 
 /** The certificate that the stand-ins of endpoints present to the test images. */
 export function endpointTls(): TlsFiles {
   return tlsFiles(TLS, HOSTS);
+}
+
+/** ed25519, in hexadecimal. */
+function provisioner(): string {
+  if (!existsSync(PROVISIONER_KEY)) {
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+    writeFileSync(PROVISIONER_KEY, pem, { mode: 0o600 });
+  }
+  const { x } = createPublicKey(readFileSync(PROVISIONER_KEY)).export({ format: 'jwk' });
+  return Buffer.from(x as string, 'base64url').toString('hex');
 }
 
 function prepare(name: string, ...sources: string[]): void {
@@ -23,5 +36,7 @@ function prepare(name: string, ...sources: string[]): void {
 if (import.meta.main) {
   prepare('probe', 'probe');
   prepare('salt', 'salt');
-  cpSync(path('../../../src/apps/salt/app.yaml'), path('../../../build/e2e/boot/salt/app.yaml'));
+  const manifest = path('../../../build/e2e/boot/salt/app.yaml');
+  cpSync(path('../../../src/apps/salt/app.yaml'), manifest);
+  appendFileSync(manifest, `provisioners:\n  - '${provisioner()}'\n`);
 }

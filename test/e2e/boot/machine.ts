@@ -4,12 +4,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ImageParts } from '../../../scripts/image/eif/format.ts';
+import { readTraffic, type Traffic } from './record.ts';
 
 const HEARTBEAT_PORT = 9000;
 const HEARTBEAT = 0xb7;
@@ -30,6 +31,12 @@ export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Prints how long a boot took. */
+export function printBoot(eif: string, { heartbeatMs = 0 }: Machine, answeringMs: number): void {
+  const [heartbeat, answer] = [heartbeatMs, answeringMs].map(Math.round);
+  process.stdout.write(`${eif}: heartbeat after ${heartbeat} ms, first answer after ${answer} ms\n`);
+}
+
 export interface Answer {
   readonly status: number;
   readonly text: string;
@@ -38,6 +45,7 @@ export interface Answer {
 
 export class Machine {
   readonly dir = mkdtempSync(join(tmpdir(), 'enclave-'));
+  readonly #record = join(this.dir, 'record');
   readonly #servers: Server[] = [];
   readonly #host: ChildProcess;
   readonly #ready: Promise<unknown>;
@@ -48,9 +56,13 @@ export class Machine {
   /** The time at which the enclave reported in, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
-  /** @param vsockHost the compiled backend */
-  constructor(vsockHost: string) {
-    this.#host = spawn(vsockHost, [this.dir, '4'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  /**
+   * @param vsockHost the compiled backend
+   * @param recorded whether everything is kept that passes between parent and enclave
+   */
+  constructor(vsockHost: string, { recorded = false } = {}) {
+    const record = recorded ? [this.#record] : [];
+    this.#host = spawn(vsockHost, [this.dir, '4', ...record], { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#ready = once(this.#host.stdout as NodeJS.ReadableStream, 'data');
     this.listen(HEARTBEAT_PORT, (socket) => {
       socket.once('data', (bytes) => {
@@ -126,6 +138,11 @@ export class Machine {
       });
     }
     this.#exit = once(this.#qemu, 'exit');
+  }
+
+  /** All that has passed between parent and enclave so far. */
+  traffic(): Traffic {
+    return readTraffic(readFileSync(this.#record));
   }
 
   console(): string {

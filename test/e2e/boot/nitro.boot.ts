@@ -3,29 +3,17 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { decode } from 'cborg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import {
-  caBundle,
-  createRoot,
-  type DocumentFields,
-  encodePayload,
-  issueChain,
-  signDocument,
-  toPem,
-} from '../../../scripts/dev/attestation_ca.ts';
+import { createRoot, toPem } from '../../../scripts/dev/attestation_ca.ts';
 import { readEif } from '../../../scripts/image/eif/read.ts';
 import { parsePcrs } from '../../../src/attestation/image.ts';
-import { bootWithNsm, Machine } from './machine.ts';
+import { payloadOf, signAgain } from './gateway.ts';
+import { bootWithNsm, Machine, printBoot } from './machine.ts';
 
 const EIF = 'out/nitro.eif';
 const PCRS = 'out/nitro.pcrs';
 const LOG_PORT = 7778;
 const image = parsePcrs(readFileSync(PCRS, 'utf8'));
-
-interface Payload extends Omit<DocumentFields, 'pcrs'> {
-  pcrs: Map<number, Uint8Array>;
-}
 
 let machine: Machine;
 const reports: string[] = [];
@@ -41,20 +29,15 @@ async function bootOnce(): Promise<void> {
   });
   await machine.start(inject('emulator'), EIF);
   const answeringMs = await machine.answering();
-  process.stdout.write(
-    `out/nitro.eif: heartbeat after ${Math.round(machine.heartbeatMs ?? 0)} ms, first answer after ${Math.round(answeringMs)} ms\n`,
-  );
+  printBoot(EIF, machine, answeringMs);
 }
 
 afterAll(() => machine.stop());
 
-/** The document's payload. The emulator measures the image itself, and does not sign. */
-async function attest(of: Machine, nonce: Uint8Array): Promise<Payload> {
+async function attest(of: Machine, nonce: Uint8Array): Promise<Uint8Array> {
   const { status, json } = await of.request(`/get_attestation?nonce=${Buffer.from(nonce).toString('hex')}`);
   expect(status).toBe(200);
-  const cose = decode(Buffer.from((json() as { attestation: string }).attestation, 'hex'));
-  const payload = decode(cose[2], { useMaps: true }) as Map<string, unknown>;
-  return Object.fromEntries(payload) as unknown as Payload;
+  return Buffer.from((json() as { attestation: string }).attestation, 'hex');
 }
 
 async function publicKey(of: Machine): Promise<string> {
@@ -68,7 +51,7 @@ describe('the production image', () => {
 
   test('attests to our registers as the emulator measures them, to its signing key and to our nonce', async () => {
     const nonce = crypto.getRandomValues(new Uint8Array(32));
-    const payload = await attest(machine, nonce);
+    const payload = payloadOf(await attest(machine, nonce));
     const registers = [0, 1, 2].map((at) => Buffer.from(payload.pcrs.get(at) ?? []).toString('hex'));
     expect(registers).toEqual([image.pcr0, image.pcr1, image.pcr2]);
     expect(Buffer.from(payload.public_key ?? []).toString('hex')).toBe(await publicKey(machine));
@@ -76,11 +59,9 @@ describe('the production image', () => {
   });
 
   test('passes verify_enclave, with its document signed by an authority of ours', async () => {
-    const payload = await attest(machine, new Uint8Array(0x20).fill(7));
+    const document = await attest(machine, new Uint8Array(0x20).fill(7));
     const root = createRoot(new Date());
-    const chain = issueChain(root, new Date());
-    const fields = { ...payload, certificate: chain.leaf.certificate, cabundle: caBundle(chain) };
-    writeFileSync(join(machine.dir, 'document'), signDocument(encodePayload(fields), chain.leaf));
+    writeFileSync(join(machine.dir, 'document'), signAgain(document, root));
     writeFileSync(join(machine.dir, 'root.pem'), toPem(root.certificate));
     const { stdout } = await promisify(execFile)(process.execPath, [
       ...['scripts/verify/verify_enclave.ts', '--file', join(machine.dir, 'document'), '--pcrs', PCRS],
@@ -113,7 +94,9 @@ describe('the production image', () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, at) => attest(machine, Uint8Array.of(1, at))),
     );
-    expect(answers.map(({ nonce }) => nonce?.[1])).toEqual(Array.from({ length: 50 }, (_, at) => at));
+    expect(answers.map((document) => payloadOf(document).nonce?.[1])).toEqual(
+      Array.from({ length: 50 }, (_, at) => at),
+    );
   });
 
   test('outlives a flood of requests that wait for no answer', async () => {

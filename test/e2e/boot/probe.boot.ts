@@ -13,7 +13,7 @@ import {
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../../src/attestation/image.ts';
 import { endpointTls } from './applications.ts';
-import { bootWithNsm, Machine } from './machine.ts';
+import { bootWithNsm, Machine, printBoot } from './machine.ts';
 import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test.eif';
@@ -29,7 +29,7 @@ let bulk: { received: number; sha256: Promise<string> };
 const block = randomBytes(64 * 1024);
 
 /** An enclave whose parent forwards its endpoints to stand-ins, and keeps its reports. */
-function boot(): Promise<{ machine: Machine; reports: string[] }> {
+function boot() {
   return bootWithNsm(bootOnce);
 }
 
@@ -43,8 +43,7 @@ async function bootOnce() {
   made.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
   made.listen(BULK_PORT, exchange);
   await made.start(inject('emulator'), EIF);
-  await made.answering();
-  return { machine: made, reports };
+  return { machine: made, reports, answeringMs: await made.answering() };
 }
 
 /** Sends BULK_BYTES while it receives, and ends its side. */
@@ -71,7 +70,9 @@ function exchange(socket: Socket): void {
 
 beforeAll(async () => {
   weather = await startWeatherStandIn();
-  ({ machine } = await boot());
+  const { answeringMs, ...booted } = await boot();
+  ({ machine } = booted);
+  printBoot(EIF, machine, answeringMs);
 });
 afterAll(async () => {
   await machine.stop();
@@ -111,6 +112,16 @@ describe('the test image', () => {
       .toBytes();
     expect(ed25519.verify(Buffer.from(signature, 'hex'), signed, Buffer.from(pk, 'hex'))).toBe(true);
     expect(weather.asked).toEqual(['san francisco']);
+  });
+
+  test('leaves most of its memory free', async () => {
+    const { memory } = (await machine.request('/inside')).json() as { memory: Record<string, number> };
+    const [total, free, server] = ['total', 'available', 'server'].map((name) =>
+      Math.round((memory[name] as number) / 1024 ** 2),
+    ) as [number, number, number];
+    process.stdout.write(`${EIF}: ${total - free} MiB of ${total} in use, ${server} by the server\n`);
+    expect(free).toBeGreaterThan(total / 2);
+    expect(server).toBeGreaterThan(0);
   });
 
   test('has a clock that the NSM confirms, and causes no warning', async () => {

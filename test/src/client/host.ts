@@ -1,24 +1,32 @@
 /** A host in the parent instance's place: everything passes it in clear TCP, it keeps a record, and tests make it lie. */
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
+import { formsOf } from './forms.ts';
 
 export interface Passing {
   readonly path: string;
   status: number;
   type: string;
+  /** For pages: those of CORS. */
+  headers: Record<string, string>;
   body: Buffer;
 }
+
+/** What a page of another origin needs, and the media type. */
+const PASSED_ON = /^(content-type|origin|access-control-.*)$/;
 
 export class Host {
   /** Everything that went through, both ways: paths, headers, bodies. */
   readonly seen: Buffer[] = [];
   /** The paths that were requested, without their queries. */
   readonly paths: string[] = [];
+  /** Their methods. */
+  readonly methods: string[] = [];
   /** Changes a request's body. */
   changeRequest: (path: string, body: Buffer) => Buffer | Promise<Buffer> = (_, body) => body;
-  /** Changes an answer. */
+  /** Changes an answer, except those to a browser's preflights. */
   changeAnswer: (answer: Passing) => Passing | Promise<Passing> = (answer) => answer;
   /** The enclave that it forwards to. */
   target: string;
@@ -27,10 +35,12 @@ export class Host {
     const path = url.split('?')[0] as string;
     const sent = await buffer(request);
     this.paths.push(path);
+    this.methods.push(request.method ?? '');
     this.#keep(url, request.rawHeaders.join('\n'), sent);
-    const answer = await this.#forward(request.method, url, request.headers['content-type'], sent, path);
-    const { status, type, body } = await this.changeAnswer(answer);
-    response.writeHead(status, { 'content-type': type }).end(body);
+    const answer = await this.#forward(request, url, sent, path);
+    const isPreflight = request.method === 'OPTIONS';
+    const { status, type, body, headers } = isPreflight ? answer : await this.changeAnswer(answer);
+    response.writeHead(status, { ...headers, 'content-type': type }).end(body);
   });
 
   private constructor(target: string) {
@@ -53,13 +63,10 @@ export class Host {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Whether the bytes went through it, as they are, in hexadecimal or in base64. */
+  /** Whether the text went through it, as it is, in hexadecimal or in base64. */
   saw(text: string): boolean {
     const record = Buffer.concat(this.seen);
-    const bytes = Buffer.from(text);
-    return [text, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')].some((form) =>
-      record.includes(form.replace(/=+$/, '')),
-    );
+    return formsOf(text).some((form) => record.includes(form));
   }
 
   #keep(...parts: readonly (string | Buffer)[]): void {
@@ -67,17 +74,24 @@ export class Host {
   }
 
   async #forward(
-    method = 'GET',
+    { method = 'GET', headers: given }: IncomingMessage,
     url: string,
-    type: string | undefined,
     sent: Buffer,
     path: string,
   ): Promise<Passing> {
     const body = method === 'POST' ? new Uint8Array(await this.changeRequest(path, sent)) : null;
-    const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+    const headers = Object.fromEntries(
+      Object.entries(given).filter(([name]) => PASSED_ON.test(name)),
+    ) as Record<string, string>;
     const answer = await fetch(this.target + url, { method, headers, body });
     const received = Buffer.from(await answer.arrayBuffer());
     this.#keep(JSON.stringify([...answer.headers]), received);
-    return { path, status: answer.status, type: answer.headers.get('content-type') ?? '', body: received };
+    return {
+      path,
+      status: answer.status,
+      type: answer.headers.get('content-type') ?? '',
+      headers: Object.fromEntries([...answer.headers].filter(([name]) => PASSED_ON.test(name))),
+      body: received,
+    };
   }
 }

@@ -96,6 +96,26 @@ describe('getSalt with a policy', () => {
     expect(host.saw('SALT_TOKEN_EXPIRED')).toBe(false);
   });
 
+  test('says when to ask again, as a plain answer does', async () => {
+    const issuer = await Issuer.start();
+    const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
+    const host = await Host.start(server.url);
+    const token = await issuer.token();
+    await getSalt(host.url, token, TRUST);
+    const later = { serverCode: 'SALT_RATE_LIMITED', status: 429, retryAfterSeconds: expect.any(Number) };
+    const plain = new EnclaveClient(server.url, TRUST);
+    for (const [code, ask] of [
+      ['ZKLOGIN_REFUSED', () => getSalt(host.url, token, TRUST)],
+      ['ZKLOGIN_REFUSED', () => getSalt(server.url, token)],
+      ['CLIENT_REFUSED', () => clientOf(host).ask('/get_salt', { token })],
+      ['CLIENT_REFUSED', () => plain.call('/get_salt', { token }, Draw)],
+    ] as const) {
+      await expect(ask()).rejects.toMatchObject({ code, ...later });
+    }
+    const never = clientOf(host).ask('/nowhere', {});
+    await expect(never).rejects.toMatchObject({ serverCode: 'NOT_FOUND', retryAfterSeconds: null });
+  });
+
   test('names an unreachable service, and options that contradict each other', async () => {
     const asked = getSalt('http://127.0.0.1:1', 'a.b.c', TRUST);
     await expect(asked).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });

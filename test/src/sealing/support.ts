@@ -30,6 +30,30 @@ interface Vectors {
       message: string;
     };
   }[];
+  readonly secrets: readonly (Readonly<
+    Record<
+      | 'enclave_private_key'
+      | 'ephemeral_private_key'
+      | 'ephemeral_public_key'
+      | 'application'
+      | 'version'
+      | 'pcr0'
+      | 'pcr1'
+      | 'pcr2'
+      | 'signing_key'
+      | 'info'
+      | 'content'
+      | 'signed'
+      | 'receipt_key'
+      | 'message',
+      string
+    >
+  > & {
+    readonly values: Readonly<Record<string, string>>;
+    readonly provisioner_public_key?: string;
+    readonly signature?: string;
+    readonly answer: { nonce: string; status: number; body: unknown; message: string };
+  })[];
 }
 
 /** Bytes are in hexadecimal. */

@@ -13,8 +13,11 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { endpoint } from '../../../src/app.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import { Nsm } from '../../../src/nsm/nsm.ts';
 import type { NsmTransport } from '../../../src/nsm/transport.ts';
 import { decodeUserData } from '../../../src/sealing/user_data.ts';
+import { EphemeralKey } from '../../../src/server/key.ts';
+import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { u64 } from '../../../src/wire/bcs.ts';
 import { signedType } from '../../../src/wire/intent.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
@@ -247,6 +250,23 @@ describe('the NSM at boot', () => {
   test('contributes entropy to the key if present', async () => {
     const { printed } = await startServer({ nsm: new SoftwareNsm(), env: { NSM_REQUIRED: 'true' } });
     expect(printed()).toMatch(/"entropy":\["kernel","nsm"\]/);
+  });
+
+  test('contributes the same bytes to both keys, and they are wiped', async () => {
+    const random = new Uint8Array(256).fill(7);
+    vi.spyOn(Nsm.prototype, 'getRandom').mockResolvedValueOnce(random);
+    const given: (number | undefined)[] = [];
+    for (const Key of [EphemeralKey, SealingKey]) {
+      const { create } = Key as { create(bytes?: Uint8Array): unknown };
+      vi.spyOn(Key as { create: typeof create }, 'create').mockImplementation((bytes) => {
+        given.push(bytes?.[0], bytes?.at(-1));
+        return create.call(Key, bytes);
+      });
+    }
+    onTestFinished(() => void vi.restoreAllMocks());
+    await startServer({ nsm: new SoftwareNsm() });
+    expect(given).toEqual([7, 7, 7, 7]);
+    expect(random.every((byte) => byte === 0)).toBe(true);
   });
 });
 

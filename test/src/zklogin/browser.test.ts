@@ -1,7 +1,9 @@
 /** `sui-enclave/zklogin` is for pages: neither it nor its dependencies need anything of Node. */
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type OutputChunk, rolldown } from 'rolldown';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 
 const ENTRY = new URL('../../../src/zklogin/index.ts', import.meta.url);
 
@@ -46,4 +48,21 @@ test('the client is in a chunk of its own, which a page loads for a sealed reque
   expect(loadedWith(entry).filter(isOfClient)).toEqual([]);
   const later = entry?.dynamicImports.flatMap((name) => loadedWith(named(name))) ?? [];
   expect(later.some((id) => id.endsWith('/src/client/client.ts'))).toBe(true);
+});
+
+test('a chunk that could not be loaded is named, and loaded by the next call', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-chunks-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  for (const { fileName, code } of chunks) writeFileSync(join(folder, fileName), code);
+  const entry = chunks.find(({ isEntry }) => isEntry)?.fileName as string;
+  const [later] = chunks.find(({ isEntry }) => isEntry)?.dynamicImports ?? [];
+  const chunk = join(folder, later as string);
+  renameSync(chunk, `${chunk}.gone`);
+  const { getSalt }: typeof import('../../../src/zklogin/index.ts') = await import(join(folder, entry));
+  const image = { pcr0: '11'.repeat(48), pcr1: '22'.repeat(48), pcr2: '33'.repeat(48) };
+  const ask = () => getSalt('http://127.0.0.1:1', 'a.b.c', { policy: { images: [image] } });
+  await expect(ask()).rejects.toMatchObject({ code: 'ZKLOGIN_LOAD', cause: expect.any(Error) });
+  renameSync(`${chunk}.gone`, chunk);
+  await expect(ask()).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
 });

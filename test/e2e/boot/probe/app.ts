@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { totalmem } from 'node:os';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../../../src/app.ts';
 import { create as createWeather, signs } from '../../../../src/apps/weather/app.ts';
@@ -104,5 +105,10 @@ function lookAround(): object {
     nsm: `${statSync('/dev/nsm').uid} ${(statSync('/dev/nsm').mode & 0o777).toString(8)}`,
     clock_state_owner: statSync('/run/clock/state').uid,
     descriptors: readdirSync('/proc/self/fd').length,
+    memory: {
+      total: totalmem(),
+      available: 1024 * Number(/^MemAvailable: +(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]),
+      server: process.memoryUsage.rss(),
+    },
   };
 }

@@ -256,6 +256,7 @@ bool Device::take(Header& header, std::vector<char>& data) {
   if (bytes.size() < sizeof header) fail("the guest sent less than a header");
   memcpy(&header, bytes.data(), sizeof header);
   if (header.length != bytes.size() - sizeof header) fail("the guest sent another length than it said");
+  keep(bytes);
   data.assign(bytes.begin() + sizeof header, bytes.end());
   finish(queues_[1], head, 0);
   return true;
@@ -278,6 +279,7 @@ void Device::give(const Header& header, const char* data) {
   std::vector<char> bytes(sizeof header + header.length);
   memcpy(bytes.data(), &header, sizeof header);
   if (header.length > 0) memcpy(bytes.data() + sizeof header, data, header.length);
+  keep(bytes);
   size_t done = 0;
   for (const Piece& piece : pieces) {
     if (!piece.writable) continue;
@@ -287,4 +289,8 @@ void Device::give(const Header& header, const char* data) {
   }
   if (done != bytes.size()) fail("a packet is larger than its buffer");
   finish(queues_[0], head, static_cast<uint32_t>(done));
+}
+
+void Device::keep(const std::vector<char>& packet) const {
+  if (record_ >= 0 && write(record_, packet.data(), packet.size()) != static_cast<ssize_t>(packet.size())) fail("the record can't be written");
 }

@@ -25,8 +25,9 @@ struct __attribute__((packed)) Header {
 
 class Device {
  public:
-  // Takes the connected socket of the frontend.
-  Device(int frontend, uint64_t guest_cid) : frontend_(frontend), guest_cid_(guest_cid) {}
+  // Takes the connected socket of the frontend. Every packet of both directions is appended to the file `record`, its
+  // header first; -1 for none.
+  Device(int frontend, uint64_t guest_cid, int record) : frontend_(frontend), guest_cid_(guest_cid), record_(record) {}
 
   int frontend() const { return frontend_; }
   // The eventfd of the queue that the guest sends on; -1 while it is not set.
@@ -73,10 +74,12 @@ class Device {
   char* at_guest(uint64_t address, uint64_t size) const;
   bool peek(Queue& queue, uint16_t& head, std::vector<Piece>& pieces);
   void finish(Queue& queue, uint16_t head, uint32_t written);
+  void keep(const std::vector<char>& packet) const;
   void reply(uint32_t request, const void* payload, uint32_t size);
 
   int frontend_;
   uint64_t guest_cid_;
+  int record_;
   std::vector<Region> regions_;
   std::array<Queue, 2> queues_;
 };

@@ -1,10 +1,11 @@
 // The parent's side of an enclave's vsock, for QEMU's vhost-user backend, without the machine's own vsock:
 //
-//   vsock_host FOLDER GUEST_CID
+//   vsock_host FOLDER GUEST_CID [RECORD]
 //
 // QEMU connects to FOLDER/vhost.sock. What the guest connects to on CID 3, port N, arrives at the unix socket
 // FOLDER/N.sock. Who wants the guest's port N connects to FOLDER/guest.sock and sends the line `N`: all after it
-// goes to the guest, or the connection ends when the guest refuses. Ends when QEMU does.
+// goes to the guest, or the connection ends when the guest refuses. Ends when QEMU does. All that passes, on every port
+// and in both directions, is written to the file RECORD: packets one after the other, each with its header.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -63,7 +64,7 @@ struct Connection {
 
 class Host {
  public:
-  Host(std::string folder, uint64_t cid) : folder_(std::move(folder)), cid_(cid), device_(accept_frontend(), cid) {
+  Host(std::string folder, uint64_t cid, int record) : folder_(std::move(folder)), cid_(cid), device_(accept_frontend(), cid, record) {
     guests_ = listen_at("guest.sock");
   }
 
@@ -315,11 +316,16 @@ class Host {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const long cid = argc == 3 ? atol(argv[2]) : 0;
+  const long cid = argc == 3 || argc == 4 ? atol(argv[2]) : 0;
   if (cid <= static_cast<long>(kParentCid)) {
-    fprintf(stderr, "usage: vsock_host FOLDER GUEST_CID (4 or more)\n");
+    fprintf(stderr, "usage: vsock_host FOLDER GUEST_CID (4 or more) [RECORD]\n");
     return 2;
   }
+  const int record = argc == 4 ? open(argv[3], O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600) : -1;
+  if (argc == 4 && record < 0) {
+    perror("vsock_host: the record");
+    return 1;
+  }
   signal(SIGPIPE, SIG_IGN);
-  Host(argv[1], static_cast<uint64_t>(cid)).run();
+  Host(argv[1], static_cast<uint64_t>(cid), record).run();
 }

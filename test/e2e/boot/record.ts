@@ -1,0 +1,45 @@
+/** The record of vsock_host: every packet between parent and enclave, on all ports and in both directions. */
+import { formsOf } from '../../src/client/forms.ts';
+
+/** struct virtio_vsock_hdr (virtio 1.2, section 5.10.6), all little-endian. */
+const HEADER_SIZE = 44;
+const SOURCE_CID = 0;
+const SOURCE_PORT = 16;
+const TARGET_PORT = 20;
+const LENGTH = 24;
+const PARENT_CID = 3n;
+
+export interface Traffic {
+  /** What was sent, one buffer for each direction of each connection. */
+  readonly streams: readonly Buffer[];
+  /** The parent's and the enclave's ports that anything was sent to, such as 3000. */
+  readonly ports: ReadonlySet<number>;
+  /** Whether the secret was sent in any of its forms. */
+  saw(secret: string | Uint8Array): boolean;
+}
+
+export function readTraffic(record: Buffer): Traffic {
+  const streams = new Map<string, Buffer[]>();
+  const ports = new Set<number>();
+  // The last packet may be incomplete: it is still being written.
+  for (let at = 0; at + HEADER_SIZE <= record.length; ) {
+    const header = record.subarray(at, at + HEADER_SIZE);
+    const length = header.readUInt32LE(LENGTH);
+    const [source, target] = [header.readUInt32LE(SOURCE_PORT), header.readUInt32LE(TARGET_PORT)];
+    const sender = header.readBigUInt64LE(SOURCE_CID) === PARENT_CID ? 'parent' : 'enclave';
+    const data = record.subarray(at + HEADER_SIZE, at + HEADER_SIZE + length);
+    const key = `${sender} ${source} ${target}`;
+    at += HEADER_SIZE + length;
+    if (length === 0) continue;
+    ports.add(source).add(target);
+    const parts = streams.get(key);
+    if (parts) parts.push(data);
+    else streams.set(key, [data]);
+  }
+  const joined = [...streams.values()].map((parts) => Buffer.concat(parts));
+  return {
+    streams: joined,
+    ports,
+    saw: (secret) => formsOf(secret).some((form) => joined.some((stream) => stream.includes(form))),
+  };
+}
