@@ -38,7 +38,10 @@ async function run(heading: string, given: object, result: string): Promise<unkn
   const [, snippet = ''] = /^```ts\n(.*?)^```$/ms.exec(section) ?? [];
   const imported = [...snippet.matchAll(/^import \{ (.*) \} from '(.*)';\n/gm)].flatMap(
     ([, names = '', from = '']) =>
-      names.split(', ').map((name) => [name, Reflect.get(MODULES[from] ?? {}, name)] as const),
+      names
+        .split(', ')
+        .filter((name) => !name.startsWith('type '))
+        .map((name) => [name, Reflect.get(MODULES[from] ?? {}, name)] as const),
   );
   const code = snippet
     .replace(/^import .*\n/gm, '')
