@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import * as bcsModule from '@mysten/sui/bcs';
 import * as grpc from '@mysten/sui/grpc';
 import * as transactions from '@mysten/sui/transactions';
-import { Inputs, Transaction } from '@mysten/sui/transactions';
+import { Transaction } from '@mysten/sui/transactions';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import * as client from '../../../src/client/index.ts';
@@ -38,7 +38,10 @@ async function run(heading: string, given: object, result: string): Promise<unkn
   const [, snippet = ''] = /^```ts\n(.*?)^```$/ms.exec(section) ?? [];
   const imported = [...snippet.matchAll(/^import \{ (.*) \} from '(.*)';\n/gm)].flatMap(
     ([, names = '', from = '']) =>
-      names.split(', ').map((name) => [name, Reflect.get(MODULES[from] ?? {}, name)] as const),
+      names
+        .split(', ')
+        .filter((name) => !name.startsWith('type '))
+        .map((name) => [name, Reflect.get(MODULES[from] ?? {}, name)] as const),
   );
   const code = snippet
     .replace(/^import .*\n/gm, '')
@@ -55,29 +58,27 @@ test('an answer is submitted to the contract of the page as it takes it, and as 
   const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
   const data = { nonce: bytes(nonce), recipient: `0x${recipient}`, points: BigInt(points) };
   // In place of an enclave: the answer of the vectors, as the client returns it.
-  const call = async () => ({ data, intent: 3, timestampMs, signature: bytes(signature) });
-  const object = (digit: string) =>
-    Inputs.SharedObjectRef({ objectId: `0x${digit.repeat(64)}`, initialSharedVersion: 1, mutable: true });
-  const objects = { rewardsId: object('1'), enclaveId: object('2'), configId: object('3') };
-  const tx = await run(
-    'Submit to your contract',
-    { client: { call }, appPackage: PACKAGE, ...objects },
-    'tx',
-  );
+  const answer = { data, intent: 3, timestampMs, signature: bytes(signature), publicKey: bytes(publicKey) };
+  const call = async () => answer;
+  const suiClient = new grpc.SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  const rewardsId = `0x${'1'.repeat(64)}`;
+  const given = { client: { call }, appPackage: PACKAGE, suiClient, rewardsId, configId };
+  const tx = await run('Submit to your contract', given, 'tx');
 
   const { inputs, commands } = (tx as Transaction).getData();
   const args = (commands[0]?.MoveCall?.arguments ?? []).map((argument) => {
     const input = 'Input' in argument ? inputs[argument.Input] : undefined;
-    return input?.Object?.SharedObject?.objectId ?? Buffer.from(input?.Pure?.bytes ?? '', 'base64');
+    const id = input?.UnresolvedObject?.objectId ?? input?.Object?.SharedObject?.objectId;
+    return id ?? Buffer.from(input?.Pure?.bytes ?? '', 'base64');
   });
   const [, parameters = ''] = /public fun award\((.*?)\) \{/s.exec(README) ?? [];
   const names = [...parameters.matchAll(/(\w+): /g)].map(([, name]) => name);
   expect(names).toHaveLength(args.length + 1);
   const passed = Object.fromEntries(names.map((name, index) => [name, args[index]]));
   expect(passed).toMatchObject({
-    rewards: `0x${'1'.repeat(64)}`,
-    enclave: `0x${'2'.repeat(64)}`,
-    config: `0x${'3'.repeat(64)}`,
+    rewards: rewardsId,
+    enclave: sui.enclaveAddress({ id: configId, enclavePackage: PACKAGE }, 0n, answer.publicKey),
+    config: configId,
     clock: `0x${'6'.padStart(64, '0')}`,
     ctx: undefined,
   });
