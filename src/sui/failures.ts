@@ -83,7 +83,7 @@ function graphqlErrorOf(error: Error): SuiError | null {
     return refusalOf(null, message, error);
   }
   if (error instanceof SyntaxError) return new NodeRefusedError(null, 'its answer is not JSON');
-  if (message !== 'Missing response data') return null;
+  if (!/^(Missing response data|simulateTransaction did not return)/.test(message)) return null;
   return new SuiError('SUI_NODE_ANSWER', "the node's answer lacks what was asked for", { cause: error });
 }
 

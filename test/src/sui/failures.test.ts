@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Transaction } from '@mysten/sui/transactions';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { sendErrorOf } from '../../../src/sui/failures.ts';
 import {
@@ -31,6 +32,12 @@ async function clientOf(answer: (response: ServerResponse) => void): Promise<Sui
 
 async function graphqlOf(answer: (response: ServerResponse) => void): Promise<SuiGraphQLClient> {
   return new SuiGraphQLClient({ network: 'custom', url: await serverOf(answer) });
+}
+
+function building(client: SuiGraphQLClient): Promise<unknown> {
+  const tx = new Transaction();
+  tx.setSender(ID);
+  return tx.build({ client });
 }
 
 /** A GraphQL answer of errors alone. */
@@ -97,6 +104,33 @@ describe('a GraphQL node', () => {
       code,
       message: expect.stringContaining(said),
     });
+  });
+
+  test('explains an abort of the simulation by the name of its constant', async () => {
+    const effects = {
+      status: 'FAILURE',
+      executionError: {
+        message: 'Error in 1st command, from …',
+        abortCode: '13',
+        identifier: 'ERetired',
+        module: { name: 'enclave', package: { address: ID } },
+        function: { name: 'assert_signed' },
+      },
+    };
+    const data = { simulateTransaction: { effects: { transaction: { effects } } } };
+    const client = await graphqlOf((response) => response.end(JSON.stringify({ data })));
+    const error = await building(client).catch(suiErrorOf);
+    expect(error).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::ERetired',
+      location: `${ID}::enclave::assert_signed`,
+    });
+  });
+
+  test('answers a build without what was asked for', async () => {
+    const client = await graphqlOf((response) => response.end('{"data":{}}'));
+    const error = await building(client).catch(suiErrorOf);
+    expect(error).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
   test('answers without what was asked for', async () => {

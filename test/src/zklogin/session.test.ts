@@ -449,7 +449,10 @@ describe('a sponsor', () => {
 
   test('pays by a service, which is asked once for a transaction', async () => {
     const { node, client, session, service } = await sponsored();
+    node.ledger.give(address, 5n);
+    const [owned] = node.ledger.coins(address);
     const tx = new Transaction();
+    tx.transferObjects([owned?.object.id ?? ''], `0x${'9'.repeat(64)}`);
     const { digest } = await session.execute(tx, client, { sponsor: service });
     expect(await session.execute(tx, client, { sponsor: service })).toMatchObject({ digest });
     expect(service).toHaveBeenCalledTimes(1);
