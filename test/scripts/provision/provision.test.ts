@@ -68,7 +68,7 @@ describe('an attested enclave gets its secrets', () => {
     const { server, host } = await start();
     expect(await withFile(host.url)).toEqual({
       status: 0,
-      stdout: 'The enclave has its secrets: VAULT_KEY, OTHER\n',
+      stdout: `Trusts the certificates of ${file('root.pem')} in place of AWS's root.\nThe enclave has its secrets: VAULT_KEY, OTHER\n`,
       stderr: '',
     });
     expect(await isReady(server)).toBe(true);
