@@ -61,12 +61,17 @@ export class SoftwareNsm implements NsmTransport {
   /**
    * @param now the clock that dates documents and certificates, in milliseconds since 1970
    * @param root the authority; by default a new one
+   * @param registers PCR0 to PCR2, 48 bytes each; by default constants
    */
-  constructor(now: () => number = Date.now, root: Identity = createRoot(new Date(now()))) {
+  constructor(
+    now: () => number = Date.now,
+    root: Identity = createRoot(new Date(now())),
+    registers: readonly Uint8Array[] = [0, 1, 2].map((at) => measure(`sui-enclave development PCR${at}`)),
+  ) {
     this.#now = now;
     this.#root = root;
     this.#registers = Array.from({ length: REGISTER_COUNT }, (_, index) => ({
-      value: index < 3 ? measure(`sui-enclave development PCR${index}`) : new Uint8Array(REGISTER_SIZE),
+      value: registers[index] ?? new Uint8Array(REGISTER_SIZE),
       locked: index < LOCKED_AT_BOOT,
     }));
   }

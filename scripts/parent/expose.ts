@@ -77,7 +77,7 @@ export function proxyConfig({ endpoints }: Manifest): string {
 }
 
 /** @throws ParentError: SECRETS_REFUSED. The message names what is missing or not declared, never a value */
-export function checkSecrets(text: string, { secrets }: Manifest): string {
+export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Record<string, string>> {
   let data: unknown;
   try {
     data = JSON.parse(text);
@@ -102,21 +102,24 @@ export function checkSecrets(text: string, { secrets }: Manifest): string {
       ].join('; '),
     );
   }
-  return JSON.stringify(data);
+  return data as Record<string, string>;
 }
 
-/** @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them */
+/**
+ * @param message sealed secrets: the relay reads nothing of them
+ * @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them
+ */
 export async function handOver(
   env: Environment,
   cid: number,
-  secrets: string,
+  message: string,
   listen: Listen,
 ): Promise<void> {
   const { stdout, status } = run(
     env,
     'socat',
     ['-t', '20', '-', `VSOCK-CONNECT:${cid}:${SECRETS_PORT}`],
-    secrets,
+    message,
   );
   const verdict = stdout.trim();
   if (verdict === 'accepted') return;
@@ -165,6 +168,7 @@ async function readiness(listen: Listen): Promise<{ status?: number; body?: unkn
   }
 }
 
-function urlOf({ address, port }: Listen): string {
+/** Where the server answers on this machine. */
+export function urlOf({ address, port }: Listen): string {
   return `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${port}`;
 }

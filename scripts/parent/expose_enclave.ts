@@ -2,9 +2,23 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import type { Manifest } from '../../src/app.ts';
-import { type Context, command, type Environment, integer, runAsProcess, UsageError } from '../command.ts';
+import type { ProvisionerKey } from '../../src/sealing/secrets.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  integer,
+  readFileArgument,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
+import type { Requirements } from '../provision/enclave.ts';
+import type { Listen } from './expose.ts';
 import type { EnclaveImage } from './image.ts';
 import type { RunningEnclave } from './nitro_cli.ts';
+
+/** For the attestation document. */
+const ATTEST_MS = 10_000;
 
 interface Options {
   readonly eif: string;
@@ -12,19 +26,29 @@ interface Options {
   readonly debug: boolean;
   readonly secrets?: string | undefined;
   readonly 'secret-id'?: string | undefined;
+  readonly 'provisioner-key'?: string | undefined;
+  readonly root?: string | undefined;
 }
 
 export const main = command({
   usage: `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
-         [--name sui-enclave] [--address 0.0.0.0] [--port 3000] [--debug]
+         [--provisioner-key FILE] [--name sui-enclave] [--address 0.0.0.0] [--port 3000] [--debug] [--root FILE]
 
 Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
 passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
-what runs as it should is left alone. --debug passes secrets to an enclave in debug mode too: its memory and console
-can be read.`,
+what runs as it should is left alone.
+
+The secrets are sealed: only the enclave that attests the registers of the EIF opens them, and the relay to it reads
+nothing. Root on this instance still reads the file or the secret that they come from: npm run provision seals them
+elsewhere. An image that names provisioners needs the key of one of them, --provisioner-key.
+
+--debug passes secrets to an enclave in debug mode too: its memory and console can be read. --root trusts the
+certificates of a PEM file in place of AWS's root, for development.`,
   options: {
     secrets: { type: 'string' },
     'secret-id': { type: 'string' },
+    'provisioner-key': { type: 'string' },
+    root: { type: 'string' },
     eif: { type: 'string', default: 'out/nitro.eif' },
     name: { type: 'string', default: 'sui-enclave' },
     debug: { type: 'boolean', default: false },
@@ -36,7 +60,7 @@ can be read.`,
     if (!isIPv4(values.address)) throw new UsageError('--address must be an IPv4 address');
     const port = integer('port', values.port, 1, 65_535);
     const listen = { address: values.address, port };
-    const { handOver, isReady, proxyConfig, proxyConfigPath, servicesOf } = await import('./expose.ts');
+    const { isReady, proxyConfig, proxyConfigPath, servicesOf } = await import('./expose.ts');
     const { loadImage, manifestOf } = await import('./image.ts');
     const { reportsPath } = await import('./reports.ts');
     const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
@@ -44,24 +68,17 @@ can be read.`,
     const manifest = manifestOf(image.eif);
     // Checked before anything is started: a mistake in the secrets must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
-    const { EnclaveCID: cid } = await runningEnclave(env, values, image, secrets !== undefined);
+    const sealing = secrets && { secrets, ...(await sealingFor(values, image, manifest, context)) };
+    const { EnclaveCID: cid } = await runningEnclave(env, values, image, sealing !== undefined);
     const dir = stateFolder(env, values.name);
     writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
     const services = servicesOf(env, cid, manifest, listen, dir);
-    let hasSecrets = true;
     const states = await ensureRunning(env, dir, services);
     for (const [index, { name }] of services.entries()) io.log(`${name}: ${states[index]}`);
-    if (await isReady(listen)) {
-      io.log('The enclave has its secrets.');
-    } else if (secrets === undefined) {
-      hasSecrets = false;
-      io.log(
-        `The enclave waits for its secrets: ${manifest.secrets.join(', ')}. Give --secrets or --secret-id.`,
-      );
-    } else {
-      await handOver(env, cid, secrets, listen);
-      io.log('The enclave has accepted its secrets.');
-    }
+    const isReadyNow = await isReady(listen);
+    if (!isReadyNow && sealing) await sealAndHandOver(sealing, { env, cid, listen });
+    const hasSecrets = isReadyNow || sealing !== undefined;
+    io.log(secretsLine(isReadyNow, hasSecrets, manifest));
     requireRunning(dir, services);
     io.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
     return {
@@ -99,10 +116,62 @@ async function runningEnclave(
     );
   }
   const pcr0 = enclave.Measurements?.PCR0;
-  if (pcr0 !== undefined && pcr0 !== image.pcr0) {
+  if (pcr0 !== undefined && pcr0 !== image.registers.pcr0) {
     throw new ParentError('WRONG_STATE', `another image than ${eif} runs: its PCR0 is ${pcr0}`);
   }
   return enclave;
+}
+
+function secretsLine(wasReady: boolean, hasSecrets: boolean, { secrets }: Manifest): string {
+  if (wasReady) return 'The enclave has its secrets.';
+  if (!hasSecrets) {
+    return `The enclave waits for its secrets: ${secrets.join(', ')}. Give --secrets or --secret-id, or run provision elsewhere.`;
+  }
+  return 'The enclave has accepted its secrets. They were sealed for it: the relay read nothing; root on this instance can read where they came from.';
+}
+
+/** How secrets are sealed. */
+interface Sealing {
+  readonly requirements: Requirements;
+  readonly provisioner: ProvisionerKey | undefined;
+}
+
+/** @throws UsageError, if the image needs a signature and there is no key; ProvisionError: PROVISIONER_KEY */
+async function sealingFor(
+  { debug, root, 'provisioner-key': path }: Options,
+  { registers }: EnclaveImage,
+  { provisioners = [] }: Manifest,
+  { env, io }: Context,
+): Promise<Sealing> {
+  const { certificatesFromPem } = await import('../../src/attestation/index.ts');
+  const { readProvisionerKey } = await import('../provision/files.ts');
+  if (provisioners.length > 0 && path === undefined) {
+    throw new UsageError(
+      'this image takes secrets from the provisioners of its app.yaml only: give --provisioner-key, or run provision elsewhere',
+    );
+  }
+  const provisioner = path === undefined ? undefined : readProvisionerKey(path, env);
+  if (provisioner && !provisioners.includes(Buffer.from(provisioner.publicKey).toString('hex'))) {
+    throw new UsageError(`the app.yaml of this image does not name the key in ${path} as a provisioner`);
+  }
+  const roots =
+    root === undefined ? undefined : certificatesFromPem((await readFileArgument(root)).toString());
+  if (roots) io.log(`Trusts the certificates of ${root} in place of AWS's root.`);
+  return { requirements: { images: [registers], roots, allowDebug: debug }, provisioner };
+}
+
+/** Through the parent's own port: an enclave that does not attest the registers of the EIF gets nothing. */
+async function sealAndHandOver(
+  { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
+  { env, cid, listen }: { env: Environment; cid: number; listen: Listen },
+): Promise<void> {
+  const { sealSecrets } = await import('../../src/sealing/secrets.ts');
+  const { attest } = await import('../provision/enclave.ts');
+  const { handOver, urlOf } = await import('./expose.ts');
+  const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };
+  const { sealingKey, state } = await attest(http, requirements);
+  const { json } = await sealSecrets(secrets, sealingKey, state, { provisioner });
+  await handOver(env, cid, json, listen);
 }
 
 /** Reads the secrets from a file, standard input or Secrets Manager: every process could read an argument. */
@@ -110,7 +179,7 @@ async function readSecrets(
   { secrets, 'secret-id': id }: Options,
   manifest: Manifest,
   { env, io }: Context,
-): Promise<string | undefined> {
+): Promise<Readonly<Record<string, string>> | undefined> {
   const { checkSecrets } = await import('./expose.ts');
   if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
   if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, parseManifest } from '../../src/app.ts';
+import type { Image } from '../../src/attestation/index.ts';
 import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';
@@ -14,8 +15,8 @@ const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 export interface EnclaveImage {
   readonly bytes: number;
   readonly eif: Eif;
-  /** The image's PCR0 in hexadecimal, as nitro-cli prints it. */
-  readonly pcr0: string;
+  /** What it is measured as, in hexadecimal; nitro-cli prints PCR0. */
+  readonly registers: Image;
 }
 
 /** @throws UsageError, if the file does not exist; ImageError: EIF_INVALID */
@@ -29,7 +30,8 @@ export function loadImage(path: string): EnclaveImage {
     );
   }
   const eif = readEif(bytes);
-  return { bytes: bytes.length, eif, pcr0: measureImage(eif).pcr0 };
+  const { pcr0, pcr1, pcr2 } = measureImage(eif);
+  return { bytes: bytes.length, eif, registers: { pcr0, pcr1, pcr2 } };
 }
 
 /** The application's endpoints and secrets, as they are measured: the app.yaml in its ramdisk. */

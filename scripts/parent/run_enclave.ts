@@ -21,7 +21,10 @@ reports. --debug shows its console; its registers are zero then, and it must not
     const { enclavesNamed, memoryOf, terminateEnclave } = await import('./nitro_cli.ts');
     const { ParentError } = await import('./errors.ts');
     const { name, eif, debug } = values;
-    const { bytes, pcr0 } = loadImage(eif);
+    const {
+      bytes,
+      registers: { pcr0 },
+    } = loadImage(eif);
     const memoryMib = memoryOf(values.memory, bytes);
     const cpus = integer('cpus', values.cpus, 1, 1024);
     if (enclavesNamed(env, name).length > 0) {

@@ -123,6 +123,7 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
   const images = await Promise.all(pcrs.map(readImage));
   const roots =
     root === undefined ? undefined : certificatesFromPem((await readFileArgument(root)).toString());
+  if (roots) io.log(`Trusts the certificates of ${root} in place of AWS's root.`);
   return {
     http: { base: baseUrl(url), timeoutMs: TIMEOUT_MS },
     requirements: { images, roots },

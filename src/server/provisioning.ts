@@ -51,7 +51,9 @@ export class Provisioning {
     }
     if (accepted === 'sealed' || provisioners.length > 0) {
       const why = accepted === 'sealed' ? 'SECRETS=sealed is set' : 'app.yaml names provisioners';
-      throw new ConfigError(`${why}: secrets are accepted sealed only, from npm run provision`);
+      throw new ConfigError(
+        `${why}: secrets are accepted sealed only, as npm run provision and expose_enclave send them`,
+      );
     }
     secrets.provide(json);
   }

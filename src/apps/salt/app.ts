@@ -88,9 +88,10 @@ function requireSafeSettings(env: Env): void {
       'SALT_ADDRESS_REQUESTS_PER_MINUTE needs TRUSTED_PROXIES: without a trusted proxy, callers have no address',
     );
   }
-  if (env['SECRETS_FD'] !== undefined && env['SALT_SEED_FINGERPRINTS'] === undefined) {
+  const arrivesLater = env['SECRETS_FD'] !== undefined || env['SECRETS'] === 'sealed';
+  if (arrivesLater && env['SALT_SEED_FINGERPRINTS'] === undefined) {
     throw new ConfigError(
-      'SALT_SEED_FINGERPRINTS must be set if the seed comes by a hand-off (SECRETS_FD); otherwise the first sender would choose the seed: `npm run salt_seed -- fingerprint FILE` prints them',
+      'SALT_SEED_FINGERPRINTS must be set if the seed comes after the start (SECRETS_FD, SECRETS=sealed); otherwise the first sender would choose the seed: `npm run salt_seed -- fingerprint FILE` prints them',
     );
   }
 }

@@ -5,20 +5,63 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createRoot, toPem } from '../../../scripts/dev/attestation_ca.ts';
+import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { writeCpio } from '../../../scripts/image/cpio.ts';
 import { writeEif } from '../../../scripts/image/eif/write.ts';
+import { loadImage } from '../../../scripts/parent/image.ts';
 import { reportsPath } from '../../../scripts/parent/reports.ts';
+import { Nsm } from '../../../src/nsm/nsm.ts';
+import { decodeSealedSecrets, type EnclaveState } from '../../../src/sealing/secrets.ts';
+import { encodeUserData } from '../../../src/sealing/user_data.ts';
+import { SealingKey } from '../../../src/server/sealing_key.ts';
+import { newProvisioner } from '../../src/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
 import { Parent } from './stand_ins.ts';
 
+/** Slow to make. */
+const root = createRoot(new Date());
+
+/** What an enclave that runs the image attests, and opens. */
+function enclaveOf(eif: string, isDebug: boolean) {
+  const { pcr0, pcr1, pcr2 } = loadImage(eif).registers;
+  const registers = [pcr0, pcr1, pcr2].map((hex) =>
+    isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
+  ) as unknown as EnclaveState['registers'];
+  const nsm = new Nsm(new SoftwareNsm(Date.now, root, registers));
+  const key = SealingKey.create();
+  const signingKey = new Uint8Array(32).fill(7);
+  const about = { application: 'weather', version: '1.0.0' };
+  const userData = encodeUserData({ sealingKey: key.publicKey, ...about });
+  return {
+    async attest(url: URL): Promise<string> {
+      const nonce = Buffer.from(url.searchParams.get('nonce') ?? '', 'hex');
+      const document = await nsm.attestation({ publicKey: signingKey, userData, nonce });
+      return JSON.stringify({ attestation: Buffer.from(document).toString('hex') });
+    },
+    async open(message: string): Promise<unknown> {
+      const sealed = decodeSealedSecrets(JSON.parse(message));
+      const { content } = await key.openSecrets(sealed, { ...about, registers, signingKey });
+      return JSON.parse(Buffer.from(content).toString());
+    },
+  };
+}
+
 /** A parent with a running enclave, whose server answers in this process. */
 async function start({
+  manifest,
+  runs,
+  isDebug = false,
   ready = false,
   missing = [],
   address = '127.0.0.1',
   body = '{}',
   whenAsked = async () => {},
 }: {
+  manifest?: string;
+  /** The manifest of another image, which runs. */
+  runs?: string;
+  isDebug?: boolean;
   ready?: boolean;
   address?: string;
   body?: string;
@@ -26,9 +69,15 @@ async function start({
   whenAsked?: (parent: Parent) => Promise<void>;
 } = {}) {
   const parent = new Parent(missing);
-  const eif = parent.makeImage();
+  const enclave = enclaveOf(parent.makeImage(runs ?? manifest), isDebug);
+  const eif = parent.makeImage(manifest);
+  parent.set('root.pem', toPem(root.certificate));
   parent.setEnclave();
-  const server = createServer(async (_request, response) => {
+  const server = createServer(async ({ url }, response) => {
+    if (url?.startsWith('/get_attestation')) {
+      response.end(await enclave.attest(new URL(url, 'http://a')));
+      return;
+    }
     await whenAsked(parent);
     response.writeHead(ready ? 200 : 503).end(body);
   });
@@ -37,10 +86,12 @@ async function start({
     server.close();
   });
   const { port } = server.address() as AddressInfo;
+  const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
   const expose = (args: string[] = [], input = '') =>
-    parent.run('expose_enclave.ts', ['--eif', eif, '--port', String(port), ...args], {}, input);
+    parent.run('expose_enclave.ts', [...common, ...args], {}, input);
+  const opened = () => enclave.open(parent.read('handed'));
   const calls = () => parent.calls().filter((call) => !call.startsWith('nitro-cli'));
-  return { parent, expose, calls, port, pids: () => pidsOf(parent) };
+  return { parent, expose, opened, calls, port, pids: () => pidsOf(parent) };
 }
 
 function pidsOf(parent: Parent): number[] {
@@ -57,12 +108,14 @@ const SECRETS = '{"API_KEY":"hunter2"}';
 
 describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   test('forwards in and out, and passes the secrets, which stay out of every argument and file', async () => {
-    const { parent, expose, pids, calls, port } = await start();
+    const { parent, expose, opened, pids, calls, port } = await start();
     const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(stderr).toBe('');
     expect(status).toBe(0);
-    expect(stdout).toMatch(/The enclave has accepted its secrets/);
-    expect(parent.read('handed')).toBe(SECRETS);
+    expect(stdout).toMatch(
+      /The enclave has accepted its secrets. They were sealed for it: the relay read nothing/,
+    );
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
     // The services start at the same time.
     expect(calls().slice(0, 3).sort()).toEqual([
       `socat -t 2 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=1024,max-children=4096 VSOCK-CONNECT:16:3000`,
@@ -75,7 +128,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     );
     expect(pids().every(isAlive)).toBe(true);
     const kept = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
-    expect(kept.join('') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
+    expect(kept.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
     expect(statSync(parent.state).mode & 0o077).toBe(0);
   });
 
@@ -111,10 +164,10 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('reads the secrets from Secrets Manager', async () => {
-    const { parent, expose } = await start();
+    const { parent, expose, opened } = await start();
     parent.set('secret', SECRETS);
     expect((await expose(['--secret-id', 'sui-enclave'])).status).toBe(0);
-    expect(parent.read('handed')).toBe(SECRETS);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
     expect(parent.calls('aws')).toEqual([
       'aws secretsmanager get-secret-value --secret-id sui-enclave --query SecretString --output text',
     ]);
@@ -191,13 +244,53 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('passes no secrets to an enclave in debug mode, by default', async () => {
-    const { parent, expose } = await start();
+    const { parent, expose, opened } = await start({ isDebug: true });
     parent.setEnclave({ Flags: 'DEBUG_MODE' });
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^WRONG_STATE: the enclave runs in debug mode, and can keep no secret/);
     expect((await expose()).status).toBe(0);
     expect((await expose(['--debug', '--secrets', '-'], SECRETS)).stdout).toMatch(/has accepted its secrets/);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('hands nothing to an enclave that does not attest the registers of the image', async () => {
+    const { expose, calls } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /)]);
+    expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
+  });
+
+  test("trusts AWS's root alone unless told otherwise", async () => {
+    const { parent, calls, port } = await start();
+    const args = ['--eif', join(parent.dir, 'x.eif'), '--port', String(port), '--secrets', '-'];
+    const { status, stderr } = await parent.run('expose_enclave.ts', args, {}, SECRETS);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^CHAIN_ROOT: /)]);
+    expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
+  });
+
+  test('signs for an image that names provisioners', async () => {
+    const [me, stranger] = [newProvisioner(), newProvisioner()];
+    const manifest = `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["${me.hex}"]\n`;
+    const { parent, expose, opened, calls } = await start({ manifest });
+    const write = (name: string, { privateKey }: typeof me) => {
+      const path = join(parent.dir, name);
+      writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+      return path;
+    };
+    const withKey = (...args: string[]) => expose(['--secrets', '-', ...args], SECRETS);
+    expect(await withKey()).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/give --provisioner-key/),
+    });
+    expect(await withKey('--provisioner-key', write('stranger.pem', stranger))).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/does not name the key/),
+    });
+    expect(calls()).toEqual([]);
+    expect((await withKey('--provisioner-key', write('me.pem', me))).status).toBe(0);
+    expect(JSON.parse(parent.read('handed')).sealed.provisioner).toBe(me.hex);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
   test('reports a forwarder that has ended meanwhile', async () => {
@@ -215,9 +308,9 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('looks for the server where it is exposed', async () => {
-    const { parent, expose } = await start({ address: '127.0.0.5' });
+    const { expose, opened } = await start({ address: '127.0.0.5' });
     expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
-    expect(parent.read('handed')).toBe(SECRETS);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
   test('reads the endpoints and the names of the secrets from the image', async () => {

@@ -5,39 +5,34 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watch } from '../../../scripts/provision/watch.ts';
 import { ConfigError } from '../../../src/errors.ts';
 import { Host } from '../../src/client/host.ts';
 import { newProvisioner, nsm, startVault, VALUES } from '../../src/provisioner.ts';
-import { sleep } from '../../src/support.ts';
 
-const INTERVAL_MS = 5;
+const INTERVAL_MS = 10_000;
 
-/** Watches until `end`, with what the enclave says and does in turn; the last is repeated. */
-async function watchFor(
-  states: readonly (boolean | Error)[],
-  provision: () => Promise<void>,
-  ms: number,
-): Promise<{ lines: string[]; asked: number; provisioned: number }> {
+/** Watches for a time on a clock of the test's own, with what the enclave says in turn; the last is repeated. */
+async function watchFor(states: readonly (boolean | Error)[], provision: () => Promise<void>, ms: number) {
+  vi.useFakeTimers();
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  onTestFinished(() => {
+    random.mockRestore();
+    vi.useRealTimers();
+  });
   const stop = new AbortController();
   const lines: string[] = [];
   let asked = 0;
-  const watching = watch(
-    {
-      needsSecrets: async () => {
-        const state = states[Math.min(asked, states.length - 1)] as boolean | Error;
-        asked += 1;
-        if (typeof state !== 'boolean') throw state;
-        return state;
-      },
-      provision,
-      log: (line) => lines.push(line),
-    },
-    INTERVAL_MS,
-    stop.signal,
-  );
-  await sleep(ms);
+  const needsSecrets = async () => {
+    const state = states[Math.min(asked, states.length - 1)] as boolean | Error;
+    asked += 1;
+    if (typeof state !== 'boolean') throw state;
+    return state;
+  };
+  const log = (line: string) => lines.push(line);
+  const watching = watch({ needsSecrets, provision, log }, INTERVAL_MS, stop.signal);
+  await vi.advanceTimersByTimeAsync(ms);
   stop.abort();
   return { provisioned: await watching, lines, asked };
 }
@@ -47,8 +42,9 @@ const gone = new ConfigError('the enclave is gone');
 
 describe('watch', () => {
   test('provisions each new process, and says each state once', async () => {
-    const { lines, provisioned } = await watchFor([true, false, false, gone, gone, true, false], done, 150);
-    expect(provisioned).toBe(2);
+    const states = [true, false, false, gone, gone, true, false];
+    const { lines, provisioned, asked } = await watchFor(states, done, 65_000);
+    expect([provisioned, asked]).toEqual([2, 7]);
     expect(lines).toEqual([
       'provisioned',
       'the enclave has its secrets',
@@ -58,40 +54,33 @@ describe('watch', () => {
     ]);
   });
 
-  test('asks an enclave that is gone at the same pace', async () => {
-    const { asked, lines } = await watchFor([gone], done, 150);
-    expect(asked).toBeGreaterThan(5);
+  test('asks an enclave that is gone at the same pace, for its next start', async () => {
+    const { asked, lines } = await watchFor([gone], done, 105_000);
+    expect(asked).toBe(11);
     expect(lines).toEqual(['CONFIG: the enclave is gone']);
   });
 
-  test('slows down while the enclave refuses, and hides what is not its own', async () => {
-    let tried = 0;
-    const { lines, provisioned } = await watchFor(
-      [true],
-      async () => {
-        tried += 1;
-        throw new Error('hunter2');
-      },
-      250,
-    );
-    // 10, 20, 40, 80 ms between them.
-    expect(tried).toBeGreaterThan(2);
-    expect(tried).toBeLessThan(8);
+  test('slows down while the enclave refuses, up to 5 minutes, and hides what is not its own', async () => {
+    const at: number[] = [];
+    const refuse = async () => {
+      at.push(Date.now());
+      throw new Error('hunter2');
+    };
+    const { lines, provisioned } = await watchFor([true], refuse, 1_300_000);
+    const pauses = at.slice(1).map((time, index) => (time - (at[index] as number)) / 1000);
+    expect(pauses).toEqual([20, 40, 80, 160, 300, 300, 300]);
     expect(provisioned).toBe(0);
     expect(lines).toEqual(['INTERNAL: an internal error']);
   });
 
-  test('ends at once', async () => {
+  test('ends at once, while it waits and before it has begun', async () => {
     const stop = new AbortController();
-    const watching = watch(
-      { needsSecrets: async () => false, provision: done, log() {} },
-      3_600_000,
-      stop.signal,
-    );
-    await sleep(5);
+    const idle = { needsSecrets: async () => false, provision: done, log() {} };
+    const watching = watch(idle, 3_600_000, stop.signal);
+    await new Promise(setImmediate);
     stop.abort();
     expect(await watching).toBe(0);
-    expect(await watch({ needsSecrets: done as never, provision: done, log() {} }, 1, stop.signal)).toBe(0);
+    expect(await watch({ ...idle, needsSecrets: () => expect.fail() }, 1, stop.signal)).toBe(0);
   });
 });
 
@@ -122,7 +111,7 @@ test('the command provisions one start after the other, and ends at SIGTERM', as
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   const [stdout, stderr] = await printed;
-  expect(stdout).toBe('provisioned\nthe enclave has its secrets\nprovisioned\n');
+  expect(stdout.replace(/^Trusts .*\n/, '')).toBe('provisioned\nthe enclave has its secrets\nprovisioned\n');
   expect(stderr).toBe('');
   expect(host.saw(VALUES.VAULT_KEY)).toBe(false);
 });

@@ -1,4 +1,5 @@
 /** Sealed secrets at `POST /secrets` and in the hand-off: who may send them, and for which enclave. */
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SEALED_TYPE } from '../../../src/sealing/request.ts';
 import {
@@ -157,6 +158,31 @@ describe('POST /secrets', () => {
     expect(await plainAnswer(type)).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     expect(await isReady(server)).toBe(false);
     expect(server.printed()).not.toMatch(/hunter2/);
+  });
+
+  test('refuses a message with any byte changed, removed or added', async () => {
+    const server = await startVault({ provisioners });
+    const { json } = await seal(server);
+    const bytes = Buffer.from(json);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
+        const changed = Buffer.from(bytes);
+        changed[at] = (changed[at] as number) ^ mask;
+        const removed = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]);
+        const added = Buffer.concat([
+          bytes.subarray(0, at),
+          Buffer.of(0x41 + (mask % 26)),
+          bytes.subarray(at),
+        ]);
+        for (const each of [changed, removed, added]) {
+          const [status] = await plainAnswer(await server.post('/secrets', new Uint8Array(each)));
+          expect([400, 403, 422]).toContain(status);
+        }
+      }),
+      { numRuns: 25 },
+    );
+    expect(await isReady(server)).toBe(false);
+    expect((await server.post('/secrets', json)).headers.get('content-type')).toBe(SEALED_TYPE);
   });
 
   test('accepts one of two sets that arrive at the same time', async () => {

@@ -83,9 +83,11 @@ describe('a seed from a hand-off', () => {
 
   test('requires its fingerprint: otherwise the first sender would choose it', () => {
     expect(() => create(context())).toThrow(ConfigError);
-    expect(() => create(context())).toThrow(
-      /^SALT_SEED_FINGERPRINTS must be set if the seed comes by a hand-off .*`npm run salt_seed -- fingerprint FILE`/,
-    );
+    const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined as never });
+    for (const each of [context(), sealed])
+      expect(() => create(each)).toThrow(
+        /^SALT_SEED_FINGERPRINTS must be set if the seed comes after the start .*`npm run salt_seed -- fingerprint FILE`/,
+      );
   });
 
   test('is checked against its fingerprint', () => {
