@@ -20,7 +20,7 @@ import { start } from '/src/server/start.ts';
 import * as module from '/${appDir}/app.ts';
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
-await start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
+void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
 `;
 
 /**
@@ -48,7 +48,17 @@ export async function bundle(root: string, version: string, appDir: string, stag
       },
     ],
   });
-  await bundler.write({ dir: stage, format: 'esm', entryFileNames: 'server.js', codeSplitting: false });
+  await bundler.write({
+    dir: stage,
+    // An import of node:http would read each of its exports, and one of them loads all of fetch: a seventh of the
+    // start. A require does not.
+    format: 'cjs',
+    strict: true,
+    // A fifth of the text to compile. Licences stay.
+    comments: { annotation: false, jsdoc: false },
+    entryFileNames: 'server.js',
+    codeSplitting: false,
+  });
 }
 
 export const main = command({
