@@ -50,12 +50,10 @@ export async function bundle(root: string, version: string, appDir: string, stag
   });
   await bundler.write({
     dir: stage,
-    // An import of node:http would read each of its exports, and one of them loads all of fetch: a seventh of the
-    // start. A require does not.
+    // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a seventh of the
+    // start.
     format: 'cjs',
     strict: true,
-    // A fifth of the text to compile. Licences stay.
-    comments: { annotation: false, jsdoc: false },
     entryFileNames: 'server.js',
     codeSplitting: false,
   });
