@@ -16,7 +16,7 @@ import type { DeclaredType, SignedType } from './wire/intent.ts';
 
 /**
  * An application is a folder `<name>` with `app.yaml` and `app.ts`, which exports this interface. The core loads no
- * other file of it.
+ * other file of it. Neither it nor what it imports may use `await` at the top level: the image's bundle is CommonJS.
  */
 export interface ApplicationModule {
   /** Every type that the application signs, each with a unique intent code. */

@@ -142,7 +142,9 @@ function routeOf(own: Endpoint, parts: EndpointParts): Route {
   if (config.requests === 'sealed') return { path, method, handle: refusePlain(own) };
   if (method === 'GET')
     return get(path, (request, response) => call(request, response, { ...request.query }));
-  return post(path, async (request, response) => call(request, response, await bodies.read(request)));
+  return post(path, async (request, response) => {
+    await call(request, response, await bodies.read(request));
+  });
 }
 
 /** @throws ConfigError */

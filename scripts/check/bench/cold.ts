@@ -1,10 +1,23 @@
-/** The floor of a request for a new place: Node's own HTTP server, which asks the stand-in at `STAND_IN` by Node's own client. */
+/**
+ * The floor of a request for a new place: Node's own HTTP server, which asks the stand-in at `STAND_IN` by Node's own
+ * client. With `SIGNS` it also signs its answer, as a server without BCS would.
+ */
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';
 import { DEV_API_KEY } from '../../dev/weather_api.ts';
 import { listenAndTell } from './tell.ts';
 
 const standIn = process.env['STAND_IN'] ?? '';
 const agent = new Agent({ keepAlive: true, maxSockets: 256, maxFreeSockets: 256 });
+
+const { privateKey } = generateKeyPairSync('ed25519');
+const answerWith: (current: object) => string = process.env['SIGNS']
+  ? (current) => {
+      const response = JSON.stringify(current);
+      const signature = sign(null, Buffer.from(response), privateKey).toString('hex');
+      return `{"response":${response},"signature":"${signature}"}`;
+    }
+  : (current) => JSON.stringify(current);
 
 function readJson(message: IncomingMessage, use: (json: never) => void): void {
   const chunks: Buffer[] = [];
@@ -17,7 +30,7 @@ const server = createServer((request, response) => {
     const query = new URLSearchParams({ key: DEV_API_KEY, q: payload.location });
     send(`${standIn}/v1/current.json?${query}`, { agent }, (answer) => {
       readJson(answer, ({ current }: { current: object }) => {
-        const body = JSON.stringify(current);
+        const body = answerWith(current);
         response.writeHead(200, {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),

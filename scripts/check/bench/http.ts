@@ -16,6 +16,7 @@ const MAX_GROWTH = 1.1;
 export interface HttpServers {
   readonly echo: Server;
   readonly cold: Server;
+  readonly signing: Server;
   readonly weather: Server;
 }
 
@@ -30,7 +31,8 @@ export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<
     const { origin: STAND_IN } = await start('./stand_in.ts');
     const echo = await start('./echo.ts');
     const cold = await start('./cold.ts', { STAND_IN });
-    return await use({ echo, cold, weather: await start('./weather.ts', { STAND_IN }) });
+    const signing = await start('./cold.ts', { STAND_IN, SIGNS: 'yes' });
+    return await use({ echo, cold, signing, weather: await start('./weather.ts', { STAND_IN }) });
   } finally {
     stop(started);
   }
@@ -95,14 +97,16 @@ async function benchMemory(
   ];
 }
 
-/** Requests for places that nobody has asked for. */
-export async function benchCold(load: Load, { cold, weather }: HttpServers): Promise<Comparison[]> {
+/** Requests for places that nobody has asked for, beside a proxy that signs nothing, and one that signs as we must. */
+export async function benchCold(load: Load, { cold, signing, weather }: HttpServers): Promise<Comparison[]> {
   const rows: Comparison[] = [];
   for (const connections of COLD_CONNECTIONS) {
+    const name = `/process_data, cold, ${connections} connections`;
     const cost = (server: Server) => () => costOf(load, server, COLD, { connections, seconds: 2 });
-    const turns = await takeTurns(COLD_TURNS, cost(cold), cost(weather));
-    const names = { name: `/process_data, cold, ${connections} connections`, floorName: 'bare proxy' };
-    rows.push(compareRates(names, turns, 0.9));
+    const bare = await takeTurns(COLD_TURNS, cost(cold), cost(weather));
+    rows.push(compareRates({ name, floorName: 'bare proxy' }, bare, 0.9));
+    const signed = await takeTurns(COLD_TURNS, cost(signing), cost(weather));
+    rows.push(compareRates({ name: `${name}, beside one that signs`, floorName: 'signing proxy' }, signed));
   }
   return rows;
 }

@@ -37,23 +37,30 @@ interface Rates {
   readonly ours: number;
 }
 
-export async function benchPeers(load: Load, ours: Server, env: Env): Promise<Record<string, PeerResult>> {
+/** @param fixedPort for tests */
+export async function benchPeers(
+  load: Load,
+  ours: Pick<Server, 'origin'>,
+  env: Env,
+  fixedPort = FIXED_PORT,
+): Promise<Record<string, PeerResult>> {
   const { NAUTILUS_BIN: bin, NAUTILUS_TS_DIR: folder } = env;
   return {
-    Nautilus: bin ? await benchPeer(load, ours, [bin]) : { skipped: 'NAUTILUS_BIN is not set' },
+    Nautilus: bin ? await benchPeer(load, ours, fixedPort, [bin]) : { skipped: 'NAUTILUS_BIN is not set' },
     'nautilus-ts': folder
-      ? await benchPeer(load, ours, ['npm', '--prefix', folder, 'start'], folder)
+      ? await benchPeer(load, ours, fixedPort, ['npm', '--prefix', folder, 'start'], folder)
       : { skipped: 'NAUTILUS_TS_DIR is not set' },
   };
 }
 
 async function benchPeer(
   load: Load,
-  ours: Server,
+  ours: Pick<Server, 'origin'>,
+  fixedPort: number,
   [program = '', ...args]: readonly string[],
   cwd?: string,
 ): Promise<PeerResult> {
-  if (await isOpen(FIXED_PORT)) return { skipped: `port ${FIXED_PORT} is taken` };
+  if (await isOpen(fixedPort)) return { skipped: `port ${fixedPort} is taken` };
   const port = await freePort();
   const child = spawn(program, args, {
     ...(cwd !== undefined && { cwd }),
@@ -64,7 +71,7 @@ async function benchPeer(
   });
   try {
     const failed = once(child, 'error').then(([error]) => `it can't be started: ${(error as Error).message}`);
-    const started = await Promise.race([waitForPort(child, [port, FIXED_PORT]), failed]);
+    const started = await Promise.race([waitForPort(child, [port, fixedPort]), failed]);
     if (typeof started === 'string') return { skipped: started };
     return await measure(load, ours, { origin: `http://127.0.0.1:${started}`, child });
   } finally {
@@ -79,7 +86,7 @@ const withoutNetwork = {
   ...{ NO_PROXY: '127.0.0.1,localhost', NODE_USE_ENV_PROXY: '1' },
 };
 
-async function measure(load: Load, ours: Server, peer: Server): Promise<PeerResult> {
+async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): Promise<PeerResult> {
   const asked: Record<string, Rates | { skipped: string }> = {};
   for (const [name, ask] of Object.entries(ASKS)) {
     asked[name] = await compare(load, ours, peer, ask);
@@ -111,7 +118,7 @@ function readProcess(pid: string): { pid: number; parent: number; group: number 
 
 async function compare(
   load: Load,
-  ours: Server,
+  ours: Pick<Server, 'origin'>,
   peer: Server,
   ask: Ask,
 ): Promise<Rates | { skipped: string }> {

@@ -23,9 +23,8 @@ server.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ url: 'http://12
 export async function benchStart(): Promise<Comparison[]> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-start-'));
   try {
-    const bare = join(folder, 'bare.js');
+    const bare = join(folder, 'bare.mjs');
     writeFileSync(bare, BARE);
-    writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
     const scripts = { bare, bundle: await bundleFor(folder), sources: join(ROOT, 'src/server/main.ts') };
     const turns: Record<keyof typeof scripts, number>[] = [];
     for (let turn = 0; turn < TURNS; turn++) {

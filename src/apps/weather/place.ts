@@ -4,6 +4,8 @@
 const SPACE = /[\p{White_Space}\p{Cc}]+/gu;
 /** Invisible characters without width, such as joiners, soft hyphens and direction marks (Unicode, UAX #44). */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u{fff9}-\u{fffb}]/gu;
+/** Printable ASCII with single spaces between the words: only its case has to change. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 /** The service writes the codes of airports and stations in upper case. */
 const STATION = /^(iata|metar):([a-z0-9]{3,4})$/;
 
@@ -16,6 +18,11 @@ const STATION = /^(iata|metar):([a-z0-9]{3,4})$/;
  * @returns the canonical form; may be empty
  */
 export function canonicalPlace(location: string): string {
+  const lower = PLAIN.test(location) ? location.toLowerCase() : canonicalText(location);
+  return lower.replace(STATION, (_, kind, code) => `${kind}:${code.toUpperCase()}`);
+}
+
+function canonicalText(location: string): string {
   return (
     location
       .replace(INVISIBLE, '')
@@ -26,6 +33,5 @@ export function canonicalPlace(location: string): string {
       .normalize('NFKC')
       .replace(SPACE, ' ')
       .trim()
-      .replace(STATION, (_, kind, code) => `${kind}:${code.toUpperCase()}`)
   );
 }

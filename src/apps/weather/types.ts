@@ -22,7 +22,11 @@ const MAX_LOCATION_BYTES = 256;
 const Location = v.pipe(
   v.string(),
   v.check((location) => location.isWellFormed(), 'must be well-formed Unicode (no lone surrogate)'),
-  v.maxBytes(MAX_LOCATION_BYTES, `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`),
+  // valibot's maxBytes would encode the text.
+  v.check(
+    (location) => Buffer.byteLength(location) <= MAX_LOCATION_BYTES,
+    `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`,
+  ),
   v.transform((asked) => ({ asked, place: canonicalPlace(asked) })),
   v.check(({ place }) => place !== '', 'must name a place'),
   // The service would resolve it to the location of the caller, here of this server.

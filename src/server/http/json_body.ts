@@ -94,7 +94,7 @@ export class JsonBodies {
     return await this.#read(request);
   }
 
-  async #read(request: IncomingMessage): Promise<Buffer> {
+  #read(request: IncomingMessage): Promise<Buffer> {
     const { 'content-encoding': encoding, 'content-length': length } = request.headers;
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new ServerError(
@@ -103,7 +103,7 @@ export class JsonBodies {
       );
     }
     if (Number(length) > this.#limitBytes) throw this.#tooLarge();
-    return await this.#readBytes(request);
+    return this.#readBytes(request);
   }
 
   #readBytes(request: IncomingMessage): Promise<Buffer> {

@@ -56,8 +56,9 @@ function dispatch(
   response: Response,
   next: NextFunction,
 ): void {
-  const [path = ''] = request.url.split('?', 1);
-  const route = routes.get(path);
+  const { url } = request;
+  const query = url.indexOf('?');
+  const route = routes.get(query === -1 ? url : url.slice(0, query));
   if (!route) {
     notFound(request, response, next);
     return;

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -20,9 +21,8 @@ afterAll(() => rmSync(stage, { recursive: true }));
 describe('the bundle', () => {
   test('is one file, which needs nothing but Node', () => {
     expect(readdirSync(stage)).toEqual(['server.js']);
-    const imported = [...source.matchAll(/^import (?:[^"]*from )?"([^"]+)";$/gm)].map(
-      ([, name = '']) => name,
-    );
+    const imported = [...source.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name = '']) => name);
+    expect(source).not.toMatch(/^import /m);
     expect(imported.length).toBeGreaterThan(5);
     expect(imported.filter((name) => !builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
   });
@@ -31,6 +31,19 @@ describe('the bundle', () => {
     expect(source).toMatch(/api\.weatherapi\.com/);
     expect(source).toMatch(/version: "1\.2\.3"/);
     expect(source).not.toMatch(/SoftwareNsm|stand-in/);
+  });
+
+  test('starts without the parts of Node that it does not need', () => {
+    const exit = "process.on('exit', () => console.log(JSON.stringify(process.moduleLoadList)))";
+    const preload = `data:text/javascript,${encodeURIComponent(exit)}`;
+    // It ends where it misses the image's /app/app.yaml.
+    const { stdout, stderr } = spawnSync(process.execPath, ['--import', preload, join(stage, 'server.js')], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(/\/app\/app\.yaml/);
+    const loaded: string[] = JSON.parse(stdout);
+    expect(loaded).toContain('NativeModule https');
+    expect(loaded.filter((name) => /undici|sqlite/.test(name))).toEqual([]);
   });
 
   test('is the same again', async () => {

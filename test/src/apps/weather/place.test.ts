@@ -53,6 +53,12 @@ test('canonicalPlace is idempotent', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), once), { numRuns: 2000 });
 });
 
+test('plain ASCII has the same form as beside an invisible character, which takes the long way', () => {
+  const isSame = (text: string) => canonicalPlace(text) === canonicalPlace(`${text}\u200b`);
+  const station = fc.stringMatching(/^(iata|metar|IATA):[a-zA-Z0-9]{2,5}$/);
+  fc.assert(fc.property(fc.oneof(fc.string(), station), isSame), { numRuns: 1000 });
+});
+
 test('white space, invisible characters and ASCII case never change the place', () => {
   const invisible = fc.constantFrom('\u200b', '\u200d', '\ufeff', '\u00ad', '\u2060', '\ufe0f', '\u{e0020}');
   fc.assert(
