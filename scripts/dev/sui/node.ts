@@ -11,6 +11,7 @@ import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
+import { EventLog } from './events.ts';
 import { Executor, Refusal } from './executor.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
@@ -22,7 +23,8 @@ export type Fault =
   | 'garbage'
   | 'executes, and does not answer';
 
-type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
+/** Several messages are a stream. */
+type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
 const { Owner_OwnerKind: OwnerKind } = GrpcTypes;
 const PAGE = 2;
@@ -30,6 +32,7 @@ const PAGE = 2;
 export class LoopbackNode {
   readonly ledger = new Ledger();
   readonly executor: Executor;
+  readonly events = new EventLog();
   /** Faults, by the name of the method. */
   readonly faults = new Map<string, Fault>();
   /** Changes answers: objects by id, before they are sent. */
@@ -88,9 +91,10 @@ export class LoopbackNode {
     const method = this.#methods[path];
     try {
       if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
-      const message = await method(await messageOf(request));
+      const messages = [await method(await messageOf(request))].flat();
       if (fault !== undefined) return void request.socket.destroy();
-      response.end(Buffer.concat([frame(0, message), trailer(GrpcStatusCode.OK)]));
+      const frames = messages.map((message) => frame(0, message));
+      response.end(Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       response.end(trailer(GrpcStatusCode[error.status], error.message));
@@ -145,6 +149,7 @@ export class LoopbackNode {
       });
       return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
     },
+    'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
       const objects = this.ledger
@@ -202,7 +207,9 @@ export class LoopbackNode {
       await this.verify(data, given, parsed.sender).catch(({ message }: Error) => {
         throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
       });
+      const before = new Map(this.ledger.objects);
       const effects = await this.executor.execute(parsed, digest);
+      this.events.record(before, this.ledger.objects, parsed, digest);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects }),
       });
