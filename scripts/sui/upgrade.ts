@@ -90,7 +90,6 @@ const spec: SuiCommand = {
     const { packageDigest } = await import('./package_digest.ts');
     const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');
     const { package: name = '' } = args;
-    const bytecode = await compile(name, env, chain, { again: true });
     const path = publishedPath(name, options);
     const noted = args['upgrade_cap_id'] === undefined ? deployments?.read()?.applications[name] : undefined;
     if (noted !== undefined) await deployments?.checkChain(chain);
@@ -99,6 +98,7 @@ const spec: SuiCommand = {
     if (capId === undefined) {
       throw usageError(spec, `give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
     }
+    const bytecode = await compile(name, env, chain, { again: true });
     const cap = await readUpgradeCap(chain, capId);
     const { originalId, modules: before } = await chain.package(cap.packageId);
     await checkCompatible(before, bytecode.modules, originalId);
