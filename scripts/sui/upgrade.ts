@@ -1,7 +1,15 @@
 /** `npm run upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand, usageError } from './command.ts';
+import {
+  type Outcome,
+  PUBLISHED_OPTION,
+  publishedPath,
+  type SuiCommand,
+  suiCommand,
+  usageError,
+} from './command.ts';
+import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
@@ -65,15 +73,35 @@ async function checkCompatible(
   }
 }
 
+/** Writes the deployment file. */
+async function note(
+  deployments: Deployments | undefined,
+  chain: Chain,
+  outcome: Outcome,
+  originalId: string,
+): Promise<void> {
+  await deployments?.note(chain, outcome, (applications) => {
+    const { package: id, version } = outcome.fields as { package: string; version: bigint };
+    const found = Object.entries(applications).find(([, { original }]) => original === originalId);
+    if (found === undefined) return `no application there is of the package ${originalId}`;
+    const [name, before] = found;
+    const holdsEnclave = before.enclavePackage === before.package;
+    const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
+    return [name, { ...before, ...after }];
+  });
+}
+
 const spec: SuiCommand = {
   name: 'upgrade',
   purpose:
-    'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where\nPublished.toml names it.',
+    'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where the\ndeployment file or Published.toml names it.',
   positionals: ['package', 'upgrade_cap_id'],
   optional: 1,
   options: PUBLISHED_OPTION,
   async plan({ args, env }) {
     const { frameworkOf } = await import('./move_packages.ts');
+    const { checkPackage } = await import('./compile.ts');
+    await checkPackage(spec, args['package'] ?? '');
     return [
       `compile move/${args['package']} on ${frameworkOf(env).description}`,
       'end here if that is a stand-in',
@@ -81,19 +109,22 @@ const spec: SuiCommand = {
       'authorize the upgrade, upgrade and commit it, in one transaction',
     ];
   },
-  async run({ args, options, env }, chain) {
+  async run({ args, options, env, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { upgradePackage } = await import('../../src/sui/transactions.ts');
     const { compile } = await import('./compile.ts');
     const { packageDigest } = await import('./package_digest.ts');
     const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');
     const { package: name = '' } = args;
-    const bytecode = await compile(spec, name, env, chain, { again: true });
     const path = publishedPath(name, options);
-    const capId = args['upgrade_cap_id'] ?? upgradeCapIn(readPublished(path), chain.network ?? '');
+    const noted = args['upgrade_cap_id'] === undefined ? deployments?.read()?.applications[name] : undefined;
+    if (noted !== undefined) await deployments?.checkChain(chain);
+    const capId =
+      args['upgrade_cap_id'] ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
       throw usageError(spec, `give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
     }
+    const bytecode = await compile(name, env, chain, { again: true });
     const cap = await readUpgradeCap(chain, capId);
     const { originalId, modules: before } = await chain.package(cap.packageId);
     await checkCompatible(before, bytecode.modules, originalId);
@@ -128,6 +159,7 @@ const spec: SuiCommand = {
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
       await notePublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
     }
+    await note(deployments, chain, outcome, originalId);
     return outcome;
   },
 };

@@ -21,7 +21,11 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 async function run(name: string, ...args: string[]) {
-  const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), SUI_FRAMEWORK_DIR: fixture.framework() };
+  const env = {
+    SUI_PRIVATE_KEY: fixture.admin.getSecretKey(),
+    SUI_FRAMEWORK_DIR: fixture.framework(),
+    DEPLOYMENTS: fixture.file('deployments'),
+  };
   const where = ['--network', 'testnet', '--rpc-url', fixture.node.url, '--published', published, '--json'];
   return await script(name, ['weather', ...args, ...where], env);
 }
@@ -142,7 +146,15 @@ describe('upgrade', () => {
   });
 
   test('is refused on the stand-in framework', async () => {
-    const args = ['weather', '--network', 'testnet', '--rpc-url', fixture.node.url, '--json'];
+    const args = [
+      'weather',
+      `0x${'c'.repeat(64)}`,
+      '--network',
+      'testnet',
+      '--rpc-url',
+      fixture.node.url,
+      '--json',
+    ];
     const { json } = await script('upgrade', args, { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
     expect(json()).toMatchObject({ code: 'STAND_IN_FRAMEWORK' });
   });
