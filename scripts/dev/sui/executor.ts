@@ -1,50 +1,19 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
 import { bcs } from '@mysten/sui/bcs';
-import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
-import { toBase64 } from '@mysten/sui/utils';
+import { GrpcTypes } from '@mysten/sui/grpc';
 import { packageDigest } from '../../sui/package_digest.ts';
+import { type ExecutionContext, HotPotato, UpgradeReceipt, type UpgradeTicket } from './call.ts';
 import {
-  type Call,
-  type ExecutionContext,
-  HotPotato,
-  MoveAbort,
-  publish,
-  runCall,
-  TypeMismatch,
-  UpgradeReceipt,
-  type UpgradeTicket,
-} from './contract.ts';
+  type Argument,
+  bcsCommand,
+  type Command,
+  grpcCommand,
+  type TransactionData,
+  type Upgrade,
+} from './commands.ts';
+import { publish, runCall } from './contract.ts';
+import { failure, Refusal, refusedUpgrade, type Status } from './failures.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
-
-/** A call of the node ends with this gRPC status. */
-export class Refusal extends Error {
-  readonly status: keyof typeof GrpcStatusCode;
-
-  constructor(status: Refusal['status'], message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
-type Status = GrpcTypes.ExecutionStatus;
-
-/** An argument, in the form that both encodings of a transaction share. */
-type Argument = { input: number } | { result: number; nested: number };
-
-type Command =
-  | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
-  | { kind: 'transfer'; objects: Argument[]; to: Argument }
-  | { kind: 'publish'; modules: readonly Uint8Array[] }
-  | Upgrade;
-
-interface Upgrade {
-  kind: 'upgrade';
-  modules: readonly Uint8Array[];
-  dependencies: readonly string[];
-  packageId: string;
-  ticket: Argument;
-}
 
 /** A package that a transaction wrote. */
 interface Published {
@@ -55,7 +24,7 @@ interface Published {
 
 const GAS_USED = 2_000_000n;
 const DEFAULT_BUDGET = 5_000_000n;
-const { Input_InputKind: InputKind, Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
+const { Input_InputKind: InputKind } = GrpcTypes;
 
 export class Executor {
   /** The chain's clock. */
@@ -298,124 +267,4 @@ export class Executor {
 
 function isDigestOf(digest: Uint8Array, { modules, dependencies }: Upgrade): boolean {
   return Buffer.from(digest).equals(packageDigest(modules, dependencies));
-}
-
-function refusedUpgrade(command: bigint): Status {
-  const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.PACKAGE_UPGRADE_ERROR;
-  const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
-  return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
-}
-
-function failure(error: unknown, command: bigint): Status {
-  const { MOVE_ABORT, COMMAND_ARGUMENT_ERROR } = GrpcTypes.ExecutionError_ExecutionErrorKind;
-  if (error instanceof TypeMismatch) {
-    const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
-    const kind = COMMAND_ARGUMENT_ERROR;
-    return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
-  }
-  if (!(error instanceof MoveAbort)) throw error;
-  const { location, constant, code } = error;
-  const named = typeof constant === 'string';
-  const abort = GrpcTypes.MoveAbort.create({
-    // The abort code of a clever error has its top bit set, and encodes a line and constants.
-    abortCode: named ? 0x8000_001b_ffff_0001n : BigInt(constant),
-    location,
-    ...(named && {
-      cleverError: GrpcTypes.CleverError.create({
-        ...(code !== undefined && { errorCode: BigInt(code) }),
-        constantName: constant,
-        constantType: 'vector<u8>',
-        value: { oneofKind: 'rendered', rendered: `the text of ${constant}` },
-      }),
-    }),
-  });
-  const details = { oneofKind: 'abort', abort } as const;
-  const description = `MoveAbort(${constant})`;
-  return {
-    success: false,
-    error: GrpcTypes.ExecutionError.create({ description, command, kind: MOVE_ABORT, errorDetails: details }),
-  };
-}
-
-function grpcArgument({ kind, input = 0, result = 0, subresult = 0 }: GrpcTypes.Argument): Argument {
-  return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
-}
-
-function grpcCommand({ command }: GrpcTypes.Command): Command {
-  if (command.oneofKind === 'moveCall') {
-    const {
-      package: id = '',
-      module = '',
-      function: name = '',
-      typeArguments,
-      arguments: args,
-    } = command.moveCall;
-    return {
-      kind: 'call',
-      call: { package: id, module, function: name, typeArguments },
-      args: args.map(grpcArgument),
-    };
-  }
-  if (command.oneofKind === 'transferObjects') {
-    const { objects, address } = command.transferObjects;
-    return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
-  }
-  if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
-  if (command.oneofKind === 'upgrade') {
-    const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
-    return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
-  }
-  throw new Refusal('INVALID_ARGUMENT', `no command ${command.oneofKind} on loopback`);
-}
-
-type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']>['commands'][number];
-type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
-
-function bcsArgument(argument: BcsArgument): Argument {
-  if (argument.Input !== undefined) return { input: argument.Input };
-  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, 0];
-  return { result, nested };
-}
-
-function bcsCommand({
-  MoveCall: call,
-  TransferObjects: transfer,
-  Publish: made,
-  Upgrade: next,
-}: BcsCommand): Command {
-  if (call) {
-    const { package: id, module, function: name, typeArguments, arguments: args } = call;
-    return {
-      kind: 'call',
-      call: { package: id, module, function: name, typeArguments },
-      args: args.map(bcsArgument),
-    };
-  }
-  if (transfer) {
-    return {
-      kind: 'transfer',
-      objects: transfer.objects.map(bcsArgument),
-      to: bcsArgument(transfer.address),
-    };
-  }
-  if (made) return { kind: 'publish', modules: made.modules.map(moduleOf) };
-  if (next) {
-    const { modules, dependencies, package: packageId, ticket } = next;
-    return {
-      kind: 'upgrade',
-      modules: modules.map(moduleOf),
-      dependencies,
-      packageId,
-      ticket: bcsArgument(ticket),
-    };
-  }
-  throw new Refusal('INVALID_ARGUMENT', 'an unknown command');
-}
-
-function moduleOf(module: string | Iterable<number>): Uint8Array {
-  return Buffer.from(toBase64Text(module), 'base64');
-}
-
-function toBase64Text(module: string | Iterable<number>): string {
-  return typeof module === 'string' ? module : toBase64(Uint8Array.from(module));
 }

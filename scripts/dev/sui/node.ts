@@ -11,7 +11,8 @@ import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
-import { Executor, Refusal } from './executor.ts';
+import { Executor } from './executor.ts';
+import { Refusal } from './failures.ts';
 import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 
 /** A fault: what a method does instead of answering. */
