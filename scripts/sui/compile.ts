@@ -22,6 +22,17 @@ async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
   return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
 }
 
+/** Whether this is the chain of `make dev-sui`, where the model runs no bytecode. */
+async function isModel({ network, client }: Chain): Promise<boolean> {
+  if (network !== 'localnet') return false;
+  const { MODEL_CHAIN_ID } = await import('./network.ts');
+  const { suiErrorOf } = await import('../../src/sui/failures.ts');
+  const { chainIdentifier } = await client.core.getChainIdentifier().catch((error: unknown) => {
+    throw suiErrorOf(error);
+  });
+  return chainIdentifier === MODEL_CHAIN_ID;
+}
+
 /**
  * @param options.again whether the package may be published already
  * @throws UsageError; SuiCommandError: MOVE, ALREADY_PUBLISHED, STAND_IN_FRAMEWORK
@@ -47,7 +58,7 @@ export async function compile(
   const bytes = bytecode.modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
   const title = bytecode.packages.map((packageName) => `move/${packageName}`).join(' and ');
   chain.notes.push(`Compiled ${title}: ${bytecode.modules.length} modules, ${bytes} bytes.`);
-  if (framework.isStandIn) {
+  if (framework.isStandIn && !(await isModel(chain))) {
     throw new SuiCommandError(
       'STAND_IN_FRAMEWORK',
       "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",

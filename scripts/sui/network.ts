@@ -11,6 +11,9 @@ const NODES: Readonly<Record<string, string>> = {
   localnet: 'http://127.0.0.1:9000',
 };
 
+/** In base58: the chain of `make dev-sui`, which is a model. No network has it. */
+export const MODEL_CHAIN_ID = '3qbR1eZRqXUWroWKKYhbDmR3FfqTHfqSU8zZSxtANzYh';
+
 /** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;
 

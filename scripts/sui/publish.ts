@@ -13,7 +13,7 @@ const spec: SuiCommand = {
     const { frameworkOf } = await import('./move_packages.ts');
     return [
       `compile move/${args['package']} on ${frameworkOf(env).description}`,
-      'end here if that is a stand-in',
+      'end here if that is a stand-in, unless the node is that of make dev-sui',
       flags.has('immutable')
         ? 'publish the modules, and make the package immutable'
         : 'publish the modules, and transfer the UpgradeCap to the sender',

@@ -54,7 +54,7 @@ export function grpcCommand({ command }: GrpcTypes.Command): Command {
     const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
     return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
   }
-  throw new Refusal('INVALID_ARGUMENT', `no command ${command.oneofKind} on loopback`);
+  throw new Refusal('UNIMPLEMENTED', `no command ${command.oneofKind} on loopback`);
 }
 
 type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']>['commands'][number];
@@ -98,7 +98,7 @@ export function bcsCommand({
       ticket: bcsArgument(ticket),
     };
   }
-  throw new Refusal('INVALID_ARGUMENT', 'an unknown command');
+  throw new Refusal('UNIMPLEMENTED', 'no such command on loopback');
 }
 
 function moduleOf(module: string | Iterable<number>): Uint8Array {

@@ -5,6 +5,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { type Call, type ExecutionContext, Frame } from './call.ts';
 import { ENCLAVE } from './enclave.ts';
+import { Refusal } from './failures.ts';
 import { FRAMEWORK } from './framework.ts';
 import type { LedgerObject } from './ledger.ts';
 import { UpgradeCap } from './structs.ts';
@@ -16,7 +17,8 @@ const FUNCTIONS = { ...FRAMEWORK, ...ENCLAVE, ...WEATHER };
 export async function runCall(context: ExecutionContext, call: Call): Promise<readonly unknown[]> {
   const { package: id, module, function: name } = call;
   const body = FUNCTIONS[`${module}::${name}`];
-  if (body === undefined) throw new Error(`the model has no ${id}::${module}::${name}`);
+  if (body === undefined)
+    throw new Refusal('UNIMPLEMENTED', `no model of ${id}::${module}::${name} on loopback`);
   return await body(new Frame(context, call));
 }
 
@@ -25,10 +27,11 @@ export function publish(context: ExecutionContext): { packageId: string; upgrade
   const { changes, sender } = context;
   const owner = { kind: 'address', address: sender } as const;
   const packageId = changes.freshId();
+  // `init` runs before the package gets its capability.
+  const type = `${packageId}::enclave::EnclaveCap<${packageId}::weather::WEATHER>`;
+  changes.create(type, owner, (id) => bcs.Address.serialize(id).toBytes());
   const upgradeCap = changes.create('0x2::package::UpgradeCap', owner, (id) =>
     UpgradeCap.serialize({ id, package: packageId, version: 1, policy: 0 }).toBytes(),
   );
-  const type = `${packageId}::enclave::EnclaveCap<${packageId}::weather::WEATHER>`;
-  changes.create(type, owner, (id) => bcs.Address.serialize(id).toBytes());
   return { packageId, upgradeCap: changes.get(upgradeCap) as LedgerObject };
 }

@@ -9,11 +9,13 @@ import { buffer } from 'node:stream/consumers';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
+import { fromBase64, normalizeStructTag, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
+import { MODEL_CHAIN_ID } from '../../sui/network.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
-import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+import { listen } from './listen.ts';
 
 /** A fault: what a method does instead of answering. */
 export type Fault =
@@ -37,7 +39,7 @@ export class LoopbackNode {
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
   /** In base58: the digest of the first checkpoint. */
-  chainId = toBase58(new Uint8Array(32).fill(0x2a));
+  chainId = MODEL_CHAIN_ID;
   /** Rejects for a signature that is not the sender's. */
   verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
     data,
@@ -56,12 +58,14 @@ export class LoopbackNode {
     this.executor = new Executor(this.ledger, root);
   }
 
-  /** @param root DER of the root that its model of `nitro_attestation` pins */
-  static async start(root: Uint8Array): Promise<LoopbackNode> {
+  /**
+   * @param root DER of the root that its model of `nitro_attestation` pins
+   * @param port 0 lets the system choose
+   * @throws ConfigError if it can't listen there
+   */
+  static async start(root: Uint8Array, port = 0): Promise<LoopbackNode> {
     const node = new LoopbackNode(root);
-    await new Promise<void>((resolve) => {
-      node.#server.listen(0, '127.0.0.1', resolve);
-    });
+    await listen(node.#server, 'PORT', port);
     return node;
   }
 
@@ -93,8 +97,8 @@ export class LoopbackNode {
       if (fault !== undefined) return void request.socket.destroy();
       response.end(Buffer.concat([frame(0, message), trailer(GrpcStatusCode.OK)]));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      response.end(trailer(GrpcStatusCode[error.status], error.message));
+      const { status, message } = error instanceof Refusal ? error : faultOf(error);
+      response.end(trailer(GrpcStatusCode[status], message));
     }
   }
 
@@ -150,9 +154,15 @@ export class LoopbackNode {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
       const objects = this.ledger
         .owned(owner)
-        .filter(({ type }) => type === objectType)
+        .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
         .map((object) => this.#object(object));
       return GrpcTypes.ListOwnedObjectsResponse.toBinary({ objects });
+    },
+    'sui.rpc.v2.StateService/GetBalance': (bytes) => {
+      const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
+      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.ledger.coins(owner) : [];
+      const balance = coins.reduce((sum, coin) => sum + coin.balance, 0n);
+      return GrpcTypes.GetBalanceResponse.toBinary({ balance: { coinType, balance, coinBalance: balance } });
     },
     'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
       const { parent = '', pageToken } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
@@ -232,6 +242,16 @@ export class LoopbackNode {
       contents: { name: type, value: content },
     });
   }
+}
+
+/** @param filter a type, or the name of a generic one for all of its instances */
+function isOfType(type: string, filter: string): boolean {
+  const wanted = normalizeStructTag(filter);
+  return type === wanted || type.startsWith(`${wanted}<`);
+}
+
+function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {
+  return { status: 'INTERNAL', message: `the loopback node failed: ${(error as Error).message}` };
 }
 
 /** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
