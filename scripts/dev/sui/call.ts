@@ -95,6 +95,15 @@ export class UpgradeReceipt extends HotPotato {
   }
 }
 
+/** The id of an enclave at the config's version. @param original the first id of the package `enclave` */
+export function enclaveIdOf(original: string, { id, config_version }: ConfigValue, pk: Uint8Array): string {
+  return deriveObjectID(
+    id,
+    `${original}::enclave::EnclaveKey`,
+    Key.serialize({ config_version, pk }).toBytes(),
+  );
+}
+
 /** One call, with what the functions of the contract share. */
 export class Frame {
   readonly context: ExecutionContext;
@@ -192,9 +201,7 @@ export class Frame {
     if (!matches) throw abort('EInvalidPCRs');
     if (pk.length !== 32) throw abort('EInvalidPublicKey');
     const { id: config_id, config_version } = config;
-    const key = Key.serialize({ config_version, pk }).toBytes();
-    const keyType = `${this.context.original(this.call.package)}::enclave::EnclaveKey`;
-    const address = deriveObjectID(config_id, keyType, key);
+    const address = enclaveIdOf(this.context.original(this.call.package), config, pk);
     if (!this.changes.claim(config_id, address)) throw abort('EAlreadyRegistered');
     const content = (id: string) =>
       Enclave.serialize({ id, pk, config_id, config_version, registered_at_ms: timestampMs }).toBytes();

@@ -14,6 +14,7 @@ import {
 import { publish, runCall } from './contract.ts';
 import { failure, Refusal, refusedUpgrade, type Status } from './failures.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
+import type { MoveVm } from './vm/vm.ts';
 
 /** A package that a transaction wrote. */
 interface Published {
@@ -35,6 +36,8 @@ export class Executor {
   proposedBudget = DEFAULT_BUDGET;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
+  /** Runs each call's Move code too, and refuses a transaction where it does anything else than the model. */
+  vm: MoveVm | undefined;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
@@ -223,10 +226,14 @@ export class Executor {
           if (!known) throw new Refusal('NOT_FOUND', `Object ${call.package} not found`);
           const values = args.map(value);
           for (const given of values) used.add(given);
-          results.push(await runCall(context, { ...call, args: values }));
+          const run = this.vm
+            ? this.vm.run(context, { ...call, args: values })
+            : runCall(context, { ...call, args: values });
+          results.push(await run);
         } else if (command.kind === 'publish') {
           const made = publish(context);
           published = { id: made.packageId, original: made.packageId, modules: command.modules };
+          this.vm?.publish(made.packageId, made.packageId, command.modules);
           results.push([made.upgradeCap]);
         } else if (command.kind === 'upgrade') {
           const ticket = value(command.ticket) as UpgradeTicket;
@@ -236,6 +243,7 @@ export class Executor {
           }
           const original = context.original(command.packageId);
           published = { id: changes.freshId(), original, modules: command.modules };
+          this.vm?.publish(published.id, original, command.modules);
           results.push([new UpgradeReceipt(ticket.capId, published.id)]);
         } else {
           const address = bcs.Address.parse(value(command.to) as Uint8Array);

@@ -58,7 +58,8 @@ export function digestOf({ id, version, content }: LedgerObject): string {
 /** The reads and writes of a transaction; the ledger sees them when it is committed. */
 export class Changes {
   readonly #ledger: Ledger;
-  readonly #digest: Uint8Array;
+  /** 32 bytes: ids follow from it. */
+  readonly digest: Uint8Array;
   #fresh = 0n;
   readonly written = new Map<string, LedgerObject>();
   readonly deleted = new Set<string>();
@@ -67,7 +68,7 @@ export class Changes {
   /** @param seed the transaction's digest in base58, or another text that no transaction has */
   constructor(ledger: Ledger, seed: string) {
     this.#ledger = ledger;
-    this.#digest = digestBytes(seed);
+    this.digest = digestBytes(seed);
     this.version = ledger.clock + 1n;
   }
 
@@ -75,11 +76,16 @@ export class Changes {
     return this.deleted.has(id) ? undefined : (this.written.get(id) ?? this.#ledger.objects.get(id));
   }
 
+  /** The number of ids that it made so far. */
+  get idsMade(): bigint {
+    return this.#fresh;
+  }
+
   /** The next id of the transaction, as Sui derives it (`ObjectID::derive_id` of sui-types). */
   freshId(): string {
     const count = bcs.u64().serialize(this.#fresh).toBytes();
     this.#fresh += 1n;
-    const id = blake2b(Buffer.concat([REGULAR_OBJECT_ID, this.#digest, count]), { dkLen: 32 });
+    const id = blake2b(Buffer.concat([REGULAR_OBJECT_ID, this.digest, count]), { dkLen: 32 });
     return `0x${Buffer.from(id).toString('hex')}`;
   }
 
@@ -101,15 +107,28 @@ export class Changes {
     this.deleted.add(id);
   }
 
+  /** Whether the transaction creates the object. */
+  isNew(id: string): boolean {
+    return this.written.has(id) && !this.#ledger.objects.has(id);
+  }
+
+  isClaimed(parent: string, child: string): boolean {
+    return this.get(claimId(parent, child)) !== undefined;
+  }
+
   /** `sui::derived_object::claim`, once the address is known; false when it was claimed before. */
   claim(parent: string, child: string): boolean {
+    if (this.isClaimed(parent, child)) return false;
     const name = bcs.Address.serialize(child).toBytes();
-    const id = deriveDynamicFieldID(parent, CLAIMED, name);
-    if (this.get(id)) return false;
+    const id = claimId(parent, child);
     const content = Buffer.concat([bcs.Address.serialize(id).toBytes(), name, Uint8Array.of(0)]);
     this.write({ id, type: CLAIM_FIELD, owner: { kind: 'object', address: parent }, content });
     return true;
   }
+}
+
+function claimId(parent: string, child: string): string {
+  return deriveDynamicFieldID(parent, CLAIMED, bcs.Address.serialize(child).toBytes());
 }
 
 export class Ledger {

@@ -59,7 +59,8 @@ ${faucetUrl}  the faucet, as that of a local network
 
 Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  signatures, owners and versions of objects, gas; zkLogin signatures ${proofs}
-Model:    gas prices, publishing, what Move functions do. move/enclave and move/weather are known, other modules are not
+Run:      move/enclave and move/weather, in Sui's Move VM (WebAssembly); a call that it and the model end differently fails
+Model:    ids of enclaves, attestation, publishing and upgrades, transfers, gas; there are no other packages, and no checkpoints
 Root:     attestation documents under out/dev-root.pem, which make dev ATTEST=emulated signs, and no others
 
 src/sui/README.md, "On one machine", has the commands from publish to rotate.

@@ -7,6 +7,7 @@ import { createFaucet } from './faucet.ts';
 import { listen } from './listen.ts';
 import { LoopbackNode } from './node.ts';
 import { signatureChecks } from './signatures.ts';
+import { MoveVm } from './vm/vm.ts';
 
 /** 1000 SUI, in MIST. */
 const FUNDS = 1_000_000_000_000n;
@@ -46,6 +47,7 @@ export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptio
   }
   const { verify, checksProofs } = signatureChecks(node);
   node.verify = verify;
+  node.executor.vm = new MoveVm();
   node.ledger.give(account.address, FUNDS);
   return {
     node,
