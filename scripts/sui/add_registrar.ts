@@ -7,13 +7,14 @@ export const main = suiCommand({
   purpose:
     "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's present image, with\nregister_enclave --registrar, until the registrar is revoked.",
   positionals: ['enclave_package_id', 'enclave_config_id', 'holder'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: {},
   plan: ({ args }) => [
     `read the config ${args['enclave_config_id']}`,
     `call ${args['enclave_package_id']}::enclave::new_registrar_cap with the capability that the config names`,
     `transfer the RegistrarCap to ${args['holder']}`,
   ],
-  async run({ args }, chain) {
+  async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { readConfig } = await import('../../src/sui/objects.ts');
     const { newRegistrarCap } = await import('../../src/sui/transactions.ts');
@@ -28,13 +29,18 @@ export const main = suiCommand({
     const tx = new Transaction();
     const registrar = newRegistrarCap(tx, { enclavePackage, application, configId: config.id, capId });
     tx.transferObjects([registrar], holder);
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `let ${holder} register enclaves for ${application}`,
       fields: { config: config.id, holder, capability: capId },
       report: ({ created }) => ({
         registrar: created.find(({ type }) => type.includes('::enclave::RegistrarCap<'))?.id,
       }),
     });
+    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      registrars: [...noted.registrars, { id: String(outcome.fields['registrar']), holder }],
+    }));
+    return outcome;
   },
 });
 

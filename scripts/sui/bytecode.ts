@@ -1,7 +1,7 @@
 /** Compiles a package of `move/` for publishing, with its unpublished local dependencies. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { SuiCommandError } from './errors.ts';
-import { explainCompiler, type Framework, packageNames } from './move_packages.ts';
+import { compilerError, type Framework, packageNames } from './move_packages.ts';
 
 /** The networks that Move packages are built for: each has addresses and a framework of its own. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
@@ -22,7 +22,7 @@ export interface Bytecode {
  *
  * @param again whether the package may be published already: then it is compiled as if it were not
  *
- * @throws SuiCommandError: MOVE, with the compiler's message or warnings, or ALREADY_PUBLISHED
+ * @throws SuiCommandError: MOVE, with the compiler's message or warnings, ALREADY_PUBLISHED or FRAMEWORK_UNREACHABLE
  */
 export async function compileForPublishing(
   name: string,
@@ -64,12 +64,7 @@ export async function compileForPublishing(
       ansiColor: false,
       withUnpublishedDependencies: true,
     });
-    if ('error' in result) {
-      throw new SuiCommandError(
-        'MOVE',
-        `move/${packageName} does not compile:\n${explainCompiler(result.error, framework)}`,
-      );
-    }
+    if ('error' in result) throw compilerError(packageName, result.error, framework);
     if (result.warnings)
       throw new SuiCommandError('MOVE', `move/${packageName} compiles with warnings:\n${result.warnings}`);
     compiled.set(packageName, result.modules);

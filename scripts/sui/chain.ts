@@ -33,15 +33,12 @@ export class Chain {
   readonly notes: string[] = [];
   /** Time to wait for the node to show what it executed. */
   indexingMs = 20_000;
-  readonly #values: Readonly<Record<string, string | boolean | undefined>>;
+  readonly #values: Readonly<Record<string, unknown>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #network: NodeConnection | undefined;
 
   /** @param values the options that all commands share */
-  constructor(
-    values: Readonly<Record<string, string | boolean | undefined>>,
-    env: Readonly<Record<string, string | undefined>>,
-  ) {
+  constructor(values: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string | undefined>>) {
     this.#values = values;
     this.#env = env;
   }
@@ -59,6 +56,16 @@ export class Chain {
   /** The name of the network, where one is given. */
   get network(): string | undefined {
     return this.#text('network');
+  }
+
+  /** Whether the node is of a network that accepts real enclaves alone. @throws as `client` */
+  get isReal(): boolean {
+    return this.#connected.isReal;
+  }
+
+  /** The node, described for people. @throws as `client` */
+  get description(): string {
+    return this.#connected.description;
   }
 
   /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
@@ -118,12 +125,8 @@ export class Chain {
     tx.setGasOwner(sender);
     const budget = this.#text('gas-budget');
     if (budget !== undefined) {
-      if (!/^[1-9][0-9]{0,18}$/.test(budget)) {
-        throw new SuiError(
-          'SUI_VALUE',
-          '--gas-budget must be an integer number of MIST (1 SUI is 1000000000)',
-        );
-      }
+      const { checkBudget } = await import('./signer.ts');
+      checkBudget(budget);
       tx.setGasBudget(BigInt(budget));
     }
     const bytes = await fromNode(tx.build({ client: this.client }));
@@ -195,6 +198,11 @@ export class Chain {
       throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
     }
     return { originalId: await this.originalPackage(packageId), modules };
+  }
+
+  /** The digest of the chain's first checkpoint, in base58. @throws SuiError */
+  async identifier(): Promise<string> {
+    return (await fromNode(this.client.core.getChainIdentifier())).chainIdentifier;
   }
 
   /** An object's type and content. @throws SuiError */

@@ -13,6 +13,7 @@ import {
   UsageError,
 } from '../command.ts';
 import type { Chain } from './chain.ts';
+import type { Deployments } from './deployments.ts';
 
 /** The result of a command. */
 export interface Outcome {
@@ -30,8 +31,14 @@ export interface Outcome {
 export interface Input {
   /** The positional arguments, by name; an optional one may be missing. */
   readonly args: Readonly<Record<string, string>>;
+  /** Whether the ids among them come from the network's deployment file. */
+  readonly isFilled: boolean;
   /** The command's own options; one that was not given is missing. */
   readonly options: Readonly<Record<string, string>>;
+  /** The values of options that may be repeated. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+  /** The deployment file of `--network`; undefined without that option. */
+  readonly deployments: Deployments | undefined;
   /** The command's own flags that were given. */
   readonly flags: ReadonlySet<string>;
   readonly env: Environment;
@@ -44,8 +51,14 @@ export interface SuiCommand {
   readonly positionals: readonly string[];
   /** How many of them may be omitted, from the end. Default: 0. */
   readonly optional?: number;
+  /** Positional arguments that the network's deployment file stands in for where all of them are left out. */
+  readonly fromFile?: readonly string[];
+  /** Whether the command signs nothing. */
+  readonly isReader?: boolean;
   /** The command's own options: their value, and their purpose. */
   readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
+  /** Those that may be repeated. */
+  readonly lists?: Readonly<Record<string, readonly [value: string, help: string]>>;
   /** The command's own flags, and their purpose. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The steps of the command, from its arguments alone: the part of a dry run that needs no network. */
@@ -76,6 +89,7 @@ export function publishedPath(name: string, options: Readonly<Record<string, str
 
 const COMMON = {
   network: ['<name>', 'mainnet, testnet, devnet or localnet'],
+  app: ['<name>', 'the application in deployments/<network>.json, where it has several'],
   'rpc-url': ['<url>', 'a gRPC-web node in place of the one of --network'],
   address: ['<address>', "the sender; its key is read from the Sui CLI's keystore"],
   keystore: ['<file>', "the keystore, if it is not the Sui CLI's own"],
@@ -89,23 +103,43 @@ const FLAGS = {
   help: 'print this',
 } as const;
 
+/** The positional arguments that remain where the deployment file stands in for the others. */
+function shortOf({ positionals, fromFile = [] }: SuiCommand): string[] {
+  return positionals.filter((name) => !fromFile.includes(name));
+}
+
+/** How many positional arguments are needed, where the deployment file stands in for the others too. */
+function fewest(spec: SuiCommand): number {
+  const { positionals, optional = 0, fromFile = [] } = spec;
+  const needed = positionals.slice(0, positionals.length - optional);
+  return needed.filter((name) => !fromFile.includes(name)).length;
+}
+
 /** The output of `--help`. */
-export function helpOf({ name, purpose, positionals, optional = 0, options, flags }: SuiCommand): string {
-  const usage = positionals.map((word, index) =>
-    index < positionals.length - optional ? `<${word}>` : `[<${word}>]`,
-  );
+export function helpOf(spec: SuiCommand): string {
+  const { name, purpose, positionals, optional = 0, fromFile, options, lists, flags } = spec;
+  const words = (names: readonly string[], needed: number) =>
+    names.map((word, index) => (index < needed ? `<${word}>` : `[<${word}>]`)).join(' ');
+  const line = (usage: string) => `npm run ${name} -- ${`${usage} [options]`.trim()}`;
   const rows = [
-    ...Object.entries({ ...options, ...COMMON }).map(([name, [value, help]]) => [`--${name} ${value}`, help]),
+    ...Object.entries({ ...options, ...lists, ...COMMON }).map(([option, [value, help]]) => [
+      `--${option} ${value}`,
+      help,
+    ]),
     ...Object.entries({ ...flags, ...FLAGS }).map(([flag, help]) => [`--${flag}`, help]),
   ] as [left: string, right: string][];
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
-    `usage: npm run ${name} -- ${[...usage, '[options]'].join(' ')}`,
+    `usage: ${line(words(positionals, positionals.length - optional))}`,
+    ...(fromFile ? [`       ${line(words(shortOf(spec), fewest(spec)))}, with --network`] : []),
     '',
     purpose,
     '',
     ...rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`),
     '',
+    ...(fromFile
+      ? ['Without ids, they come from deployments/<network>.json, which the commands write.', '']
+      : []),
     'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.',
     '',
     'exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)',
@@ -114,35 +148,89 @@ export function helpOf({ name, purpose, positionals, optional = 0, options, flag
   ].join('\n');
 }
 
+type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
 /** The `main` of a command that talks to Sui. */
 export function suiCommand(spec: SuiCommand): Main {
-  const { positionals: names, optional = 0 } = spec;
+  const { positionals: names } = spec;
   const text = { type: 'string' } as const;
+  const list = { type: 'string', multiple: true } as const;
   const flag = { type: 'boolean' } as const;
   const usage = helpOf(spec);
+  const named = (of: object | undefined, kind: typeof text | typeof list | typeof flag) =>
+    Object.fromEntries(Object.keys(of ?? {}).map((name) => [name, kind]));
   return command({
     usage,
     positionals: names,
-    optional,
+    optional: names.length - fewest(spec),
     options: {
-      ...Object.fromEntries(Object.keys({ ...spec.options, ...COMMON }).map((name) => [name, text])),
-      ...Object.fromEntries(Object.keys({ ...spec.flags, ...FLAGS }).map((name) => [name, flag])),
+      ...named({ ...spec.options, ...COMMON }, text),
+      ...named(spec.lists, list),
+      ...named({ ...spec.flags, ...FLAGS }, flag),
     },
     async run({ values, positionals }, context) {
-      const given = values as Readonly<Record<string, string | boolean | undefined>>;
+      const given = values as Values;
       if (given['dry-run'] && given['unsigned']) {
         throw new UsageError('give either --dry-run or --unsigned', usage);
       }
-      const input = {
-        args: Object.fromEntries(positionals.map((value, index) => [names[index] ?? '', value])),
-        options: ownOptions(spec, given),
-        flags: new Set(Object.keys(spec.flags ?? {}).filter((name) => given[name] === true)),
-        env: context.env,
-      };
-      return await execute(spec, input, given, context);
+      return await execute(spec, await inputOf(spec, given, positionals, context.env), given, context);
     },
     report,
   });
+}
+
+async function inputOf(
+  spec: SuiCommand,
+  values: Values,
+  positionals: readonly string[],
+  env: Environment,
+): Promise<Input> {
+  const { args, isFilled } = argumentsOf(spec, positionals);
+  const { network, app } = values;
+  let deployments: Deployments | undefined;
+  if (typeof network === 'string') {
+    const { nodeOf } = await import('./network.ts');
+    // Also a check that it is no path.
+    nodeOf(network, undefined);
+    const { Deployments } = await import('./deployments.ts');
+    deployments = new Deployments(network, env, typeof app === 'string' ? app : undefined);
+  }
+  if (isFilled && deployments === undefined) {
+    const names = spec.fromFile?.map((name) => `<${name}>`).join(' ');
+    const message = `missing: ${names}: give them, or a --network whose deployments/<network>.json has them`;
+    throw usageError(spec, message);
+  }
+  return {
+    args: isFilled ? { ...deployments?.fill(spec.fromFile ?? []), ...args } : args,
+    isFilled,
+    options: ownOptions(spec, values),
+    lists: Object.fromEntries(
+      Object.keys(spec.lists ?? {}).map((name) => [name, (values[name] ?? []) as readonly string[]]),
+    ),
+    deployments,
+    flags: new Set(Object.keys(spec.flags ?? {}).filter((name) => values[name] === true)),
+    env,
+  };
+}
+
+/** The number of arguments decides whether they are all, or those that the deployment file doesn't have. */
+function argumentsOf(spec: SuiCommand, given: readonly string[]) {
+  const { positionals, optional = 0, fromFile } = spec;
+  const byName = (names: readonly string[]) =>
+    Object.fromEntries(given.map((value, index) => [names[index] ?? '', value]));
+  if (fromFile === undefined || given.length >= positionals.length - optional) {
+    return { args: byName(positionals), isFilled: false };
+  }
+  const short = shortOf(spec);
+  if (given.length > short.length) {
+    const words = (names: readonly string[]) => names.map((name) => `<${name}>`).join(' ');
+    const alone = short.length === 0 ? 'none of them' : `${words(short)} alone`;
+    throw usageError(
+      spec,
+      `${given.length} of the arguments ${words(positionals)} are given: give all, or ${alone}`,
+    );
+  }
+  return { args: byName(short), isFilled: true };
 }
 
 /** A mistake in the arguments of a command, followed by its help. */
@@ -150,20 +238,40 @@ export function usageError(spec: SuiCommand, message: string): UsageError {
   return new UsageError(message, helpOf(spec));
 }
 
+/** Everything that needs neither a node nor an enclave: ids, names, URLs, the network and the signer. */
+async function check(spec: SuiCommand, input: Input, values: Values, env: Environment): Promise<void> {
+  const { checkArguments } = await import('./arguments.ts');
+  checkArguments(spec, input);
+  const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
+  const [network, rpcUrl, address, keystore] = ['network', 'rpc-url', 'address', 'keystore'].map(text);
+  const isDry = values['dry-run'] === true;
+  const isNamed = network !== undefined || rpcUrl !== undefined;
+  if (isNamed || !isDry) (await import('./network.ts')).nodeOf(network, rpcUrl);
+  if (spec.isReader) return;
+  const { checkBudget, readSigner, senderOf } = await import('./signer.ts');
+  checkBudget(text('gas-budget'));
+  if (!isDry || env['SUI_PRIVATE_KEY'] || address !== undefined) senderOf(env, { address });
+  if (!isDry && !values['unsigned']) await readSigner(env, { address, keystore });
+}
+
 async function execute(
   spec: SuiCommand,
   input: Input,
-  values: Readonly<Record<string, string | boolean | undefined>>,
+  values: Values,
   { env, io, asJson }: Context,
 ): Promise<Result> {
+  await check(spec, input, values, env);
   const plan = values['dry-run'] ? await spec.plan(input) : null;
   const { Chain } = await import('./chain.ts');
   const chain = new Chain(values, env);
   try {
+    if (input.isFilled) await input.deployments?.checkChain(chain);
+    else chain.notes.push(...(input.deployments?.contradictions(input.args) ?? []));
     const outcome = await spec.run(input, chain);
     if (!asJson) for (const note of chain.notes) io.error(note);
     return { ...resultOf(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
-  } catch (error) {
+  } catch (thrown) {
+    const error = withNode(thrown, chain);
     if (plan === null || !(error instanceof EnclaveError)) throw error;
     const { code, message } = error;
     const unchecked = UNCHECKED.includes(code);
@@ -174,6 +282,24 @@ async function execute(
     const exit = unchecked && !chain.isNamed ? EXIT.done : exitOf(code);
     return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, plan), exit };
   }
+}
+
+/** An error of the node, as the reports have it: with the node's address. */
+class NodeError extends EnclaveError {
+  readonly code: string;
+
+  constructor({ code, message }: EnclaveError, node: string, cause: unknown) {
+    super(`${message}. The node: ${node}`, { cause });
+    this.code = code;
+  }
+}
+
+/** The codes of errors that may come from a wrong address, or need it. */
+const OF_NODE = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
+
+function withNode(error: unknown, chain: Chain): unknown {
+  if (!(error instanceof EnclaveError) || !OF_NODE.test(error.code)) return error;
+  return new NodeError(error, chain.description, error);
 }
 
 /** Codes of errors without which a dry run continues as far as it can. */
@@ -187,6 +313,9 @@ const NOT_TRIED: readonly string[] = [
   'SIGNER',
   'CONFIG',
   'SUI_VALUE',
+  'DEPLOYMENT',
+  'DEVELOPMENT_TRUST',
+  'FRAMEWORK_UNREACHABLE',
   'POLICY_INVALID',
   'CLIENT_OPTION',
   'CLIENT_UNREACHABLE',

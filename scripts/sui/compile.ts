@@ -25,12 +25,12 @@ async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
 /** Whether this is the chain of `make dev-sui`, where the model runs no bytecode. */
 async function isModel({ network, client }: Chain): Promise<boolean> {
   if (network !== 'localnet') return false;
-  const { MODEL_CHAIN_ID } = await import('./network.ts');
+  const { isModelChain } = await import('./network.ts');
   const { suiErrorOf } = await import('../../src/sui/failures.ts');
   const { chainIdentifier } = await client.core.getChainIdentifier().catch((error: unknown) => {
     throw suiErrorOf(error);
   });
-  return chainIdentifier === MODEL_CHAIN_ID;
+  return isModelChain(chainIdentifier);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Reads and checks configs, enclaves and PCR files, for several commands. */
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as v from 'valibot';
@@ -15,6 +16,17 @@ import { SuiCommandError } from './errors.ts';
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
+
+/** The registers of the software NSM (scripts/dev), which anyone can attest under a root of their own. */
+const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) => {
+  const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
+  return sha384(Buffer.concat([Buffer.alloc(48), content])).toString('hex');
+}) as [string, string, string];
+const DEVELOPMENT: Image = { pcr0, pcr1, pcr2 };
+
+function sha384(bytes: Uint8Array): Buffer {
+  return createHash('sha384').update(bytes).digest();
+}
 
 /** Allows no control characters: it is printed, and the file may come from anyone. */
 const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
@@ -38,6 +50,12 @@ const Measurements = v.pipe(
 export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
   const path = pcrsPath(options);
   const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
+  if (chain.isNamed && chain.isReal && isSameImage(image, DEVELOPMENT)) {
+    throw new SuiCommandError(
+      'DEVELOPMENT_TRUST',
+      `${path} has the registers of make dev ATTEST=emulated, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
+    );
+  }
   const note = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   return image;
@@ -64,11 +82,18 @@ export function isSameImage(one: Image, other: Image): boolean {
   return REGISTERS.every((register) => one[register] === other[register]);
 }
 
-/** The certificates of `--root`, or undefined for AWS's. */
-export async function readRoots({
-  root,
-}: Readonly<Record<string, string>>): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
+/** The certificates of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */
+export async function readRoots(
+  chain: Chain,
+  { root }: Readonly<Record<string, string>>,
+): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
   if (root === undefined) return undefined;
+  if (chain.isNamed && chain.isReal) {
+    throw new SuiCommandError(
+      'DEVELOPMENT_TRUST',
+      `--root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave --root out. Nothing was sent`,
+    );
+  }
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
 }
 

@@ -1,7 +1,18 @@
 /** `npm run create_config`: creates the config that says which image an application's enclaves may run. */
+
+import type { Image } from '../../src/attestation/index.ts';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { type Input, PCRS_OPTION, pcrsPath, type SuiCommand, suiCommand, usageError } from './command.ts';
+import {
+  type Input,
+  type Outcome,
+  PCRS_OPTION,
+  pcrsPath,
+  type SuiCommand,
+  suiCommand,
+  usageError,
+} from './command.ts';
+import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 
 async function read({ args, options }: Input) {
@@ -36,11 +47,62 @@ async function ownCapability(chain: Chain, enclavePackage: string, application: 
   );
 }
 
+/** The config that the deployment file has for the application, unless it is retired. @throws SuiCommandError: DEPLOYMENT */
+async function present(
+  { deployments }: Input,
+  chain: Chain,
+  application: string,
+  image: Image,
+): Promise<Outcome | undefined> {
+  const noted = Object.values(deployments?.read()?.applications ?? {}).find(
+    ({ original, module, witness }) => `${original}::${module}::${witness}` === application,
+  );
+  if (deployments === undefined || noted?.config === undefined) return undefined;
+  await deployments.checkChain(chain);
+  const { readConfig } = await import('../../src/sui/objects.ts');
+  const { isSameImage } = await import('./contract.ts');
+  const config = await readConfig(chain.client, noted.config.id);
+  if (config.isRetired) return undefined;
+  const same = isSameImage(config.image, image);
+  return {
+    status: 'unchanged',
+    title: `${deployments.path} has a config for ${application}${same ? '' : ', which allows another image'}: nothing to do. ${same ? '' : 'Allow this one by rotate or update_pcrs. '}Create another with --again.`,
+    fields: {
+      config: config.id,
+      name: config.name,
+      configVersion: config.configVersion,
+      capability: config.capabilityId,
+      ...config.image,
+    },
+  };
+}
+
+/** Writes the deployment file: the entry of the package, or a new one for a package that was published elsewhere. */
+async function note(input: Input, chain: Chain, outcome: Outcome, application: string): Promise<void> {
+  await input.deployments?.note(chain, outcome, (applications) => {
+    const { enclave_package_id: enclavePackage = '', app_package_id: packageId = '', name = '' } = input.args;
+    const [original = '', module = '', witness = ''] = application.split('::');
+    const found = Object.entries(applications).find(
+      ([, each]) => each.original === original && (each.module === undefined || each.module === module),
+    );
+    const entry = found?.[0] ?? input.deployments?.app ?? module;
+    if (found === undefined && applications[entry] !== undefined)
+      return `it has another application ${entry}: name this one by --app`;
+    const { config, capability } = outcome.fields as { config: string; capability: string };
+    const before: Application = found?.[1] ?? { package: packageId, original, registrars: [], enclaves: [] };
+    if (before.config !== undefined) chain.notes.push(`The config before was ${before.config.id}.`);
+    const created = { enclavePackage, module, witness, capability, config: { id: config, name, version: 0 } };
+    return [entry, { ...before, ...created, registrars: [], enclaves: [] }];
+  });
+}
+
 const spec: SuiCommand = {
   name: 'create_config',
   purpose:
     'Creates and shares a config at version 0, which allows the image of the PCR file. With --publisher, the sender also\ngets a new capability for it: for a module that is on chain already, or claims its Publisher in its init.',
   positionals: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name', 'name'],
+  fromFile: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name'],
+  flags: { again: 'create another config even if the deployment file has one' },
   options: {
     ...PCRS_OPTION,
     cap: ['<id>', 'the capability, where the sender owns several'],
@@ -50,6 +112,9 @@ const spec: SuiCommand = {
     const { enclavePackage, appPackage, applicationOf, name, capId, publisherId } = await read(input);
     const application = applicationOf(appPackage);
     return [
+      ...(input.flags.has('again')
+        ? []
+        : ['end here if the deployment file has a config for the application']),
       `read the registers in ${pcrsPath(input.options)}`,
       publisherId === undefined
         ? `use the capability ${capId ?? `for ${application} that the sender owns`}`
@@ -65,6 +130,8 @@ const spec: SuiCommand = {
     const { enclavePackage, appPackage, applicationOf, name, capId: named, publisherId } = await read(input);
     const image = await readImage(chain, input.options);
     const application = applicationOf(await chain.originalPackage(addressOf('<app_package_id>', appPackage)));
+    const there = input.flags.has('again') ? undefined : await present(input, chain, application, image);
+    if (there !== undefined) return there;
     const call = { enclavePackage, application };
     const tx = new Transaction();
     const capId =
@@ -73,7 +140,7 @@ const spec: SuiCommand = {
         : newCapFromPublisher(tx, { ...call, publisherId });
     createEnclaveConfig(tx, { ...call, capId, name, image });
     if (typeof capId !== 'string') tx.transferObjects([capId], await chain.sender());
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `create the config ${JSON.stringify(name)} for ${application}`,
       fields: {
         name,
@@ -89,6 +156,8 @@ const spec: SuiCommand = {
         }),
       }),
     });
+    await note(input, chain, outcome, application);
+    return outcome;
   },
 };
 

@@ -7,13 +7,14 @@ export const main = suiCommand({
   purpose:
     "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability. Its key can't be registered at that version again.",
   positionals: ['enclave_package_id', 'enclave_object_id'],
+  fromFile: ['enclave_package_id'],
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
     `read the enclave ${enclaveId} and its config`,
     `if it is stale, or the config retired, call ${id}::enclave::destroy_old_enclave`,
     `otherwise call ${id}::enclave::destroy_enclave with the capability that the config names`,
   ],
-  async run({ args }, chain) {
+  async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { toHex } = await import('@mysten/sui/utils');
     const { isStale, readConfig, readEnclave } = await import('../../src/sui/objects.ts');
@@ -29,7 +30,7 @@ export const main = suiCommand({
     const tx = new Transaction();
     if (stale) destroyOldEnclave(tx, { enclavePackage, application, enclaveId, configId });
     else destroyEnclave(tx, { enclavePackage, application, enclaveId, configId, capId });
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `destroy the enclave ${enclaveId}`,
       fields: {
         enclave: enclave.id,
@@ -40,6 +41,11 @@ export const main = suiCommand({
         ...(!stale && { capability: capId }),
       },
     });
+    await deployments?.noteConfig(chain, outcome, configId, (application) => ({
+      ...application,
+      enclaves: application.enclaves.filter(({ id }) => id !== enclave.id),
+    }));
+    return outcome;
   },
 });
 

@@ -28,6 +28,8 @@ export interface Framework {
   readonly description: string;
   /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
   readonly isStandIn: boolean;
+  /** Why its sources could not be fetched, once that failed. */
+  readonly failure?: () => string | undefined;
 }
 
 /**
@@ -44,10 +46,12 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
   }
   if (mode === 'fetch') {
     if (dir) throw new ConfigError('set SUI_FRAMEWORK_DIR or FRAMEWORK=fetch, not both');
+    const fetcher = new LocalPackages(new GitHubMovePackageFetcher());
     return {
-      fetcher: new LocalPackages(new GitHubMovePackageFetcher()),
+      fetcher,
       description: "Sui's framework as fetched from GitHub",
       isStandIn: false,
+      failure: () => fetcher.failure,
     };
   }
   const framework = resolve(dir || STAND_IN);
@@ -96,14 +100,21 @@ class FrameworkFolder implements MovePackageFetcher {
 
 /** Adds the packages of `move/`, which depend on each other by a path such as `../enclave`. */
 class LocalPackages implements MovePackageFetcher {
+  /** Why the framework was not fetched. The compiler reports that like a mistake in the code. */
+  failure: string | undefined;
   readonly #framework: MovePackageFetcher;
 
   constructor(framework: MovePackageFetcher) {
     this.#framework = framework;
   }
 
-  fetch(url: string, revision: string, subdir?: string) {
-    return this.#framework.fetch(url, revision, subdir);
+  async fetch(url: string, revision: string, subdir?: string) {
+    try {
+      return await this.#framework.fetch(url, revision, subdir);
+    } catch (error) {
+      this.failure = `${url}: ${(error as Error).message}`;
+      throw error;
+    }
   }
 
   fetchFile(url: string, revision: string, path: string) {
@@ -150,6 +161,19 @@ function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
 
+/** Why a package of `move/` was not compiled. */
+export function compilerError(name: string, output: string, framework: Framework): SuiCommandError {
+  const failure = framework.failure?.();
+  if (failure === undefined) {
+    const message = `move/${name} does not compile:\n${explainCompiler(output, framework)}`;
+    return new SuiCommandError('MOVE', message);
+  }
+  return new SuiCommandError(
+    'FRAMEWORK_UNREACHABLE',
+    `Sui's framework can't be fetched (${failure}), so move/${name} was not compiled: check the network, or set SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui`,
+  );
+}
+
 /** The compiler's output, with advice if only a part of the framework is missing. */
 export function explainCompiler(output: string, { isStandIn }: Framework): string {
   const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
@@ -169,7 +193,7 @@ export interface Build {
 /**
  * Compiles a package as `sui move build` does, with every lint. Unpublished dependencies become part of it.
  *
- * @throws SuiCommandError: MOVE, with the compiler's message
+ * @throws SuiCommandError: MOVE, with the compiler's message, or FRAMEWORK_UNREACHABLE
  */
 export async function buildPackage(name: string, framework: Framework): Promise<Build> {
   await initMovePackageBuilder();
@@ -181,12 +205,7 @@ export async function buildPackage(name: string, framework: Framework): Promise<
     ansiColor: false,
     withUnpublishedDependencies: true,
   });
-  if ('error' in result) {
-    throw new SuiCommandError(
-      'MOVE',
-      `move/${name} does not compile:\n${explainCompiler(result.error, framework)}`,
-    );
-  }
+  if ('error' in result) throw compilerError(name, result.error, framework);
   const { modules, dependencies, warnings = '' } = result;
   return { modules, dependencies, warnings };
 }
@@ -225,6 +244,7 @@ export async function testPackage(
     lintFlag: 'all',
     ansiColor: false,
   });
+  if ('error' in result && framework.failure?.()) throw compilerError(name, result.error, framework);
   const { passed, output } = 'error' in result ? { passed: false, output: result.error } : result;
   return { passed, output: passed ? output : explainCompiler(output, framework), leftOut };
 }

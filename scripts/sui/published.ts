@@ -60,6 +60,11 @@ export function readPublished(path: string): string {
   }
 }
 
+/** What tells the node's chain from others: see `chainId` of a Publication. @throws SuiError */
+export async function chainOf(chain: Chain): Promise<string> {
+  return toHex(fromBase58(await chain.identifier()).slice(0, 4));
+}
+
 /**
  * Notes a publication in the file, if the node's chain is that of the network. Never fails: the package is on chain,
  * and the command must say so.
@@ -74,8 +79,7 @@ export async function notePublication(
     chain.notes.push(`${path} is not written: ${reason}. Note the ids that are printed here.`);
   try {
     if (CHAIN_IDS[network] === undefined) return void because(`${network} does not last`);
-    const { chainIdentifier } = await chain.client.core.getChainIdentifier();
-    const chainId = toHex(fromBase58(chainIdentifier).slice(0, 4));
+    const chainId = await chainOf(chain);
     if (chainId !== CHAIN_IDS[network]) {
       return void because(`the node's chain is ${chainId}, and that of ${network} is ${CHAIN_IDS[network]}`);
     }

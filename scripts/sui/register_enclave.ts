@@ -29,6 +29,7 @@ export const main = suiCommand({
     'module_name',
     'otw_name',
   ],
+  fromFile: ['enclave_package_id', 'app_package_id', 'enclave_config_id', 'module_name', 'otw_name'],
   options: {
     ...ROOT_OPTION,
     registrar: ['<id>', "register with this RegistrarCap of the sender, not with the config's capability"],
@@ -53,10 +54,10 @@ export const main = suiCommand({
     const { registerEnclave, registerEnclaveAsRegistrar } = await import('../../src/sui/transactions.ts');
     const { addressOf } = await import('../../src/sui/values.ts');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
-    const { checkContract, checkNotRetired, readRoots } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, enclaveAt, readRoots } = await import('./contract.ts');
     const { enclavePackage, configId, url, application, registrarId: named } = await read(input);
     const registrarId = named === undefined ? undefined : addressOf('--registrar', named);
-    const roots = await readRoots(input.options);
+    const roots = await readRoots(chain, input.options);
     const attested = await askForAttestation(url, roots?.[0], chain);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage, application });
@@ -92,13 +93,23 @@ export const main = suiCommand({
     } else {
       registerEnclaveAsRegistrar(tx, { ...call, registrarId, attestation });
     }
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `register the enclave at ${url} for ${config.application}`,
       fields: {
         ...fields,
         ...(registrarId === undefined ? { capability: config.capabilityId } : { registrar: registrarId }),
       },
     });
+    const noted = {
+      id: enclaveId,
+      configVersion: Number(config.configVersion),
+      url: enclaveAt(url).base.href,
+    };
+    await input.deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+      ...application,
+      enclaves: [...application.enclaves, noted],
+    }));
+    return outcome;
   },
 });
 

@@ -7,6 +7,7 @@ export const main = suiCommand({
   purpose:
     'Ends a config for ever: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can destroy these then.',
   positionals: ['enclave_package_id', 'enclave_config_id'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: {},
   plan: ({ args }) => [
     `read the config ${args['enclave_config_id']}, and end here if it is retired`,

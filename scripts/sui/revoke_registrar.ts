@@ -7,12 +7,13 @@ export const main = suiCommand({
   purpose:
     'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `npm run status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
   positionals: ['enclave_package_id', 'enclave_config_id', 'registrar_id'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: {},
   plan: ({ args }) => [
     `read the config ${args['enclave_config_id']}, and end here if ${args['registrar_id']} is not its registrar`,
     `call ${args['enclave_package_id']}::enclave::revoke_registrar_cap with the capability that the config names`,
   ],
-  async run({ args }, chain) {
+  async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { readConfig } = await import('../../src/sui/objects.ts');
     const { revokeRegistrarCap } = await import('../../src/sui/transactions.ts');
@@ -32,10 +33,15 @@ export const main = suiCommand({
     }
     const tx = new Transaction();
     revokeRegistrarCap(tx, { enclavePackage, application, configId: config.id, capId, registrarId });
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `revoke the registrar ${registrarId}`,
       fields: { config: config.id, registrar: registrarId, capability: capId },
     });
+    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      registrars: noted.registrars.filter(({ id }) => id !== registrarId),
+    }));
+    return outcome;
   },
 });
 

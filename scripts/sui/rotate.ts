@@ -7,6 +7,7 @@ export const main = suiCommand({
   purpose:
     'Allows the image of the PCR file in place of the one before, and registers the enclave at the URL, which must run\nit, in one transaction. All older enclaves are stale from then on: answers that they signed just before abort.\nDestroy them later.',
   positionals: ['enclave_package_id', 'enclave_config_id', 'enclave_url'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: { ...PCRS_OPTION, ...ROOT_OPTION },
   plan: ({ args, options }) => {
     const { enclave_package_id: id, enclave_config_id: configId, enclave_url: url } = args;
@@ -18,17 +19,17 @@ export const main = suiCommand({
       `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
     ];
   },
-  async run({ args, options }, chain) {
+  async run({ args, options, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { toHex } = await import('@mysten/sui/utils');
     const { enclaveAddress, readConfig } = await import('../../src/sui/objects.ts');
     const { beginRotation, finishRotation, loadAttestation } = await import('../../src/sui/transactions.ts');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
-    const { checkContract, checkNotRetired, readImage, readRoots } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, enclaveAt, readImage, readRoots } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const { enclave_url: url = '' } = args;
     const image = await readImage(chain, options);
-    const roots = await readRoots(options);
+    const roots = await readRoots(chain, options);
     const attested = await askForAttestation(url, roots?.[0], chain);
     const publicKey = await attestedKeyOf(attested, image, roots);
     const config = await readConfig(chain.client, configId);
@@ -41,10 +42,11 @@ export const main = suiCommand({
     const document = loadAttestation(tx, attested.document);
     const rotation = beginRotation(tx, { ...call, image });
     finishRotation(tx, { ...call, rotation, document });
-    return await chain.submit(tx, {
+    const enclave = enclaveAddress(config, configVersion, publicKey);
+    const outcome = await chain.submit(tx, {
       title: `allow another image for ${application}, and register the enclave at ${url}`,
       fields: {
-        enclave: enclaveAddress(config, configVersion, publicKey),
+        enclave,
         publicKey: toHex(publicKey),
         config: config.id,
         configVersion,
@@ -53,6 +55,13 @@ export const main = suiCommand({
         after: image,
       },
     });
+    const version = Number(configVersion);
+    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      ...(noted.config && { config: { ...noted.config, version } }),
+      enclaves: [...noted.enclaves, { id: enclave, configVersion: version, url: enclaveAt(url).base.href }],
+    }));
+    return outcome;
   },
 });
 

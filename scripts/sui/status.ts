@@ -51,7 +51,7 @@ export const main = suiCommand({
     const { toHex } = await import('@mysten/sui/utils');
     const { isKeyTooOld, isStale, listEnclaves, readConfig } = await import('../../src/sui/objects.ts');
     const { readRoots } = await import('./contract.ts');
-    const roots = await readRoots(options);
+    const roots = await readRoots(chain, options);
     const config = await readConfig(chain.client, configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const running = url === undefined ? undefined : await live(url, config, chain, roots);

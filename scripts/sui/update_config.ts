@@ -21,6 +21,7 @@ const spec: SuiCommand = {
   purpose:
     'Renames a config, or sets the greatest age at which keys of enclaves may speak, also of those that are registered.\nRestart and register enclaves before their keys get that old.',
   positionals: ['enclave_package_id', 'enclave_config_id'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: {
     name: ['<name>', 'the name, for people'],
     'max-key-age': ['<hours>', 'the greatest age of keys since their attestation, or none'],
@@ -52,7 +53,7 @@ const spec: SuiCommand = {
     const tx = new Transaction();
     if (name !== undefined) updateName(tx, { ...call, name });
     if (maxKeyAgeMs !== undefined) updateMaxKeyAge(tx, { ...call, maxKeyAgeMs });
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `update the config ${JSON.stringify(config.name)} of ${application}`,
       fields: {
         config: config.id,
@@ -61,6 +62,13 @@ const spec: SuiCommand = {
         ...(maxKeyAgeMs !== undefined && { maxKeyAgeMs: maxKeyAgeMs ?? 'none' }),
       },
     });
+    if (name !== undefined) {
+      await input.deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+        ...noted,
+        ...(noted.config && { config: { ...noted.config, name } }),
+      }));
+    }
+    return outcome;
   },
 };
 

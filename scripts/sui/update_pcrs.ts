@@ -7,13 +7,14 @@ export const main = suiCommand({
   purpose:
     'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it.',
   positionals: ['enclave_package_id', 'enclave_config_id'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: PCRS_OPTION,
   plan: ({ args, options }) => [
     `read the registers in ${pcrsPath(options)}`,
     `read the config ${args['enclave_config_id']}, and end here if it has these registers`,
     `call ${args['enclave_package_id']}::enclave::update_pcrs with the capability that the config names`,
   ],
-  async run({ args, options }, chain) {
+  async run({ args, options, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { readConfig } = await import('../../src/sui/objects.ts');
     const { updatePcrs } = await import('../../src/sui/transactions.ts');
@@ -33,7 +34,7 @@ export const main = suiCommand({
     }
     const tx = new Transaction();
     updatePcrs(tx, { enclavePackage, application, configId: config.id, capId, image });
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `allow another image for ${application}`,
       fields: {
         config: config.id,
@@ -43,6 +44,12 @@ export const main = suiCommand({
         after: image,
       },
     });
+    const version = Number(configVersion + 1n);
+    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      ...(noted.config && { config: { ...noted.config, version } }),
+    }));
+    return outcome;
   },
 });
 

@@ -111,7 +111,7 @@ const spec: SuiCommand = {
     const { readConfig, readEnclave } = await import('../../src/sui/objects.ts');
     const { updateWeather } = await import('../../src/sui/weather.ts');
     const { checkContract, readRoots } = await import('./contract.ts');
-    const roots = await readRoots(input.options);
+    const roots = await readRoots(chain, input.options);
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { application });
     const config = await readConfig(chain.client, enclave.configId);

@@ -68,7 +68,7 @@ async function checkCompatible(
 const spec: SuiCommand = {
   name: 'upgrade',
   purpose:
-    'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where\nPublished.toml names it.',
+    'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where the\ndeployment file or Published.toml names it.',
   positionals: ['package', 'upgrade_cap_id'],
   optional: 1,
   options: PUBLISHED_OPTION,
@@ -81,7 +81,7 @@ const spec: SuiCommand = {
       'authorize the upgrade, upgrade and commit it, in one transaction',
     ];
   },
-  async run({ args, options, env }, chain) {
+  async run({ args, options, env, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { upgradePackage } = await import('../../src/sui/transactions.ts');
     const { compile } = await import('./compile.ts');
@@ -90,7 +90,10 @@ const spec: SuiCommand = {
     const { package: name = '' } = args;
     const bytecode = await compile(spec, name, env, chain, { again: true });
     const path = publishedPath(name, options);
-    const capId = args['upgrade_cap_id'] ?? upgradeCapIn(readPublished(path), chain.network ?? '');
+    const noted = deployments?.read()?.applications[name];
+    if (args['upgrade_cap_id'] === undefined && noted !== undefined) await deployments?.checkChain(chain);
+    const capId =
+      args['upgrade_cap_id'] ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
       throw usageError(spec, `give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
     }
@@ -128,6 +131,18 @@ const spec: SuiCommand = {
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
       await notePublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
     }
+    await deployments?.note(chain, outcome, (applications) => {
+      const [entry, before] =
+        Object.entries(applications).find(([, { original }]) => original === originalId) ?? [];
+      if (entry === undefined || before === undefined)
+        return `no application there is of the package ${originalId}`;
+      const id = String(publishedAt);
+      const isEnclaves = before.enclavePackage === before.package;
+      return [
+        entry,
+        { ...before, package: id, version: Number(version), ...(isEnclaves && { enclavePackage: id }) },
+      ];
+    });
     return outcome;
   },
 };

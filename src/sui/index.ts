@@ -1,15 +1,30 @@
 /** `sui-enclave/sui`: read and manage registered enclaves on Sui, and submit what they sign; in Node and browsers. */
 export { type Image, parsePcrs } from '../attestation/image.ts';
+export type { ObjectInput } from './arguments.ts';
+export type { AskOptions } from './ask.ts';
 export * from './errors.ts';
+export {
+  ENCLAVE_EVENTS,
+  type EnclaveEvent,
+  type EnclaveEventName,
+  type EventPage,
+  type EventQuery,
+  iterateEvents,
+  readEvents,
+} from './events.ts';
+export { type EnclaveCalls, type SuiEnclaveExtension, suiEnclave } from './extension.ts';
 export { failureOf, suiErrorOf } from './failures.ts';
 export {
   type Contract,
   type Enclave,
   type EnclaveConfig,
+  type EnclaveList,
   enclaveAddress,
   findRegistration,
   isKeyTooOld,
   isStale,
+  type ListedEnclave,
+  type ListOptions,
   listCapabilities,
   listEnclaves,
   type Registrar,
@@ -18,6 +33,7 @@ export {
   readEnclave,
   readRegistrar,
 } from './objects.ts';
+export { type FieldArguments, type SignedAnswer, type SignedArguments, signedArguments } from './signed.ts';
 export {
   beginRotation,
   createEnclaveConfig,

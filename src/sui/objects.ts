@@ -1,18 +1,14 @@
 /** Reads the objects of `move/enclave` from a Sui node. Browser-safe. Works with every client of `@mysten/sui`. */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
-import {
-  deriveDynamicFieldID,
-  deriveObjectID,
-  normalizeStructTag,
-  parseStructTag,
-  toHex,
-} from '@mysten/sui/utils';
+import { deriveDynamicFieldID, deriveObjectID, normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import type { Image } from '../attestation/image.ts';
 import { type U64Input, u64 } from '../wire/bcs.ts';
-import { ObjectNotFoundError, SuiError, WrongObjectTypeError } from './errors.ts';
+import { type AskOptions, answerOf, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
+import { ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
-import { addressOf, bytesOf, structTypeOf, u64Of } from './values.ts';
+import { ConfigContent, EnclaveContent, EnclaveKey, parseExactly, RegistrarContent } from './structs.ts';
+import { addressOf, bytesOf, invalidValue, structTypeOf, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
 type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
@@ -55,29 +51,6 @@ export interface Enclave extends Contract {
   readonly registeredAtMs: bigint;
 }
 
-const ConfigContent = bcs.struct('EnclaveConfig', {
-  id: bcs.Address,
-  name: bcs.string(),
-  pcrs: bcs.struct('Pcrs', { pcr0: bcs.byteVector(), pcr1: bcs.byteVector(), pcr2: bcs.byteVector() }),
-  capability_id: bcs.Address,
-  config_version: u64,
-  max_key_age_ms: bcs.option(u64),
-  registrars: bcs.vector(bcs.Address),
-  is_retired: bcs.bool(),
-});
-
-const EnclaveContent = bcs.struct('Enclave', {
-  id: bcs.Address,
-  pk: bcs.byteVector(),
-  config_id: bcs.Address,
-  config_version: u64,
-  registered_at_ms: u64,
-});
-
-const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, config_id: bcs.Address });
-
-const EnclaveKey = bcs.struct('EnclaveKey', { config_version: u64, pk: bcs.byteVector() });
-
 /** The mark by which `sui::derived_object` reserves an address forever. */
 const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 
@@ -86,33 +59,24 @@ type ReadObject = SuiClientTypes.Object<{ content: true }>;
 /**
  * Reads a config.
  *
- * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses
+ * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an aborted signal
  */
-export async function readConfig(client: ClientWithCoreApi, configId: string): Promise<EnclaveConfig> {
-  const id = addressOf('the id of the config', configId);
-  const [object] = await readObjects(client, [id]);
-  if (!object) throw new ObjectNotFoundError(id);
-  const contract = contractOf(object, 'EnclaveConfig');
-  const { name, pcrs, registrars, ...content } = parse(ConfigContent, object);
-  return {
-    ...contract,
-    id,
-    name,
-    image: { pcr0: toHex(pcrs.pcr0), pcr1: toHex(pcrs.pcr1), pcr2: toHex(pcrs.pcr2) },
-    capabilityId: content.capability_id,
-    configVersion: content.config_version,
-    maxKeyAgeMs: content.max_key_age_ms,
-    registrars,
-    isRetired: content.is_retired,
-  };
+export async function readConfig(
+  client: ClientWithCoreApi,
+  configId: string,
+  options: AskOptions = {},
+): Promise<EnclaveConfig> {
+  const object = await readObject(client, 'config', configId, options);
+  return { ...contractOf(object, 'EnclaveConfig'), ...parse(ConfigContent, object), id: object.objectId };
 }
 
-/** Reads an enclave. @throws SuiError, as `readConfig` does */
-export async function readEnclave(client: ClientWithCoreApi, enclaveId: string): Promise<Enclave> {
-  const id = addressOf('the id of the enclave', enclaveId);
-  const [object] = await readObjects(client, [id]);
-  if (!object) throw new ObjectNotFoundError(id);
-  return enclaveOf(object);
+/** Reads an enclave. @throws as `readConfig` does */
+export async function readEnclave(
+  client: ClientWithCoreApi,
+  enclaveId: string,
+  options: AskOptions = {},
+): Promise<Enclave> {
+  return enclaveOf(await readObject(client, 'enclave', enclaveId, options));
 }
 
 /** A capability that registers enclaves of one config. */
@@ -122,13 +86,14 @@ export interface Registrar extends Contract {
   readonly configId: string;
 }
 
-/** Reads a registrar. @throws SuiError, as `readConfig` does */
-export async function readRegistrar(client: ClientWithCoreApi, registrarId: string): Promise<Registrar> {
-  const id = addressOf('the id of the registrar', registrarId);
-  const [object] = await readObjects(client, [id]);
-  if (!object) throw new ObjectNotFoundError(id);
-  const contract = contractOf(object, 'RegistrarCap');
-  return { ...contract, id, configId: parse(RegistrarContent, object).config_id };
+/** Reads a registrar. @throws as `readConfig` does */
+export async function readRegistrar(
+  client: ClientWithCoreApi,
+  registrarId: string,
+  options: AskOptions = {},
+): Promise<Registrar> {
+  const object = await readObject(client, 'registrar', registrarId, options);
+  return { ...contractOf(object, 'RegistrarCap'), ...parse(RegistrarContent, object), id: object.objectId };
 }
 
 /** Whether the registers changed after the enclave was registered: then it may no longer speak for the application. */
@@ -149,7 +114,7 @@ export function enclaveAddress(
 ): string {
   const pk = bytesOf('the public key', publicKey, { min: 32, max: 32 });
   const version = u64.parse(u64Of('the version of the config', configVersion));
-  const key = EnclaveKey.serialize({ config_version: version, pk }).toBytes();
+  const key = EnclaveKey.serialize({ configVersion: version, publicKey: pk }).toBytes();
   const enclavePackage = addressOf('the package of the enclave', config.enclavePackage);
   return deriveObjectID(
     addressOf('the id of the config', config.id),
@@ -166,77 +131,149 @@ export interface Registration {
   readonly state: 'free' | 'registered' | 'destroyed';
 }
 
-/** Whether a key is registered at the latest version of a config. @throws SuiError */
+/** Whether a key is registered at the latest version of a config. @throws as `readConfig` does */
 export async function findRegistration(
   client: ClientWithCoreApi,
   config: EnclaveConfig,
   publicKey: Uint8Array,
+  options: AskOptions = {},
 ): Promise<Registration> {
   const enclaveId = enclaveAddress(config, config.configVersion, publicKey);
   const claimId = deriveDynamicFieldID(config.id, CLAIMED, bcs.Address.serialize(enclaveId).toBytes());
-  const [enclave, claim] = await readObjects(client, [enclaveId, claimId]);
+  const [enclave, claim] = await readObjects(client, [enclaveId, claimId], options);
   if (!enclave) return { enclaveId, state: claim ? 'destroyed' : 'free' };
   enclaveOf(enclave);
   return { enclaveId, state: 'registered' };
 }
 
+export interface ListOptions extends AskOptions {
+  /** `current`: only the enclaves of the config's version, which alone may speak. Default: `all`. */
+  readonly versions?: 'all' | 'current';
+  /** The greatest number of registrations to look at: then the result may have a `cursor`. Default: all of them. */
+  readonly limit?: number;
+  /** The `cursor` of the result before. */
+  readonly cursor?: string | null;
+}
+
+/** An enclave that exists. */
+export interface ListedEnclave extends Enclave {
+  /** Whether the config has a higher version: then the enclave may not speak for the application. */
+  readonly isStale: boolean;
+}
+
+export interface EnclaveList {
+  readonly enclaves: ListedEnclave[];
+  /** The ids of enclaves that were destroyed, of every version: an id doesn't tell its version. */
+  readonly destroyed: string[];
+  /** Where to go on; null: this is the end of the list. */
+  readonly cursor: string | null;
+}
+
 /**
  * Every enclave that was ever registered under a config: the existing ones, and the ids of those that were destroyed.
- * Needs no indexer, since the config itself holds a mark for each.
+ * Needs no indexer, since the config itself holds a mark for each. An enclave that registers meanwhile may be missing.
  *
- * @throws SuiError
+ * @example
+ * const { enclaves } = await listEnclaves(client, config, { versions: 'current' });
+ *
+ * @throws as `readConfig` does
  */
 export async function listEnclaves(
   client: ClientWithCoreApi,
   config: EnclaveConfig,
-): Promise<{ enclaves: Enclave[]; destroyed: string[] }> {
-  const ids: string[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: SuiClientTypes.ListDynamicFieldsResponse = await answerOf(
-      client.core.listDynamicFields({ parentId: config.id, ...(cursor !== null && { cursor }) }),
+  options: ListOptions = {},
+): Promise<EnclaveList> {
+  const { versions = 'all', limit } = options;
+  if (versions !== 'all' && versions !== 'current') {
+    throw invalidValue('"versions" must be "all" or "current"');
+  }
+  const list: EnclaveList = { enclaves: [], destroyed: [], cursor: null };
+  let cursor = options.cursor ?? null;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { ids, next } = await registrationsOf(client, config.id, cursor, options);
+    for (const [index, object] of (await readObjects(client, ids, options)).entries()) {
+      if (!object) list.destroyed.push(ids[index] ?? '');
+      else list.enclaves.push(listed(object, config));
+    }
+    if (next === null || limit !== undefined) return { ...list, ...ofVersions(list, versions), cursor: next };
+    cursor = next;
+  }
+  throw badAnswer('the list of enclaves does not end');
+}
+
+function ofVersions({ enclaves }: EnclaveList, versions: 'all' | 'current') {
+  return { enclaves: versions === 'all' ? enclaves : enclaves.filter(({ isStale: stale }) => !stale) };
+}
+
+function listed(object: ReadObject, config: EnclaveConfig): ListedEnclave {
+  const enclave = enclaveOf(object);
+  if (enclave.configId !== config.id) {
+    throw badAnswer(
+      `the enclave ${enclave.id} is listed under ${config.id}, but belongs to ${enclave.configId}`,
     );
-    for (const { name } of page.dynamicFields) {
-      if (normalizeStructTag(name.type) === CLAIMED) ids.push(bcs.Address.parse(name.bcs));
-    }
-    if (page.hasNextPage && (page.cursor === null || page.cursor === cursor)) {
-      throw badAnswer('the list of enclaves does not end');
-    }
-    cursor = page.hasNextPage ? page.cursor : null;
-  } while (cursor !== null);
-  const objects = await readObjects(client, ids);
+  }
+  return { ...enclave, isStale: isStale(enclave, config) };
+}
+
+/** One page of the ids of enclaves that were ever registered. */
+async function registrationsOf(
+  client: ClientWithCoreApi,
+  parentId: string,
+  cursor: string | null,
+  options: ListOptions,
+): Promise<{ ids: string[]; next: string | null }> {
+  const limit = pageLimit(options.limit);
+  const page = await answerOf(options, (signal) =>
+    client.core.listDynamicFields({ parentId, ...limit, ...(cursor !== null && { cursor }), ...signal }),
+  );
+  if (page.hasNextPage && (page.cursor === null || page.cursor === cursor)) {
+    throw badAnswer('the list of enclaves does not end');
+  }
+  const marks = page.dynamicFields.filter(({ name }) => normalizeStructTag(name.type) === CLAIMED);
   return {
-    enclaves: objects.flatMap((object) => (object ? [enclaveOf(object)] : [])),
-    destroyed: ids.filter((_, index) => !objects[index]),
+    ids: marks.map(({ name }) => bcs.Address.parse(name.bcs)),
+    next: page.hasNextPage ? page.cursor : null,
   };
 }
 
-/** The ids of the capabilities for an application that an address owns. @throws SuiError */
+/** The ids of the capabilities for an application that an address owns. @throws as `readConfig` does */
 export async function listCapabilities(
   client: ClientWithCoreApi,
   owner: string,
   { enclavePackage, application }: Contract,
+  options: AskOptions = {},
 ): Promise<string[]> {
   const type = `${addressOf('the package of the enclave', enclavePackage)}::enclave::EnclaveCap<${structTypeOf('the application', application)}>`;
-  const { objects, hasNextPage } = await answerOf(
-    client.core.listOwnedObjects({ owner: addressOf('the owner', owner), type }),
+  const address = addressOf('the owner', owner);
+  const { objects, hasNextPage } = await answerOf(options, (signal) =>
+    client.core.listOwnedObjects({ owner: address, type, ...signal }),
   );
   if (hasNextPage) throw badAnswer(`${owner} owns more capabilities than fit on one page: name one`);
   return objects.map(({ objectId }) => addressOf('the id of the capability', objectId));
 }
 
-async function answerOf<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw suiErrorOf(error);
-  }
+async function readObject(
+  client: ClientWithCoreApi,
+  name: string,
+  objectId: string,
+  options: AskOptions,
+): Promise<ReadObject> {
+  const id = addressOf(`the id of the ${name}`, objectId);
+  const [object] = await readObjects(client, [id], options);
+  if (!object) throw new ObjectNotFoundError(id);
+  return object;
 }
 
 /** In the order of the ids; undefined for an object that doesn't exist. */
-async function readObjects(client: ClientWithCoreApi, ids: string[]): Promise<(ReadObject | undefined)[]> {
+async function readObjects(
+  client: ClientWithCoreApi,
+  ids: string[],
+  options: AskOptions,
+): Promise<(ReadObject | undefined)[]> {
   if (ids.length === 0) return [];
-  const { objects } = await answerOf(client.core.getObjects({ objectIds: ids, include: { content: true } }));
+  const { objects } = await answerOf(options, (signal) =>
+    client.core.getObjects({ objectIds: ids, include: { content: true }, ...signal }),
+  );
   return ids.map((id, index) => {
     const object = objects[index];
     if (object instanceof Error) {
@@ -250,16 +287,7 @@ async function readObjects(client: ClientWithCoreApi, ids: string[]): Promise<(R
 }
 
 function enclaveOf(object: ReadObject): Enclave {
-  const contract = contractOf(object, 'Enclave');
-  const content = parse(EnclaveContent, object);
-  return {
-    ...contract,
-    id: object.objectId,
-    publicKey: content.pk,
-    configId: content.config_id,
-    configVersion: content.config_version,
-    registeredAtMs: content.registered_at_ms,
-  };
+  return { ...contractOf(object, 'Enclave'), ...parse(EnclaveContent, object), id: object.objectId };
 }
 
 function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
@@ -276,17 +304,8 @@ function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
 }
 
 function parse<Value, Input>(content: BcsType<Value, Input>, object: ReadObject): Value {
-  try {
-    const value = content.parse(object.content);
-    // The parser ignores trailing bytes: they would mean another struct of the same name.
-    const size = content.serialize(value as unknown as Input).toBytes().length;
-    if (size === object.content.length) return value;
-  } catch {
-    // One message for every fault.
-  }
-  throw badAnswer(`the content of ${object.objectId} does not match its type in move/enclave`);
-}
-
-function badAnswer(message: string): SuiError {
-  return new SuiError('SUI_NODE_ANSWER', message);
+  const value = parseExactly(content, object.content);
+  if (value === null)
+    throw badAnswer(`the content of ${object.objectId} does not match its type in move/enclave`);
+  return value;
 }

@@ -8,6 +8,7 @@
 import type { Transaction, TransactionObjectArgument, TransactionResult } from '@mysten/sui/transactions';
 import type { Image } from '../attestation/image.ts';
 import type { U64Input } from '../wire/bcs.ts';
+import { type ObjectInput, objectArgument as object } from './arguments.ts';
 import { addressOf, bytesOf, invalidValue, registersOf, structTypeOf, textOf, u64Of } from './values.ts';
 
 /** A call of the module `enclave` for one application. */
@@ -17,9 +18,6 @@ interface EnclaveCall {
   /** The type `T` of the application: see `applicationType`. */
   readonly application: string;
 }
-
-/** An object's id, or an object that an earlier call of the transaction returned. */
-type ObjectInput = string | TransactionObjectArgument;
 
 interface ConfigCall extends EnclaveCall {
   readonly configId: ObjectInput;
@@ -38,10 +36,6 @@ function target({ enclavePackage, application }: EnclaveCall, name: string) {
     target: `${addressOf('the package of the enclave', enclavePackage)}::enclave::${name}`,
     typeArguments: [structTypeOf('the application', application)],
   };
-}
-
-function object(tx: Transaction, name: string, value: ObjectInput) {
-  return tx.object(typeof value === 'string' ? addressOf(`the id of the ${name}`, value) : value);
 }
 
 /** The config and its capability: the first two arguments of most calls. */
@@ -103,7 +97,7 @@ export function shareConfig(
   tx: Transaction,
   call: EnclaveCall & { readonly config: TransactionObjectArgument },
 ): void {
-  tx.moveCall({ ...target(call, 'share_config'), arguments: [tx.object(call.config)] });
+  tx.moveCall({ ...target(call, 'share_config'), arguments: [object(tx, 'config', call.config)] });
 }
 
 /** Allows another image instead of the current one: every enclave registered so far becomes stale. */
@@ -152,7 +146,10 @@ export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionRe
 /** Revokes a registrar, wherever it is. The enclaves that it registered remain. */
 export function revokeRegistrarCap(
   tx: Transaction,
-  call: AdminCall & { readonly registrarId: string },
+  call: AdminCall & {
+    /** Not an object: whoever revokes a stolen registrar doesn't hold it. */
+    readonly registrarId: string;
+  },
 ): void {
   const id = addressOf('the id of the registrar', call.registrarId);
   tx.moveCall({ ...target(call, 'revoke_registrar_cap'), arguments: [...admin(tx, call), tx.pure.id(id)] });
@@ -204,7 +201,7 @@ export function shareEnclave(
   tx: Transaction,
   call: EnclaveCall & { readonly enclave: TransactionObjectArgument },
 ): void {
-  tx.moveCall({ ...target(call, 'share_enclave'), arguments: [tx.object(call.enclave)] });
+  tx.moveCall({ ...target(call, 'share_enclave'), arguments: [object(tx, 'enclave', call.enclave)] });
 }
 
 /** `registerEnclave` by a registrar of the config. */
@@ -245,7 +242,11 @@ export function finishRotation(
 ): void {
   tx.moveCall({
     ...target(call, 'finish_rotation'),
-    arguments: [tx.object(call.rotation), ...admin(tx, call), tx.object(call.document)],
+    arguments: [
+      object(tx, 'rotation', call.rotation),
+      ...admin(tx, call),
+      object(tx, 'document', call.document),
+    ],
   });
 }
 

@@ -1,15 +1,16 @@
 /** The call of `move/weather`: the pattern for the calls of your own contract. Browser-safe. */
+import { bcs } from '@mysten/bcs';
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
-import type { U64Input } from '../wire/bcs.ts';
-import { addressOf, bytesOf, identifierOf, textOf, u64Of } from './values.ts';
+import { text, type U64Input, u64 } from '../wire/bcs.ts';
+import { signedType } from '../wire/intent.ts';
+import { type ObjectInput, objectArgument } from './arguments.ts';
+import { type SignedAnswer, signedArguments } from './signed.ts';
+import { addressOf, identifierOf } from './values.ts';
+
+const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 
 /** A signed answer of the weather application, as `EnclaveClient.processData` returns it. */
-export interface WeatherReading {
-  readonly data: { readonly location: string; readonly temperature: U64Input };
-  readonly timestampMs: U64Input;
-  /** 64 bytes. */
-  readonly signature: Uint8Array;
-}
+export type WeatherReading = SignedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
 
 /**
  * Mints a signed reading. Returns the WeatherNFT: transfer it, or use it in the same transaction.
@@ -25,23 +26,20 @@ export function updateWeather(
     readonly appPackage: string;
     /** Default: `weather`. */
     readonly moduleName?: string;
-    readonly enclaveId: string;
+    readonly enclaveId: ObjectInput;
     /** The config of that enclave. */
-    readonly configId: string;
+    readonly configId: ObjectInput;
     readonly reading: WeatherReading;
   },
 ): TransactionResult {
-  const { data, timestampMs, signature } = call.reading;
+  const { data, timestampMs, signature } = signedArguments(tx, call.reading, WeatherResponse);
   const module = identifierOf('the module', call.moduleName ?? 'weather');
   return tx.moveCall({
     target: `${addressOf('the package of the application', call.appPackage)}::${module}::update_weather`,
     arguments: [
-      tx.pure(textOf('the location', data.location)),
-      tx.pure(u64Of('the temperature', data.temperature)),
-      tx.pure(u64Of('the timestamp', timestampMs)),
-      tx.pure.vector('u8', bytesOf('the signature', signature, { min: 64, max: 64 })),
-      tx.object(addressOf('the id of the enclave', call.enclaveId)),
-      tx.object(addressOf('the id of the config', call.configId)),
+      ...[data.location, data.temperature, timestampMs, signature],
+      objectArgument(tx, 'enclave', call.enclaveId),
+      objectArgument(tx, 'config', call.configId),
       tx.object.clock(),
     ],
   });

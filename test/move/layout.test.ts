@@ -1,4 +1,4 @@
-/** That the objects on chain have the bytes that src/sui reads, and that the loopback node's model writes. */
+/** That objects and events on chain have the bytes that src/sui reads, and that the loopback node's model writes. */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
@@ -6,7 +6,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { Config, Enclave, Registrar } from '../../scripts/dev/sui/structs.ts';
 import { buildPackage, frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
-import { readConfig, readEnclave, readRegistrar } from '../../src/sui/index.ts';
+import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/sui/index.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
 const APPLICATION = `${PACKAGE}::weather::WEATHER`;
@@ -45,9 +45,57 @@ const enclave = Enclave.serialize({
 }).toBytes();
 const registrar = Registrar.serialize({ id: REGISTRAR, config_id: CONFIG }).toBytes();
 
+const image = { pcr0: '01'.repeat(48), pcr1: '01'.repeat(48), pcr2: '01'.repeat(48) };
+const registered = { enclaveId: ENCLAVE, configId: CONFIG, configVersion: 1, publicKey: KEY };
+const { EnclaveRegistered, EnclaveDestroyed } = ENCLAVE_EVENTS;
+/** Each event that the test's transaction emits, once. */
+const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
+  EnclaveCapCreated: ENCLAVE_EVENTS.EnclaveCapCreated.serialize({ capabilityId: CAP }).toBytes(),
+  EnclaveConfigCreated: ENCLAVE_EVENTS.EnclaveConfigCreated.serialize({
+    configId: CONFIG,
+    capabilityId: CAP,
+    name: 'testing',
+    image,
+    configVersion: 0,
+  }).toBytes(),
+  PcrsUpdated: ENCLAVE_EVENTS.PcrsUpdated.serialize({ configId: CONFIG, image, configVersion: 1 }).toBytes(),
+  NameUpdated: ENCLAVE_EVENTS.NameUpdated.serialize({ configId: CONFIG, name: 'testing' }).toBytes(),
+  MaxKeyAgeUpdated: ENCLAVE_EVENTS.MaxKeyAgeUpdated.serialize({
+    configId: CONFIG,
+    maxKeyAgeMs: 86_400_000,
+  }).toBytes(),
+  ConfigRetired: ENCLAVE_EVENTS.ConfigRetired.serialize({ configId: CONFIG }).toBytes(),
+  RegistrarCapCreated: ENCLAVE_EVENTS.RegistrarCapCreated.serialize({
+    configId: CONFIG,
+    registrarId: REGISTRAR,
+  }).toBytes(),
+  RegistrarCapRevoked: ENCLAVE_EVENTS.RegistrarCapRevoked.serialize({
+    configId: CONFIG,
+    registrarId: REGISTRAR,
+  }).toBytes(),
+  EnclaveRegistered: EnclaveRegistered.serialize({
+    ...registered,
+    registeredAtMs: 1744683923696n,
+    registeredBy: CAP,
+  }).toBytes(),
+  EnclaveDestroyed: EnclaveDestroyed.serialize(registered).toBytes(),
+};
+
 const hex = (bytes: Uint8Array) => `x"${Buffer.from(bytes).toString('hex')}"`;
 
-test('in the Move VM the objects have these bytes', async () => {
+/** In Move: that the one event of this name has these bytes, but for an enclave's id. */
+function assertEmitted(name: string): string {
+  const bytes = EMITTED[name as keyof typeof EMITTED];
+  const isOfEnclave = /^Enclave(Registered|Destroyed)$/.test(name);
+  return `
+    let events = event::events_by_type<enclave::${name}<LAYOUT>>();
+    assert_eq!(events.length(), 1);
+    let mut expected = ${isOfEnclave ? 'bcs::to_bytes(&enclave_id)' : 'vector[]'};
+    ${hex(isOfEnclave ? bytes.subarray(32) : bytes)}.do_ref!(|byte| expected.push_back(*byte));
+    assert_eq!(bcs::to_bytes(&events[0]), expected);`;
+}
+
+test('in the Move VM objects and events have these bytes', async () => {
   const run = await testPackage('enclave', frameworkOf(process.env), {
     extra: {
       'tests/layout.move': `#[test_only]
@@ -55,14 +103,17 @@ module enclave::layout;
 use enclave::enclave;
 use std::bcs;
 use std::unit_test::assert_eq;
-public struct T {}
+use sui::event;
+use sui::test_utils;
+public struct LAYOUT has drop {}
 #[test]
 fun as_written_here() {
     let mut ctx = tx_context::new_from_hint(@0xA, ${TRANSACTION}, 0, 0, 0);
-    let cap = enclave::new_cap_for_testing<T>(&mut ctx);
+    let cap = enclave::new_cap(test_utils::create_one_time_witness<LAYOUT>(), &mut ctx);
     let mut config = cap.new_config_for_testing(&mut ctx);
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
     config.update_pcrs(&cap, pcr0, pcr1, pcr2);
+    config.update_name(&cap, b"testing".to_string());
     config.update_max_key_age(&cap, option::some(86400000));
     let registrar = config.new_registrar_cap(&cap, &mut ctx);
     let enclave = config.new_enclave_attested_at_for_testing(&cap, ${hex(KEY)}, 1744683923696);
@@ -72,8 +123,10 @@ fun as_written_here() {
     let mut expected = bcs::to_bytes(&object::id(&enclave));
     ${hex(enclave.subarray(32))}.do_ref!(|byte| expected.push_back(*byte));
     assert_eq!(bcs::to_bytes(&enclave), expected);
-    enclave.destroy_enclave_for_testing();
+    let enclave_id = object::id(&enclave);
+    enclave.destroy_old_enclave(&config);
     registrar.destroy_registrar_cap(&mut config);
+    ${Object.keys(ENCLAVE_EVENTS).map(assertEmitted).join('')}
     config.destroy_config_for_testing();
     cap.destroy_cap_for_testing();
 }
@@ -135,6 +188,16 @@ test('they are read from these bytes', async () => {
     id: REGISTRAR,
     configId: CONFIG,
   });
+});
+
+test('src/sui knows every event that the contracts emit', () => {
+  const sources = ['enclave/sources/enclave', 'enclave/sources/once', 'weather/sources/weather'].map((path) =>
+    readFileSync(new URL(`../../move/${path}.move`, import.meta.url), 'utf8'),
+  );
+  const emitted = sources.flatMap((source) =>
+    [...source.matchAll(/event::emit\((\w+)/g)].map(([, name]) => name),
+  );
+  expect([...new Set(emitted)].sort()).toEqual(Object.keys(ENCLAVE_EVENTS).sort());
 });
 
 test.each([

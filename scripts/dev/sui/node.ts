@@ -11,7 +11,8 @@ import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, normalizeStructTag, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
-import { MODEL_CHAIN_ID } from '../../sui/network.ts';
+import { modelChainId } from '../../sui/network.ts';
+import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
@@ -25,7 +26,8 @@ export type Fault =
   | 'garbage'
   | 'executes, and does not answer';
 
-type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array;
+/** Several messages are a stream. */
+type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
 const { Owner_OwnerKind: OwnerKind } = GrpcTypes;
 const PAGE = 2;
@@ -33,13 +35,14 @@ const PAGE = 2;
 export class LoopbackNode {
   readonly ledger = new Ledger();
   readonly executor: Executor;
+  readonly events = new EventLog();
   /** Faults, by the name of the method. */
   readonly faults = new Map<string, Fault>();
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
   /** In base58: the digest of the first checkpoint. */
-  chainId = MODEL_CHAIN_ID;
+  chainId = modelChainId(Buffer.alloc(4, 0x2a));
   /** Rejects for a signature that is not the sender's. */
   verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
     data,
@@ -93,9 +96,10 @@ export class LoopbackNode {
     const method = this.#methods[path];
     try {
       if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
-      const message = await method(await messageOf(request));
+      const messages = [await method(await messageOf(request))].flat();
       if (fault !== undefined) return void request.socket.destroy();
-      response.end(Buffer.concat([frame(0, message), trailer(GrpcStatusCode.OK)]));
+      const frames = messages.map((message) => frame(0, message));
+      response.end(Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]));
     } catch (error) {
       const { status, message } = error instanceof Refusal ? error : faultOf(error);
       response.end(trailer(GrpcStatusCode[status], message));
@@ -150,6 +154,7 @@ export class LoopbackNode {
       });
       return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
     },
+    'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
       const objects = this.ledger
@@ -213,7 +218,9 @@ export class LoopbackNode {
       await this.verify(data, given, parsed.sender).catch(({ message }: Error) => {
         throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
       });
+      const before = new Map(this.ledger.objects);
       const effects = await this.executor.execute(parsed, digest);
+      this.events.record(before, this.ledger.objects, parsed, digest);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects }),
       });

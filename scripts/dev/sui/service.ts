@@ -1,6 +1,8 @@
 /** The loopback node of the tests as a development service, with a faucet and a funded account. */
+import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { certificatesFromPem } from '../../../src/attestation/index.ts';
+import { modelChainId } from '../../sui/network.ts';
 import { DevelopmentTrust } from '../development_trust.ts';
 import { type Account, developmentAccount } from './account.ts';
 import { createFaucet } from './faucet.ts';
@@ -38,6 +40,7 @@ export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptio
   const trust = DevelopmentTrust.load(folder);
   const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
   const node = await LoopbackNode.start(root, port);
+  node.chainId = modelChainId(randomBytes(4));
   const faucet = createFaucet((address, mist) => node.ledger.give(address, mist));
   try {
     await listen(faucet, 'FAUCET_PORT', faucetPort);

@@ -382,7 +382,7 @@ describe('the builders refuse before anything is sent', () => {
     ],
     [
       'a temperature of 2^64',
-      'the temperature is invalid: a u64 must be',
+      '"temperature" is invalid: a u64 must be',
       (tx) =>
         sui.updateWeather(tx, {
           ...weather,

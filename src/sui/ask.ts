@@ -1,0 +1,45 @@
+/** Asks a node: one request, its end by a signal, and the answers that can't be used. Browser-safe. */
+import { SuiError } from './errors.ts';
+import { suiErrorOf } from './failures.ts';
+import { invalidValue } from './values.ts';
+
+export interface AskOptions {
+  /** Ends the call, which then throws the reason of the signal. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** More pages than any list has: a node that always names a next one must not keep the caller for ever. */
+export const MAX_PAGES = 100_000;
+
+/**
+ * The answer to one request, which gets the signal.
+ *
+ * @throws SuiError; the reason of the signal, once that is aborted
+ */
+export async function answerOf<T>(
+  { signal }: AskOptions,
+  ask: (options: { signal?: AbortSignal }) => Promise<T>,
+): Promise<T> {
+  if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
+    throw invalidValue('"signal" must be an AbortSignal');
+  }
+  signal?.throwIfAborted();
+  try {
+    return await ask(signal ? { signal } : {});
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw suiErrorOf(error);
+  }
+}
+
+/** The number of items to ask for at once. @throws SuiError: SUI_VALUE */
+export function pageLimit(limit: number | undefined): { limit?: number } {
+  if (limit === undefined) return {};
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw invalidValue('"limit" must be an integer of at least 1');
+  return { limit };
+}
+
+export function badAnswer(message: string): SuiError {
+  return new SuiError('SUI_NODE_ANSWER', message);
+}

@@ -1,0 +1,212 @@
+/** The events of `move/enclave`, and how to read them from a Sui node. Browser-safe. */
+import type { InferBcsType } from '@mysten/bcs';
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
+import { normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
+import { u64 } from '../wire/bcs.ts';
+import { type AskOptions, answerOf, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
+import type { Contract } from './objects.ts';
+import { Pcrs, parseExactly } from './structs.ts';
+import { addressOf, invalidValue, structTypeOf } from './values.ts';
+
+const Registrar = { configId: bcs.Address, registrarId: bcs.Address };
+const Enclave = {
+  enclaveId: bcs.Address,
+  configId: bcs.Address,
+  configVersion: u64,
+  publicKey: bcs.byteVector(),
+};
+
+/**
+ * Every event that `move/enclave` emits, by the name of its struct, in BCS: the fields of the Move struct in its order,
+ * named as in the objects that `readConfig` and `readEnclave` return. `move/weather` emits none.
+ */
+export const ENCLAVE_EVENTS = {
+  /** A capability was created. */
+  EnclaveCapCreated: bcs.struct('EnclaveCapCreated', { capabilityId: bcs.Address }),
+  /** A config was created. */
+  EnclaveConfigCreated: bcs.struct('EnclaveConfigCreated', {
+    configId: bcs.Address,
+    capabilityId: bcs.Address,
+    name: bcs.string(),
+    image: Pcrs,
+    configVersion: u64,
+  }),
+  /** A config has new registers: enclaves of older versions are stale from now on. */
+  PcrsUpdated: bcs.struct('PcrsUpdated', { configId: bcs.Address, image: Pcrs, configVersion: u64 }),
+  /** A config has a new name. */
+  NameUpdated: bcs.struct('NameUpdated', { configId: bcs.Address, name: bcs.string() }),
+  /** A config has another greatest age of keys. */
+  MaxKeyAgeUpdated: bcs.struct('MaxKeyAgeUpdated', { configId: bcs.Address, maxKeyAgeMs: bcs.option(u64) }),
+  /** A config ended: none of its enclaves speaks for the application any more. */
+  ConfigRetired: bcs.struct('ConfigRetired', { configId: bcs.Address }),
+  /** A registrar may register enclaves from now on. */
+  RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
+  /** A registrar may no longer register. Its enclaves remain. */
+  RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
+  /** An enclave may speak for the application. `registeredBy` is the capability or registrar that was used. */
+  EnclaveRegistered: bcs.struct('EnclaveRegistered', {
+    ...Enclave,
+    registeredAtMs: u64,
+    registeredBy: bcs.Address,
+  }),
+  /** An enclave was destroyed. */
+  EnclaveDestroyed: bcs.struct('EnclaveDestroyed', Enclave),
+};
+
+export type EnclaveEventName = keyof typeof ENCLAVE_EVENTS;
+
+interface EventOf<Name extends EnclaveEventName> extends Contract {
+  readonly name: Name;
+  readonly data: InferBcsType<(typeof ENCLAVE_EVENTS)[Name]>;
+  /** Who sent the transaction. */
+  readonly sender: string;
+  readonly transactionDigest: string;
+  /** Its place among the events of the transaction. */
+  readonly eventIndex: number;
+  /** The checkpoint of the transaction, or null if the node doesn't tell. */
+  readonly checkpoint: bigint | null;
+}
+
+/** An event: `name` tells which, and with it the type of `data`. */
+export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
+  [One in Name]: EventOf<One>;
+}[Name];
+
+export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> extends AskOptions {
+  /** The package of `enclave::enclave` as first published, as in the types of its objects. */
+  readonly enclavePackage: string;
+  /** Only the events for this type. Default: for every application of the package. */
+  readonly application?: string;
+  /** Only the events of this name. Default: all. */
+  readonly name?: Name;
+  /** Default: `ascending`, oldest first. */
+  readonly order?: 'ascending' | 'descending';
+  /** The `cursor` of an earlier page with the same query and order. Default: from the start, or from the end. */
+  readonly cursor?: string | null;
+  /** The greatest number of events on a page. Default: 50, which is also the most that nodes usually give. */
+  readonly limit?: number;
+}
+
+export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
+  readonly events: EnclaveEvent<Name>[];
+  /** Where to go on, now or when there are new events: keep it. Null: there was no event yet. */
+  readonly cursor: string | null;
+  /** Whether there may be more. A page may be empty all the same, since nodes search a part of the ledger at once. */
+  readonly hasNextPage: boolean;
+}
+
+/**
+ * One page of events, as the node reports them. Works with the gRPC and the GraphQL client of `@mysten/sui`. A gRPC node
+ * that doesn't offer `LedgerService.ListEvents` refuses with the status UNIMPLEMENTED: ask a GraphQL service then. Nodes
+ * may have pruned old events. The deprecated JSON-RPC client finds a `name` only together with the `application`.
+ *
+ * @example
+ * let { cursor } = await load();
+ * const page = await readEvents(client, { ...contract, name: 'EnclaveRegistered', cursor });
+ * for (const { data } of page.events) console.log(data.enclaveId, data.registeredBy);
+ * await save(page.cursor);
+ *
+ * @throws SuiError; the reason of an aborted signal
+ */
+export async function readEvents<Name extends EnclaveEventName = EnclaveEventName>(
+  client: ClientWithCoreApi,
+  query: EventQuery<Name>,
+): Promise<EventPage<Name>> {
+  const { cursor = null, name } = query;
+  const contract = contractOf(query);
+  const request = { filter: { eventType: filterOf(contract, name) }, ...pagingOf(query) };
+  const page = await answerOf(query, (signal) => client.core.listEvents({ ...request, ...signal }));
+  const next = page.endCursor ?? cursor;
+  if (page.hasNextPage && (next === null || next === cursor))
+    throw badAnswer('the list of events does not end');
+  const events = page.events
+    .map((entry) => eventOf(entry, contract.enclavePackage))
+    // A node selects by application only together with a name.
+    .filter(({ application }) => contract.application === undefined || application === contract.application);
+  if (name !== undefined && events.some((event) => event.name !== name)) {
+    throw badAnswer(`the node answered with other events than ${name}`);
+  }
+  return { events: events as EnclaveEvent<Name>[], cursor: next, hasNextPage: page.hasNextPage };
+}
+
+/**
+ * Every event up to now, page by page. To go on later, use `readEvents`, and keep its cursor.
+ *
+ * @example
+ * for await (const { name, data } of iterateEvents(client, contract)) console.log(name, data);
+ *
+ * @throws as `readEvents` does
+ */
+export async function* iterateEvents<Name extends EnclaveEventName = EnclaveEventName>(
+  client: ClientWithCoreApi,
+  query: EventQuery<Name>,
+): AsyncGenerator<EnclaveEvent<Name>, void, undefined> {
+  let cursor = query.cursor ?? null;
+  for (let count = 0; count < MAX_PAGES; count += 1) {
+    const page = await readEvents(client, { ...query, cursor });
+    yield* page.events;
+    if (!page.hasNextPage) return;
+    cursor = page.cursor;
+  }
+  throw badAnswer('the list of events does not end');
+}
+
+interface CheckedContract {
+  readonly enclavePackage: string;
+  readonly application: string | undefined;
+}
+
+function contractOf({ enclavePackage, application, name }: EventQuery): CheckedContract {
+  if (name !== undefined && !Object.hasOwn(ENCLAVE_EVENTS, name)) {
+    throw invalidValue(`"name" must be one of ${Object.keys(ENCLAVE_EVENTS).join(', ')}`);
+  }
+  return {
+    enclavePackage: addressOf('the package of the enclave', enclavePackage),
+    application: application === undefined ? undefined : structTypeOf('the application', application),
+  };
+}
+
+function filterOf({ enclavePackage, application }: CheckedContract, name: string | undefined): string {
+  const module = `${enclavePackage}::enclave`;
+  if (name === undefined) return module;
+  return application === undefined ? `${module}::${name}` : `${module}::${name}<${application}>`;
+}
+
+function pagingOf({ cursor = null, limit, order = 'ascending' }: EventQuery) {
+  if (order !== 'ascending' && order !== 'descending') {
+    throw invalidValue('"order" must be "ascending" or "descending"');
+  }
+  const from = order === 'ascending' ? { after: cursor } : { before: cursor };
+  return { order, ...pageLimit(limit), ...(cursor !== null && from) };
+}
+
+function eventOf(entry: SuiClientTypes.EventEntry, enclavePackage: string): EnclaveEvent {
+  const { address, module, name, typeParams } = parseStructTag(entry.eventType);
+  const [application] = typeParams;
+  if (address !== enclavePackage || module !== 'enclave' || typeof application !== 'object') {
+    throw badAnswer(`the node answered with another event than asked for: ${entry.eventType}`);
+  }
+  if (!Object.hasOwn(ENCLAVE_EVENTS, name)) {
+    throw badAnswer(`this library doesn't know the event ${entry.eventType}: the package may be newer`);
+  }
+  const data = parseExactly(
+    ENCLAVE_EVENTS[name as EnclaveEventName] as typeof ENCLAVE_EVENTS.NameUpdated,
+    entry.bcs,
+  );
+  if (data === null) {
+    throw badAnswer(
+      `the content of event ${entry.eventIndex} of ${entry.transactionDigest} does not match its type in move/enclave`,
+    );
+  }
+  return {
+    enclavePackage,
+    application: normalizeStructTag(application),
+    name,
+    data,
+    sender: entry.sender,
+    transactionDigest: entry.transactionDigest,
+    eventIndex: entry.eventIndex,
+    checkpoint: entry.checkpoint === null ? null : BigInt(entry.checkpoint),
+  } as EnclaveEvent;
+}

@@ -1,0 +1,102 @@
+/** The readers and builders as an extension of a client of `@mysten/sui`. Browser-safe. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import type { Transaction } from '@mysten/sui/transactions';
+import type { AskOptions } from './ask.ts';
+import {
+  type EnclaveEvent,
+  type EnclaveEventName,
+  type EventPage,
+  type EventQuery,
+  iterateEvents,
+  readEvents,
+} from './events.ts';
+import * as objects from './objects.ts';
+import * as transactions from './transactions.ts';
+import { updateWeather } from './weather.ts';
+
+const BUILDERS = { ...transactions, updateWeather };
+type Builders = typeof BUILDERS;
+
+/** Each builder without its transaction, which `tx.add` gives. */
+export type EnclaveCalls = {
+  readonly [Name in keyof Builders]: (
+    call: Parameters<Builders[Name]>[1],
+  ) => (tx: Transaction) => ReturnType<Builders[Name]>;
+};
+
+/** What `suiEnclave()` adds to a client. */
+export class SuiEnclaveExtension {
+  readonly #client: ClientWithCoreApi;
+  /** The builders: `tx.add(client.suiEnclave.call.updatePcrs({ … }))`. */
+  readonly call: EnclaveCalls = callsOf(BUILDERS);
+
+  constructor(client: ClientWithCoreApi) {
+    this.#client = client;
+  }
+
+  readConfig(configId: string, options?: AskOptions): Promise<objects.EnclaveConfig> {
+    return objects.readConfig(this.#client, configId, options);
+  }
+
+  readEnclave(enclaveId: string, options?: AskOptions): Promise<objects.Enclave> {
+    return objects.readEnclave(this.#client, enclaveId, options);
+  }
+
+  readRegistrar(registrarId: string, options?: AskOptions): Promise<objects.Registrar> {
+    return objects.readRegistrar(this.#client, registrarId, options);
+  }
+
+  findRegistration(
+    config: objects.EnclaveConfig,
+    publicKey: Uint8Array,
+    options?: AskOptions,
+  ): Promise<objects.Registration> {
+    return objects.findRegistration(this.#client, config, publicKey, options);
+  }
+
+  listEnclaves(config: objects.EnclaveConfig, options?: objects.ListOptions): Promise<objects.EnclaveList> {
+    return objects.listEnclaves(this.#client, config, options);
+  }
+
+  listCapabilities(owner: string, contract: objects.Contract, options?: AskOptions): Promise<string[]> {
+    return objects.listCapabilities(this.#client, owner, contract, options);
+  }
+
+  readEvents<Name extends EnclaveEventName = EnclaveEventName>(
+    query: EventQuery<Name>,
+  ): Promise<EventPage<Name>> {
+    return readEvents(this.#client, query);
+  }
+
+  iterateEvents<Name extends EnclaveEventName = EnclaveEventName>(
+    query: EventQuery<Name>,
+  ): AsyncGenerator<EnclaveEvent<Name>, void, undefined> {
+    return iterateEvents(this.#client, query);
+  }
+}
+
+type Build = (tx: Transaction, call: never) => unknown;
+
+function callsOf(builders: Readonly<Record<string, Build>>): EnclaveCalls {
+  const calls = Object.entries(builders).map(
+    ([name, build]) => [name, (call: never) => (tx: Transaction) => build(tx, call)] as const,
+  );
+  return Object.fromEntries(calls) as unknown as EnclaveCalls;
+}
+
+/**
+ * Extends a client of `@mysten/sui` by the readers, and under `call` by the builders.
+ *
+ * @example
+ * const client = new SuiGrpcClient({ network: 'testnet', baseUrl }).$extend(suiEnclave());
+ * const config = await client.suiEnclave.readConfig(configId);
+ * tx.add(client.suiEnclave.call.updatePcrs({ enclavePackage, application, configId, capId, image }));
+ */
+export function suiEnclave<const Name extends string = 'suiEnclave'>({
+  name = 'suiEnclave' as Name,
+}: {
+  /** The property of the client. Default: `suiEnclave`. */
+  readonly name?: Name;
+} = {}) {
+  return { name, register: (client: ClientWithCoreApi) => new SuiEnclaveExtension(client) };
+}

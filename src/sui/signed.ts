@@ -1,0 +1,166 @@
+/** What an enclave signed, as the arguments of a Move call. Browser-safe. */
+import { type BcsType, BcsWriter } from '@mysten/bcs';
+import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
+import type { U64Input } from '../wire/bcs.ts';
+import type { SignedType } from '../wire/intent.ts';
+import { pureArgument } from './arguments.ts';
+import { bytesOf, invalidValue, u64Of } from './values.ts';
+
+/** A signed answer, as `EnclaveClient` returns it. */
+export interface SignedAnswer<Data> {
+  readonly data: Data;
+  /** If given, it must be that of the signed type. */
+  readonly intent?: number;
+  readonly timestampMs: U64Input;
+  /** 64 bytes. */
+  readonly signature: Uint8Array;
+}
+
+/** What no Move function takes field by field: numbers, text, bytes, vectors, options, enums. */
+type Whole =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | undefined
+  | Uint8Array
+  | readonly unknown[]
+  | ReadonlyMap<unknown, unknown>
+  | { readonly $kind: string };
+
+type IsStruct<Value> = Value extends Whole ? false : true;
+
+/** One argument for each field, by its name. A field that is a struct has one for each of its own fields. */
+export type FieldArguments<Data> = {
+  readonly [Name in keyof Data]: IsStruct<Data[Name]> extends true
+    ? FieldArguments<Data[Name]>
+    : TransactionArgument;
+};
+
+export interface SignedArguments<Data> {
+  readonly data: FieldArguments<Data>;
+  /** A `u64`. */
+  readonly timestampMs: TransactionArgument;
+  /** A `vector<u8>` or `&vector<u8>`. */
+  readonly signature: TransactionArgument;
+}
+
+/**
+ * The arguments for a Move function of any module that verifies a signed answer: the fields of the signed type, which
+ * the function puts into its struct, the time and the signature. Give them in the order of your function, with the
+ * objects that it takes.
+ *
+ * A field is passed in BCS, by the signed type: whoever submits can neither round nor rename anything. Sui takes
+ * numbers, bool, address, ID, String, and vectors and options of these as arguments, of at most 16,384 bytes each.
+ *
+ * @example
+ * const { data, timestampMs, signature } = signedArguments(tx, answer, Award);
+ * tx.moveCall({
+ *   target: `${appPackage}::rewards::award`,
+ *   arguments: [
+ *     ...[tx.object(rewardsId), data.nonce, data.recipient, data.points, timestampMs, signature],
+ *     ...[tx.object(enclaveId), tx.object(configId), tx.object.clock()],
+ *   ],
+ * });
+ *
+ * @param schema the type that the enclave signs; its payload is a `bcs.struct`
+ * @throws SuiError: SUI_VALUE for a value that the type can't hold, and for another intent
+ */
+export function signedArguments<Data, Input>(
+  tx: Transaction,
+  answer: SignedAnswer<NoInfer<Input>>,
+  schema: SignedType<Data, Input>,
+): SignedArguments<Data> {
+  if (answer.intent !== undefined && answer.intent !== schema.intent) {
+    throw invalidValue(`the answer has the intent ${answer.intent}, and the signed type ${schema.intent}`);
+  }
+  const timestampMs = u64Of('the timestamp', answer.timestampMs);
+  const signature = bytesOf('the signature', answer.signature, { min: 64, max: 64 });
+  const data = fieldsOf(schema.payload, answer.data);
+  return {
+    data: argumentsOf(tx, data) as FieldArguments<Data>,
+    timestampMs: tx.pure(timestampMs),
+    signature: tx.pure.vector('u8', signature),
+  };
+}
+
+/** A field in BCS, or the fields of a field that is a struct. */
+type Field = Uint8Array | Fields;
+interface Fields extends ReadonlyMap<string, Field> {}
+
+function argumentsOf(tx: Transaction, fields: Fields): Record<string, unknown> {
+  const values = [...fields].map(([name, field]) => [
+    name,
+    field instanceof Uint8Array ? pureArgument(tx, `"${name}"`, field) : argumentsOf(tx, field),
+  ]);
+  return Object.fromEntries(values);
+}
+
+/** A read of a property while its object was written: how much was written by then, and what it read of the value. */
+interface Read {
+  readonly at: number;
+  readonly reads: Reads;
+}
+type Reads = Map<string, Read>;
+
+/**
+ * The fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but it writes them
+ * one after the other, and reads each from its value just before: so the reads tell where each field starts.
+ */
+function fieldsOf<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
+  const reads: Reads = new Map();
+  const writer = new BcsWriter();
+  try {
+    payload.write(watched(data, writer, reads) as Input, writer);
+  } catch (cause) {
+    const [name = payload.name] = [...reads.keys()].slice(-1);
+    throw invalidValue(`"${name}" is invalid: ${(cause as Error).message}`, { cause });
+  }
+  const bytes = writer.toBytes();
+  const fields = cut(bytes, { at: 0, reads }, bytes.length);
+  if (fields instanceof Uint8Array) {
+    throw invalidValue(
+      `the signed type ${payload.name} must be a bcs.struct: a Move function takes its fields as arguments`,
+    );
+  }
+  return fields;
+}
+
+/** A copy of a plain object that notes its reads, and those of plain objects within. Anything else is returned as is. */
+function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
+  if (!isPlain(value)) return value;
+  return new Proxy(
+    { ...value },
+    {
+      get(target, name) {
+        const found = Reflect.get(target, name);
+        if (typeof name === 'symbol') return found;
+        const read: Read = { at: writer.toBytes().length, reads: new Map() };
+        // The last read counts: a type may read a field before, to check it. A Map keeps the first place of a key.
+        reads.delete(name);
+        reads.set(name, read);
+        // Raw types of BCS would write 0 for it.
+        if (found === undefined) throw new TypeError('it is not there');
+        return watched(found, writer, read.reads);
+      },
+    },
+  );
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** The fields of a value that was written as a struct is: from its start, each field after the other. Else its bytes. */
+function cut(bytes: Uint8Array, { at: start, reads }: Read, end: number): Field {
+  const starts = [...reads.values()].map(({ at }) => at);
+  const isStruct = starts[0] === start && starts.every((at, index) => at < (starts[index + 1] ?? end));
+  if (!isStruct) return bytes.slice(start, end);
+  const fields = [...reads].map(
+    ([name, read], index) => [name, cut(bytes, read, starts[index + 1] ?? end)] as const,
+  );
+  return new Map(fields);
+}

@@ -1,0 +1,52 @@
+/** The structs of `move/enclave` in BCS, which has no names: the order and the types are the format. Browser-safe. */
+import { type BcsType, bcs } from '@mysten/sui/bcs';
+import { fromHex, toHex } from '@mysten/sui/utils';
+import type { Image } from '../attestation/image.ts';
+import { u64 } from '../wire/bcs.ts';
+
+/** `Pcrs`: PCR0, PCR1 and PCR2. */
+export const Pcrs = bcs
+  .struct('Pcrs', { pcr0: bcs.byteVector(), pcr1: bcs.byteVector(), pcr2: bcs.byteVector() })
+  .transform({
+    input: ({ pcr0, pcr1, pcr2 }: Image) => ({
+      pcr0: fromHex(pcr0),
+      pcr1: fromHex(pcr1),
+      pcr2: fromHex(pcr2),
+    }),
+    output: ({ pcr0, pcr1, pcr2 }): Image => ({ pcr0: toHex(pcr0), pcr1: toHex(pcr1), pcr2: toHex(pcr2) }),
+  });
+
+export const ConfigContent = bcs.struct('EnclaveConfig', {
+  id: bcs.Address,
+  name: bcs.string(),
+  image: Pcrs,
+  capabilityId: bcs.Address,
+  configVersion: u64,
+  maxKeyAgeMs: bcs.option(u64),
+  registrars: bcs.vector(bcs.Address),
+  isRetired: bcs.bool(),
+});
+
+export const EnclaveContent = bcs.struct('Enclave', {
+  id: bcs.Address,
+  publicKey: bcs.byteVector(),
+  configId: bcs.Address,
+  configVersion: u64,
+  registeredAtMs: u64,
+});
+
+export const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, configId: bcs.Address });
+
+/** From which `sui::derived_object` derives an enclave's address. */
+export const EnclaveKey = bcs.struct('EnclaveKey', { configVersion: u64, publicKey: bcs.byteVector() });
+
+/** The value, or null when the bytes are not exactly one of that type. */
+export function parseExactly<Value, Input>(type: BcsType<Value, Input>, bytes: Uint8Array): Value | null {
+  try {
+    const value = type.parse(bytes);
+    // The parser ignores trailing bytes: they would mean another struct of the same name.
+    return type.serialize(value as unknown as Input).toBytes().length === bytes.length ? value : null;
+  } catch {
+    return null;
+  }
+}
