@@ -9,6 +9,8 @@ export interface ModuleInterface {
   readonly name: string;
   readonly datatypes: ReadonlyMap<string, Datatype>;
   readonly functions: ReadonlyMap<string, PublicFunction>;
+  /** What a transaction can call: the public functions, and those that are entry functions only. */
+  readonly callable: ReadonlyMap<string, PublicFunction>;
 }
 
 export interface Datatype {
@@ -170,16 +172,16 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
   const definitions = tables.read(TABLE.functionDefinitions, (at) => {
     const handle = entry(functions, at.index());
     const isPublic = at.byte() === 1;
-    skipBody(at, tables.version);
-    return { handle, isPublic };
+    const isEntry = (skipBody(at, tables.version) & ENTRY) !== 0;
+    return { handle, isPublic, isEntry };
   });
   const [, name = ''] = entry(modules, tables.self).split('::');
+  const byName = (some: typeof definitions) => new Map(some.map(({ handle }) => [handle.name, handle]));
   return {
     name,
     datatypes: new Map([...structs, ...enums].map((datatype) => [datatype.name, datatype])),
-    functions: new Map(
-      definitions.filter(({ isPublic }) => isPublic).map(({ handle }) => [handle.name, handle]),
-    ),
+    functions: byName(definitions.filter(({ isPublic }) => isPublic)),
+    callable: byName(definitions.filter(({ isPublic, isEntry }) => isPublic || isEntry)),
   };
 }
 
@@ -249,12 +251,13 @@ function typeOf(at: Reader, handles: readonly { module: string; name: string }[]
 }
 
 const NATIVE = 0x2;
+const ENTRY = 0x4;
 
-/** The rest of a function's definition, after its visibility. */
-function skipBody(at: Reader, version: number): void {
+/** The rest of a function's definition, after its visibility. Returns its flags. */
+function skipBody(at: Reader, version: number): number {
   const flags = at.byte();
   at.list(() => at.index());
-  if ((flags & NATIVE) !== 0) return;
+  if ((flags & NATIVE) !== 0) return flags;
   at.index();
   at.list(() => {
     const code = at.byte();
@@ -271,4 +274,5 @@ function skipBody(at: Reader, version: number): void {
       for (let branch = 0; branch < branches; branch += 1) at.index();
     });
   }
+  return flags;
 }
