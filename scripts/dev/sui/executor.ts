@@ -41,11 +41,12 @@ export class Executor {
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
-  readonly #root: Uint8Array;
+  /** DER of the root that its model of `nitro_attestation` pins. */
+  readonly root: Uint8Array;
 
   constructor(ledger: Ledger, root: Uint8Array) {
     this.#ledger = ledger;
-    this.#root = root;
+    this.root = root;
   }
 
   async simulate(
@@ -204,7 +205,7 @@ export class Executor {
       changes,
       sender,
       nowMs: this.now(),
-      root: this.#root,
+      root: this.root,
       original: (id) => this.#ledger.packages.get(id) ?? id,
     };
     const results: (readonly unknown[])[] = [];
