@@ -61,7 +61,10 @@ export interface SuiCommand {
   readonly lists?: Readonly<Record<string, readonly [value: string, help: string]>>;
   /** The command's own flags, and their purpose. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** The steps of the command, from its arguments alone: the part of a dry run that needs no network. */
+  /**
+   * The steps of the command, from its arguments alone: the part of a dry run that needs no network. Called before every
+   * run, to find mistakes in the arguments.
+   */
   plan(input: Input): readonly string[] | Promise<readonly string[]>;
   run(input: Input, chain: Chain): Promise<Outcome>;
 }
@@ -238,10 +241,8 @@ export function usageError(spec: SuiCommand, message: string): UsageError {
   return new UsageError(message, helpOf(spec));
 }
 
-/** Everything that needs neither a node nor an enclave: ids, names, URLs, the network and the signer. */
-async function check(spec: SuiCommand, input: Input, values: Values, env: Environment): Promise<void> {
-  const { checkArguments } = await import('./arguments.ts');
-  checkArguments(spec, input);
+/** Without asking the node for anything. */
+async function checkNodeAndSigner(spec: SuiCommand, values: Values, env: Environment): Promise<void> {
   const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
   const [network, rpcUrl, address, keystore] = ['network', 'rpc-url', 'address', 'keystore'].map(text);
   const isDry = values['dry-run'] === true;
@@ -260,8 +261,12 @@ async function execute(
   values: Values,
   { env, io, asJson }: Context,
 ): Promise<Result> {
-  await check(spec, input, values, env);
-  const plan = values['dry-run'] ? await spec.plan(input) : null;
+  const { checkArguments } = await import('./arguments.ts');
+  checkArguments(spec, input);
+  // Also finds the mistakes that only the command knows.
+  const steps = await spec.plan(input);
+  await checkNodeAndSigner(spec, values, env);
+  const plan = values['dry-run'] ? steps : null;
   const { Chain } = await import('./chain.ts');
   const chain = new Chain(values, env);
   try {

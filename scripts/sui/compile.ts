@@ -22,36 +22,35 @@ async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
   return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
 }
 
-/** Whether this is the chain of `make dev-sui`, where the model runs no bytecode. */
-async function isModel({ network, client }: Chain): Promise<boolean> {
-  if (network !== 'localnet') return false;
+/** Whether this is the chain of `make dev-sui`, which runs the contracts on the stand-in itself. */
+async function isModel(chain: Chain): Promise<boolean> {
+  if (chain.network !== 'localnet') return false;
   const { isModelChain } = await import('./network.ts');
-  const { suiErrorOf } = await import('../../src/sui/failures.ts');
-  const { chainIdentifier } = await client.core.getChainIdentifier().catch((error: unknown) => {
-    throw suiErrorOf(error);
-  });
-  return isModelChain(chainIdentifier);
+  return isModelChain(await chain.identifier());
+}
+
+/** @throws UsageError when there is no such package in move/ */
+export async function checkPackage(spec: SuiCommand, name: string): Promise<void> {
+  const { packageNames } = await import('./move_packages.ts');
+  const known = packageNames();
+  if (known.includes(name)) return;
+  throw usageError(
+    spec,
+    `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`,
+  );
 }
 
 /**
  * @param options.again whether the package may be published already
- * @throws UsageError; SuiCommandError: MOVE, ALREADY_PUBLISHED, STAND_IN_FRAMEWORK
+ * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STAND_IN_FRAMEWORK
  */
 export async function compile(
-  spec: SuiCommand,
   name: string,
   env: Environment,
   chain: Chain,
   options: { readonly again: boolean },
 ): Promise<Compiled> {
-  const { frameworkOf, packageNames } = await import('./move_packages.ts');
-  const known = packageNames();
-  if (!known.includes(name)) {
-    throw usageError(
-      spec,
-      `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`,
-    );
-  }
+  const { frameworkOf } = await import('./move_packages.ts');
   const { compileForPublishing } = await import('./bytecode.ts');
   const framework = frameworkOf(env);
   const bytecode = await compileForPublishing(name, framework, await buildNetwork(chain), options);

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { certificatesFromPem, type Image, parsePcrs } from '../../src/attestation/index.ts';
 import { baseUrl, type Http } from '../../src/client/http.ts';
 import { WrongObjectTypeError } from '../../src/sui/errors.ts';
-import type { Contract, EnclaveConfig } from '../../src/sui/objects.ts';
+import type { Contract, EnclaveConfig, Registration } from '../../src/sui/objects.ts';
 import { addressOf } from '../../src/sui/values.ts';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { Chain } from './chain.ts';
@@ -105,6 +105,19 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
       `the config ${id} is retired for ever: use the config that the application uses now`,
     );
   }
+}
+
+/** @throws SuiCommandError: NOT_REGISTERED */
+export function checkRegistered({ state }: Registration, { id }: EnclaveConfig, url: string): void {
+  if (state === 'registered') return;
+  const advice =
+    state === 'free'
+      ? 'not registered: run register_enclave'
+      : 'destroyed: restart the enclave, and register it';
+  throw new SuiCommandError(
+    'NOT_REGISTERED',
+    `the enclave at ${url} runs the image of the config ${id}, but its key is ${advice}. Nothing was sent`,
+  );
 }
 
 /** The base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */

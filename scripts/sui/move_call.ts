@@ -147,7 +147,7 @@ function namesOf(module: ModuleInterface, values: readonly string[], struct: str
   throw unfit(
     module.name,
     only === undefined
-      ? `${struct ?? 'no struct of the module'} has not the fields ${signed}: name those of the answer by --fields`
+      ? `${struct === undefined ? 'no struct of the module has' : `${struct} does not have`} the fields ${signed}: name those of the answer by --fields`
       : `several structs have the fields ${signed}: name one by --struct, of ${candidates.map(({ name }) => name).join(', ')}`,
   );
 }

@@ -79,6 +79,8 @@ const spec: SuiCommand = {
   },
   async plan({ args, env, flags }) {
     const { frameworkOf } = await import('./move_packages.ts');
+    const { checkPackage } = await import('./compile.ts');
+    await checkPackage(spec, args['package'] ?? '');
     return [
       ...(flags.has('again') ? [] : ['end here if the deployment file has the package']),
       `compile move/${args['package']} on ${frameworkOf(env).description}`,
@@ -98,7 +100,7 @@ const spec: SuiCommand = {
     const { publishPackage } = await import('../../src/sui/transactions.ts');
     const { compile } = await import('./compile.ts');
     const { notePublication } = await import('./published.ts');
-    const compiled = await compile(spec, name, env, chain, { again });
+    const compiled = await compile(name, env, chain, { again });
     const { modules, dependencies, title, framework, bytes } = compiled;
     const isImmutable = flags.has('immutable');
     const tx = new Transaction();

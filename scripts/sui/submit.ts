@@ -134,7 +134,7 @@ async function ask(
 ) {
   const { EnclaveClient } = await import('../../src/client/index.ts');
   const { findRegistration, readConfig } = await import('../../src/sui/objects.ts');
-  const { checkNotRetired, readImage, readRoots } = await import('./contract.ts');
+  const { checkNotRetired, checkRegistered, readImage, readRoots } = await import('./contract.ts');
   const { signedTypeOf } = await import('./move_call.ts');
   const roots = await readRoots(chain, input.options);
   const pinned = input.options['pcrs'] === undefined ? undefined : await readImage(chain, input.options);
@@ -150,14 +150,9 @@ async function ask(
   });
   const expect = input.flags.has('any-answer') ? {} : echoes(request.body, names);
   const answer = await client.call(request.path, request.body, schema, { expect });
-  const { enclaveId, state } = await findRegistration(chain.client, config, answer.publicKey);
-  if (state !== 'registered') {
-    throw new SuiCommandError(
-      'NOT_REGISTERED',
-      `the enclave at ${request.url} runs the image of the config ${config.id}, but its key is ${state === 'free' ? 'not registered: run register_enclave' : 'destroyed: restart the enclave, and register it'}. Nothing was sent`,
-    );
-  }
-  return { config, schema, names, answer, enclaveId };
+  const registration = await findRegistration(chain.client, config, answer.publicKey);
+  checkRegistered(registration, config, request.url);
+  return { config, schema, names, answer, enclaveId: registration.enclaveId };
 }
 
 /** Adds the call to the transaction, and gives the objects that it returns to the sender. */

@@ -2,6 +2,7 @@
 import type { Enclave, EnclaveConfig } from '../../src/sui/objects.ts';
 import type { WeatherReading } from '../../src/sui/weather.ts';
 import { runAsProcess } from '../command.ts';
+import type { Chain } from './chain.ts';
 import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
 import { SuiCommandError } from './errors.ts';
 
@@ -12,7 +13,7 @@ async function read({ args, options }: Input) {
     app_package_id: appPackage = '',
     module_name: moduleName = '',
     otw_name: witness = '',
-    enclave_object_id: enclaveId = '',
+    enclave_object_id: enclaveId,
   } = args;
   const { 'from-url': url, location } = options;
   const given = READING.filter((name) => args[name] !== undefined).length;
@@ -59,16 +60,21 @@ async function givenReading({
   return { signature: fromHex(hex), timestampMs: timestamp_ms, data: { location, temperature } };
 }
 
-/** A reading from the enclave itself, trusted only if the registered key signed it. */
+/**
+ * A reading from the enclave itself, trusted only if the registered key signed it.
+ *
+ * @param enclave undefined: any that runs the image of the config
+ */
 async function askForReading(
   { url, location }: { url: string; location: string },
   { image }: EnclaveConfig,
-  { publicKey }: Enclave,
+  enclave: Enclave | undefined,
   roots: Uint8Array[] | undefined,
-): Promise<WeatherReading> {
+): Promise<WeatherReading & { readonly publicKey: Uint8Array }> {
   const { WeatherResponse } = await import('../../src/apps/weather/types.ts');
   const { EnclaveClient } = await import('../../src/client/index.ts');
-  const client = new EnclaveClient(url, { policy: { images: [image], publicKey }, ...(roots && { roots }) });
+  const policy = { images: [image], ...(enclave && { publicKey: enclave.publicKey }) };
+  const client = new EnclaveClient(url, { policy, ...(roots && { roots }) });
   const reading = await client.processData({ location }, WeatherResponse);
   // The signature is genuine, but a man in the middle may have asked for another place.
   if (reading.data.location !== location) {
@@ -80,12 +86,37 @@ async function askForReading(
   return reading;
 }
 
+/** The reading, and the objects that the call takes. */
+async function submission(input: Input, chain: Chain) {
+  const { application, enclaveId, ask } = await read(input);
+  const given = ask ? null : await givenReading(input.args);
+  const { findRegistration, readConfig, readEnclave } = await import('../../src/sui/objects.ts');
+  const { checkContract, checkRegistered, readRoots } = await import('./contract.ts');
+  const roots = await readRoots(chain, input.options);
+  if (enclaveId !== undefined) {
+    const enclave = await readEnclave(chain.client, enclaveId);
+    await checkContract(chain, enclave, { application });
+    const config = await readConfig(chain.client, enclave.configId);
+    const reading = given ?? (ask && (await askForReading(ask, config, enclave, roots)));
+    if (reading) return { reading, enclaveId: enclave.id, configId: config.id };
+  }
+  const [, noted] = input.deployments?.application() ?? [];
+  if (ask === null || noted?.config === undefined) throw usageError(spec, 'run create_config first');
+  const config = await readConfig(chain.client, noted.config.id);
+  await checkContract(chain, config, { application });
+  const reading = await askForReading(ask, config, undefined, roots);
+  const registration = await findRegistration(chain.client, config, reading.publicKey);
+  checkRegistered(registration, config, ask.url);
+  return { reading, enclaveId: registration.enclaveId, configId: config.id };
+}
+
 const spec: SuiCommand = {
   name: 'update_weather',
   purpose:
     'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nlooks up the config of the enclave. With --from-url, it asks the enclave for the reading and verifies it first.',
   positionals: ['app_package_id', 'module_name', 'otw_name', 'enclave_object_id', ...READING],
   optional: READING.length,
+  fromFile: ['app_package_id', 'module_name', 'otw_name', 'enclave_object_id'],
   options: {
     'from-url': ['<enclave url>', 'ask this enclave for a reading'],
     location: ['<place>', 'the place to ask for'],
@@ -95,36 +126,30 @@ const spec: SuiCommand = {
     const { appPackage, moduleName, application, enclaveId, ask } = await read(input);
     if (!ask) await givenReading(input.args);
     return [
-      `read the enclave ${enclaveId}, which must be for ${application}, and its config`,
+      enclaveId === undefined
+        ? `read the config of ${application}`
+        : `read the enclave ${enclaveId}, which must be for ${application}, and its config`,
       ...(ask
         ? [
-            `ask ${ask.url} for the weather in ${JSON.stringify(ask.location)}, and verify it by the registered key`,
+            `ask ${ask.url} for the weather in ${JSON.stringify(ask.location)}, and verify it by ${enclaveId === undefined ? 'a' : 'the'} registered key`,
           ]
         : []),
       `call ${appPackage}::${moduleName}::update_weather, and transfer the WeatherNFT to the sender`,
     ];
   },
   async run(input, chain) {
-    const { appPackage, moduleName, application, enclaveId, ask } = await read(input);
-    const given = ask ? null : await givenReading(input.args);
+    const { appPackage, moduleName } = await read(input);
+    const { reading, enclaveId, configId } = await submission(input, chain);
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig, readEnclave } = await import('../../src/sui/objects.ts');
     const { updateWeather } = await import('../../src/sui/weather.ts');
-    const { checkContract, readRoots } = await import('./contract.ts');
-    const roots = await readRoots(chain, input.options);
-    const enclave = await readEnclave(chain.client, enclaveId);
-    await checkContract(chain, enclave, { application });
-    const config = await readConfig(chain.client, enclave.configId);
-    const reading = ask ? await askForReading(ask, config, enclave, roots) : given;
-    if (!reading) throw usageError(spec, 'there is no reading');
     const tx = new Transaction();
-    const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId: config.id, reading });
+    const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId, reading });
     tx.transferObjects([nft], await chain.sender());
     return await chain.submit(tx, {
       title: `mint the weather in ${JSON.stringify(reading.data.location)}`,
       fields: {
-        enclave: enclave.id,
-        config: config.id,
+        enclave: enclaveId,
+        config: configId,
         location: reading.data.location,
         temperature: reading.data.temperature,
         timestampMs: reading.timestampMs,

@@ -74,6 +74,8 @@ const spec: SuiCommand = {
   options: PUBLISHED_OPTION,
   async plan({ args, env }) {
     const { frameworkOf } = await import('./move_packages.ts');
+    const { checkPackage } = await import('./compile.ts');
+    await checkPackage(spec, args['package'] ?? '');
     return [
       `compile move/${args['package']} on ${frameworkOf(env).description}`,
       'end here if that is a stand-in',
@@ -88,15 +90,15 @@ const spec: SuiCommand = {
     const { packageDigest } = await import('./package_digest.ts');
     const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');
     const { package: name = '' } = args;
-    const bytecode = await compile(spec, name, env, chain, { again: true });
     const path = publishedPath(name, options);
-    const noted = deployments?.read()?.applications[name];
-    if (args['upgrade_cap_id'] === undefined && noted !== undefined) await deployments?.checkChain(chain);
+    const noted = args['upgrade_cap_id'] === undefined ? deployments?.read()?.applications[name] : undefined;
+    if (noted !== undefined) await deployments?.checkChain(chain);
     const capId =
       args['upgrade_cap_id'] ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
       throw usageError(spec, `give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
     }
+    const bytecode = await compile(name, env, chain, { again: true });
     const cap = await readUpgradeCap(chain, capId);
     const { originalId, modules: before } = await chain.package(cap.packageId);
     await checkCompatible(before, bytecode.modules, originalId);

@@ -89,6 +89,7 @@ export class ChainFixture {
   run(name: string, ...args: string[]): Promise<Result> {
     return this.#runner(name, [...args, '--rpc-url', this.node.url, '--json'], {
       SUI_PRIVATE_KEY: this.admin.getSecretKey(),
+      DEPLOYMENTS: this.file('deployments'),
     });
   }
 

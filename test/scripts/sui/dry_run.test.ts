@@ -14,8 +14,10 @@ import { script } from './run_script.ts';
 const ENCLAVE = `0x${'e'.repeat(64)}`;
 const APP = `0x${'a'.repeat(64)}`;
 const OBJECT = `0x${'b'.repeat(64)}`;
-const ADDRESS = new Ed25519Keypair().toSuiAddress();
-const NO_NODE = ['--rpc-url', 'http://127.0.0.1:1', '--network', 'testnet', '--address', ADDRESS];
+const KEY = new Ed25519Keypair();
+const ADDRESS = KEY.toSuiAddress();
+const SIGNER = { SUI_PRIVATE_KEY: KEY.getSecretKey() };
+const NO_NODE = ['--rpc-url', 'http://127.0.0.1:1', '--network', 'localnet', '--address', ADDRESS];
 
 let dir: string;
 beforeAll(() => {
@@ -76,8 +78,12 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) 
   });
 
   test('without --dry-run, an unreachable node is a failure with its code', async () => {
-    const { exit, json } = await script(name, [...args(), ...NO_NODE, '--json']);
-    expect(json()).toMatchObject({ status: 'failed', code: 'SUI_NODE_UNREACHABLE' });
+    const { exit, json } = await script(name, [...args(), ...NO_NODE, '--json'], SIGNER);
+    expect(json()).toMatchObject({
+      status: 'failed',
+      code: 'SUI_NODE_UNREACHABLE',
+      error: expect.stringContaining('The node: localnet (http://127.0.0.1:1)'),
+    });
     expect(exit).toBe(2);
   });
 });
@@ -117,7 +123,7 @@ describe('publish', () => {
     [['--dry-run'], 1],
     [[], 1],
   ])('%j refuses bytecode built on the stand-in', async (flags, code) => {
-    const { exit, json } = await script('publish', ['weather', ...NO_NODE, ...flags, '--json']);
+    const { exit, json } = await script('publish', ['weather', ...NO_NODE, ...flags, '--json'], SIGNER);
     expect(json()).toMatchObject({
       code: 'STAND_IN_FRAMEWORK',
       error: expect.stringContaining('FRAMEWORK=fetch'),
@@ -215,6 +221,7 @@ describe('with a node', () => {
       fixture.node.url,
       '--address',
       ADDRESS,
+      '--dry-run',
       '--json',
     ]);
     expect(none.json()).toMatchObject({

@@ -1,4 +1,7 @@
 /** Runs a command that talks to Sui, against a loopback node. */
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { callScript, type Result as Run, spawnScript } from '../run.ts';
 
 export interface Result {
@@ -16,14 +19,20 @@ export type Runner = (
   env?: Readonly<Record<string, string>>,
 ) => Promise<Result>;
 
+/** No test reads or writes the deployment files of this repository; by default, there are none. */
+const isolated = (env: Readonly<Record<string, string>>) => ({
+  DEPLOYMENTS: join(tmpdir(), `deployments-${randomUUID()}`),
+  ...env,
+});
+
 /** Runs the command in this process. */
 export const script: Runner = async (name, args, env = {}) =>
-  resultOf(await callScript(`sui/${name}.ts`, args, { env }));
+  resultOf(await callScript(`sui/${name}.ts`, args, { env: isolated(env) }));
 
 /** Runs the command as a process of its own, as an admin does. */
 export const scriptProcess: Runner = async (name, args, env = {}) => {
   const { PATH = '', HOME = '' } = process.env;
-  return resultOf(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...env } }));
+  return resultOf(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolated(env) } }));
 };
 
 function resultOf({ status: exit, stdout: out, stderr: err }: Run): Result {

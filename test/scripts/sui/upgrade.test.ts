@@ -21,7 +21,11 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 async function run(name: string, ...args: string[]) {
-  const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), SUI_FRAMEWORK_DIR: fixture.framework() };
+  const env = {
+    SUI_PRIVATE_KEY: fixture.admin.getSecretKey(),
+    SUI_FRAMEWORK_DIR: fixture.framework(),
+    DEPLOYMENTS: fixture.file('deployments'),
+  };
   const where = ['--network', 'testnet', '--rpc-url', fixture.node.url, '--published', published, '--json'];
   return await script(name, ['weather', ...args, ...where], env);
 }
