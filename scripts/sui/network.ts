@@ -13,7 +13,7 @@ const NODES: Readonly<Record<string, string>> = {
 };
 
 /** The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them. */
-const MODEL_CHAIN = new Uint8Array(28).fill(0x2a);
+const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
 
 /** The identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
 export function modelChainId(start: Uint8Array): string {

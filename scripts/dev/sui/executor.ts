@@ -12,7 +12,7 @@ import {
   type Upgrade,
 } from './commands.ts';
 import { publish, runCall } from './contract.ts';
-import { failure, Refusal, refusedUpgrade, type Status } from './failures.ts';
+import { DigestMismatch, failure, INSUFFICIENT_GAS, Refusal, type Status, UNUSED_VALUE } from './failures.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
 import type { MoveVm } from './vm/vm.ts';
 
@@ -21,6 +21,8 @@ interface Published {
   readonly id: string;
   readonly original: string;
   readonly modules: readonly Uint8Array[];
+  /** What the command returns. */
+  readonly result: unknown;
 }
 
 const GAS_USED = 2_000_000n;
@@ -217,60 +219,64 @@ export class Executor {
         ? changes.get((input as LedgerObject).id)
         : input;
     };
-    let published: Published | undefined;
     const used = new Set<unknown>();
+    const take = (argument: Argument) => {
+      const given = value(argument);
+      used.add(given);
+      return given;
+    };
+    let published: Published | undefined;
     for (const [index, command] of commands.entries()) {
       try {
-        if (command.kind === 'call') {
-          const { call, args } = command;
-          const known = this.#ledger.packages.has(call.package) || /^0x0*2$/.test(call.package);
-          if (!known) throw new Refusal('NOT_FOUND', `Object ${call.package} not found`);
-          const values = args.map(value);
-          for (const given of values) used.add(given);
-          const run = this.vm
-            ? this.vm.run(context, { ...call, args: values })
-            : runCall(context, { ...call, args: values });
-          results.push(await run);
-        } else if (command.kind === 'publish') {
-          const made = publish(context);
-          published = { id: made.packageId, original: made.packageId, modules: command.modules };
-          this.vm?.publish(made.packageId, made.packageId, command.modules);
-          results.push([made.upgradeCap]);
-        } else if (command.kind === 'upgrade') {
-          const ticket = value(command.ticket) as UpgradeTicket;
-          used.add(ticket);
-          if (ticket.packageId !== command.packageId || !isDigestOf(ticket.digest, command)) {
-            return { status: refusedUpgrade(BigInt(index)), changes };
-          }
-          const original = context.original(command.packageId);
-          published = { id: changes.freshId(), original, modules: command.modules };
-          this.vm?.publish(published.id, original, command.modules);
-          results.push([new UpgradeReceipt(ticket.capId, published.id)]);
-        } else {
-          const address = bcs.Address.parse(value(command.to) as Uint8Array);
-          for (const object of command.objects.map(value) as LedgerObject[]) {
-            changes.write({ ...object, owner: { kind: 'address', address } });
-          }
-          results.push([]);
-        }
+        if (command.kind === 'publish') published = this.#publish(context, command.modules);
+        else if (command.kind === 'upgrade')
+          published = this.#upgrade(context, command, take(command.ticket));
+        const made = published && 'modules' in command ? [published.result] : undefined;
+        results.push(made ?? (await this.#perform(context, command, take)));
       } catch (error) {
         return { status: failure(error, BigInt(index)), changes };
       }
     }
-    if (results.flat().some((result) => result instanceof HotPotato && !used.has(result))) {
-      const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.UNUSED_VALUE_WITHOUT_DROP;
-      const description = 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }';
-      return {
-        status: { success: false, error: GrpcTypes.ExecutionError.create({ description, kind }) },
-        changes,
-      };
+    const isUnused = results.flat().some((result) => result instanceof HotPotato && !used.has(result));
+    const status = isUnused ? UNUSED_VALUE : this.gasNeeded > budget ? INSUFFICIENT_GAS : { success: true };
+    return { status, changes, ...(status.success && published && { published }) };
+  }
+
+  #publish(context: ExecutionContext, modules: readonly Uint8Array[]): Published {
+    const { packageId: id, upgradeCap } = publish(context);
+    this.vm?.publish(id, id, modules);
+    return { id, original: id, modules, result: upgradeCap };
+  }
+
+  #upgrade(context: ExecutionContext, command: Upgrade, ticket: unknown): Published {
+    const { capId, packageId, digest } = ticket as UpgradeTicket;
+    const { modules } = command;
+    if (packageId !== command.packageId || !isDigestOf(digest, command)) throw new DigestMismatch();
+    const original = context.original(packageId);
+    const id = context.changes.freshId();
+    this.vm?.publish(id, original, modules);
+    return { id, original, modules, result: new UpgradeReceipt(capId, id) };
+  }
+
+  /** Calls a function, or transfers objects. */
+  async #perform(
+    context: ExecutionContext,
+    command: Command,
+    take: (argument: Argument) => unknown,
+  ): Promise<readonly unknown[]> {
+    if (command.kind === 'call') {
+      const { package: id } = command.call;
+      const isKnown = this.#ledger.packages.has(id) || /^0x0*2$/.test(id);
+      if (!isKnown) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
+      const call = { ...command.call, args: command.args.map(take) };
+      return await (this.vm ? this.vm.run(context, call) : runCall(context, call));
     }
-    if (this.gasNeeded > budget) {
-      const { INSUFFICIENT_GAS: kind } = GrpcTypes.ExecutionError_ExecutionErrorKind;
-      const error = GrpcTypes.ExecutionError.create({ description: 'InsufficientGas', kind });
-      return { status: { success: false, error }, changes };
+    if (command.kind !== 'transfer') return [];
+    const address = bcs.Address.parse(take(command.to) as Uint8Array);
+    for (const object of command.objects.map(take) as LedgerObject[]) {
+      context.changes.write({ ...object, owner: { kind: 'address', address } });
     }
-    return { status: { success: true }, changes, ...(published && { published }) };
+    return [];
   }
 }
 

@@ -14,18 +14,36 @@ export class Refusal extends Error {
 
 export type Status = GrpcTypes.ExecutionStatus;
 
-export function refusedUpgrade(command: bigint): Status {
-  const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.PACKAGE_UPGRADE_ERROR;
-  const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
-  return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
+const {
+  MOVE_ABORT,
+  COMMAND_ARGUMENT_ERROR,
+  PACKAGE_UPGRADE_ERROR,
+  UNUSED_VALUE_WITHOUT_DROP,
+  INSUFFICIENT_GAS: NO_GAS,
+} = GrpcTypes.ExecutionError_ExecutionErrorKind;
+
+function failed(error: Parameters<typeof GrpcTypes.ExecutionError.create>[0]): Status {
+  return { success: false, error: GrpcTypes.ExecutionError.create(error) };
 }
 
+export const UNUSED_VALUE = failed({
+  description: 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }',
+  kind: UNUSED_VALUE_WITHOUT_DROP,
+});
+export const INSUFFICIENT_GAS = failed({ description: 'InsufficientGas', kind: NO_GAS });
+
+/** An upgrade is of other modules than its ticket. */
+export class DigestMismatch extends Error {}
+
+/** How a command fails. Throws on whatever is not of the transaction. */
 export function failure(error: unknown, command: bigint): Status {
-  const { MOVE_ABORT, COMMAND_ARGUMENT_ERROR } = GrpcTypes.ExecutionError_ExecutionErrorKind;
+  if (error instanceof DigestMismatch) {
+    const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
+    return failed({ description, command, kind: PACKAGE_UPGRADE_ERROR });
+  }
   if (error instanceof TypeMismatch) {
     const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
-    const kind = COMMAND_ARGUMENT_ERROR;
-    return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
+    return failed({ description, command, kind: COMMAND_ARGUMENT_ERROR });
   }
   if (!(error instanceof MoveAbort)) throw error;
   const { location, constant, code } = error;
@@ -45,8 +63,5 @@ export function failure(error: unknown, command: bigint): Status {
   });
   const details = { oneofKind: 'abort', abort } as const;
   const description = `MoveAbort(${constant})`;
-  return {
-    success: false,
-    error: GrpcTypes.ExecutionError.create({ description, command, kind: MOVE_ABORT, errorDetails: details }),
-  };
+  return failed({ description, command, kind: MOVE_ABORT, errorDetails: details });
 }

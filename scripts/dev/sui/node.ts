@@ -9,9 +9,8 @@ import { buffer } from 'node:stream/consumers';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { fromBase64, normalizeStructTag, toBase64 } from '@mysten/sui/utils';
+import { fromBase64, normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyTransactionSignature } from '@mysten/sui/verify';
-import { modelChainId } from '../../sui/network.ts';
 import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
@@ -41,8 +40,10 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
+  /** Whether pages of any origin may ask it. */
+  servesPages = false;
   /** In base58: the digest of the first checkpoint. */
-  chainId = modelChainId(Buffer.alloc(4, 0x2a));
+  chainId = toBase58(new Uint8Array(32).fill(0x2a));
   /** Rejects for a signature that is not the sender's. */
   verify: (data: Uint8Array, signature: string, sender: string) => Promise<unknown> = (
     data,
@@ -85,6 +86,9 @@ export class LoopbackNode {
     const path = (request.url ?? '').slice(1);
     const name = path.split('/').at(-1) ?? '';
     this.calls.push(name);
+    if (this.servesPages && answersPreflight(request, response)) return;
+    if (!isGrpcWeb(request))
+      return void response.writeHead(415, { 'content-type': 'text/plain' }).end(ONLY_GRPC);
     const fault = this.faults.get(name);
     if (fault === 'reset') return void request.socket.destroy();
     if (fault === 'hang') return;
@@ -249,6 +253,21 @@ export class LoopbackNode {
       contents: { name: type, value: content },
     });
   }
+}
+
+const ONLY_GRPC =
+  'A model of a Sui node: it speaks gRPC-web only. Use SuiGrpcClient of @mysten/sui/grpc, not JSON-RPC or GraphQL.\n';
+
+function isGrpcWeb({ headers }: IncomingMessage): boolean {
+  return headers['content-type']?.startsWith('application/grpc-web') ?? false;
+}
+
+/** Lets pages of any origin ask. @returns whether that was the question */
+function answersPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
+  response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
+  if (method !== 'OPTIONS') return false;
+  response.writeHead(204).end();
+  return true;
 }
 
 /** @param filter a type, or the name of a generic one for all of its instances */

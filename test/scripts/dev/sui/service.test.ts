@@ -127,6 +127,16 @@ describe('a call that it does not know is UNIMPLEMENTED by name', () => {
     });
   });
 
+  test('of JSON-RPC, and what a browser shows', async () => {
+    for (const request of [
+      {},
+      { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } },
+    ]) {
+      const answer = await fetch(service.node.url, request);
+      expect([answer.status, await answer.text()]).toEqual([415, expect.stringContaining('SuiGrpcClient')]);
+    }
+  });
+
   test('of Move', async () => {
     expect(await built((tx) => tx.moveCall({ target: '0x2::coin::zero' }))).toMatch(/0x0*2::coin::zero/);
   });
@@ -138,6 +148,13 @@ describe('a call that it does not know is UNIMPLEMENTED by name', () => {
       tx.transferObjects([tx.publish({ modules: [], dependencies: ['0x1', '0x2'] })], address);
     expect(await built(publish)).toMatch(/knows move\/enclave and move\/weather/);
   });
+});
+
+test('pages of any origin may ask node and faucet', async () => {
+  for (const url of [service.node.url, service.faucetUrl]) {
+    const { status, headers } = await fetch(url, { method: 'OPTIONS' });
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+  }
 });
 
 describe('a port', () => {
