@@ -1,4 +1,5 @@
 /** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
+import { SuiError } from '../../src/sui/errors.ts';
 import type { Environment } from '../command.ts';
 import type { BuildNetwork, Bytecode } from './bytecode.ts';
 import type { Chain } from './chain.ts';
@@ -26,7 +27,12 @@ async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
 async function isModel(chain: Chain): Promise<boolean> {
   if (chain.network !== 'localnet') return false;
   const { isModelChain } = await import('./network.ts');
-  return isModelChain(await chain.identifier());
+  try {
+    return isModelChain(await chain.identifier());
+  } catch (error) {
+    if (error instanceof SuiError) return false;
+    throw error;
+  }
 }
 
 /** @throws UsageError when there is no such package in move/ */
@@ -60,7 +66,7 @@ export async function compile(
   if (framework.isStandIn && !(await isModel(chain))) {
     throw new SuiCommandError(
       'STAND_IN_FRAMEWORK',
-      "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui",
+      "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of make dev-sui, if it runs, accepts it",
     );
   }
   return { ...bytecode, title, framework: framework.description, bytes };
