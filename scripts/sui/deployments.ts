@@ -11,7 +11,7 @@ import type { Environment } from '../command.ts';
 import type { Chain } from './chain.ts';
 import type { Outcome } from './command.ts';
 import { SuiCommandError } from './errors.ts';
-import { chainOf } from './published.ts';
+import { CHAIN_IDS, chainOf } from './published.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deployments', import.meta.url));
 
@@ -175,7 +175,7 @@ export class Deployments {
    */
   async checkChain(chain: Chain): Promise<void> {
     const expected = this.read()?.chain;
-    const found = await chainOf(chain);
+    const found = await this.#chainOf(chain);
     if (expected !== undefined && expected !== found) {
       throw this.#error(
         `is of the chain ${expected}, and the node's is ${found}: if the network began anew, publish with --again`,
@@ -201,7 +201,7 @@ export class Deployments {
     }
     if (outcome.status !== 'done') return;
     try {
-      const id = await chainOf(chain);
+      const id = await this.#chainOf(chain);
       const file = this.read();
       // A network that began anew has none of the objects of the file.
       const applications = file?.chain === id ? file.applications : {};
@@ -231,6 +231,17 @@ export class Deployments {
       const found = Object.entries(applications).find(([, { config }]) => config?.id === configId);
       return found ? [found[0], change(found[1])] : `no application there has the config ${configId}`;
     });
+  }
+
+  /** @throws SuiCommandError: DEPLOYMENT when the node's chain is not that of the network; SuiError */
+  async #chainOf(chain: Chain): Promise<string> {
+    const [found, known] = [await chainOf(chain), CHAIN_IDS[this.network]];
+    if (known !== undefined && known !== found) {
+      throw this.#error(
+        `is of ${this.network}, whose chain is ${known}, and the node's is ${found}: name another node`,
+      );
+    }
+    return found;
   }
 
   /** A reader sees the old content or the new one. */

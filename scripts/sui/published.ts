@@ -16,7 +16,7 @@ export interface Publication {
 }
 
 /** The networks that last: others start anew, and forget packages. */
-const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
+export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
 
 const HEADER = `# Where this package is on each network. Written by publish and upgrade, and read by the Move compiler.
 # Commit this file.

@@ -9,7 +9,7 @@ import { addressOf, invalidValue } from './values.ts';
  */
 export type ObjectInput = TransactionObjectInput;
 
-/** The properties by which `@mysten/sui` tells forms of object arguments apart. A pure value has none of them. */
+/** The properties by which `@mysten/sui` tells forms of object arguments apart. */
 const OBJECT_FORMS = ['GasCoin', 'Input', 'Result', 'NestedResult', 'Object', 'UnresolvedObject'];
 
 /** In bytes, of one pure argument: a limit of Sui's protocol. */
@@ -28,10 +28,10 @@ export function objectArgument(tx: Transaction, name: string, value: ObjectInput
 
 function isObjectForm(value: unknown): boolean {
   if (typeof value === 'function') return true;
-  if (typeof value !== 'object' || value === null || (value as { type?: unknown }).type === 'pure') {
-    return false;
-  }
-  return OBJECT_FORMS.some((form) => form in value);
+  if (typeof value !== 'object' || value === null) return false;
+  // An input of the transaction may be a pure value.
+  const { type = 'object' } = value as { type?: unknown };
+  return type === 'object' && OBJECT_FORMS.some((form) => form in value);
 }
 
 /** A value that is serialized already. @throws SuiError: SUI_VALUE when it is too long for an argument */

@@ -16,7 +16,7 @@ export const MAX_PAGES = 100_000;
  *
  * @throws SuiError; the reason of the signal, once that is aborted
  */
-export async function answerOf<T>(
+export async function askNode<T>(
   { signal }: AskOptions,
   ask: (options: { signal?: AbortSignal }) => Promise<T>,
 ): Promise<T> {

@@ -4,7 +4,7 @@ import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import { u64 } from '../wire/bcs.ts';
-import { type AskOptions, answerOf, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
+import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import type { Contract } from './objects.ts';
 import { Pcrs, parseExactly } from './structs.ts';
 import { addressOf, invalidValue, structTypeOf } from './values.ts';
@@ -116,7 +116,7 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
   const { cursor = null, name } = query;
   const contract = contractOf(query);
   const request = { filter: { eventType: filterOf(contract, name) }, ...pagingOf(query) };
-  const page = await answerOf(query, (signal) => client.core.listEvents({ ...request, ...signal }));
+  const page = await askNode(query, (signal) => client.core.listEvents({ ...request, ...signal }));
   const next = page.endCursor ?? cursor;
   if (page.hasNextPage && (next === null || next === cursor))
     throw badAnswer('the list of events does not end');

@@ -33,7 +33,12 @@ export {
   readEnclave,
   readRegistrar,
 } from './objects.ts';
-export { type FieldArguments, type SignedAnswer, type SignedArguments, signedArguments } from './signed.ts';
+export {
+  type FieldArguments,
+  type SignedArguments,
+  type SubmittedAnswer,
+  signedArguments,
+} from './signed.ts';
 export {
   beginRotation,
   createEnclaveConfig,

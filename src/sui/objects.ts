@@ -4,7 +4,7 @@ import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { deriveDynamicFieldID, deriveObjectID, normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import type { Image } from '../attestation/image.ts';
 import { type U64Input, u64 } from '../wire/bcs.ts';
-import { type AskOptions, answerOf, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
+import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import { ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
 import { ConfigContent, EnclaveContent, EnclaveKey, parseExactly, RegistrarContent } from './structs.ts';
@@ -223,7 +223,7 @@ async function registrationsOf(
   options: ListOptions,
 ): Promise<{ ids: string[]; next: string | null }> {
   const limit = pageLimit(options.limit);
-  const page = await answerOf(options, (signal) =>
+  const page = await askNode(options, (signal) =>
     client.core.listDynamicFields({ parentId, ...limit, ...(cursor !== null && { cursor }), ...signal }),
   );
   if (page.hasNextPage && (page.cursor === null || page.cursor === cursor)) {
@@ -245,7 +245,7 @@ export async function listCapabilities(
 ): Promise<string[]> {
   const type = `${addressOf('the package of the enclave', enclavePackage)}::enclave::EnclaveCap<${structTypeOf('the application', application)}>`;
   const address = addressOf('the owner', owner);
-  const { objects, hasNextPage } = await answerOf(options, (signal) =>
+  const { objects, hasNextPage } = await askNode(options, (signal) =>
     client.core.listOwnedObjects({ owner: address, type, ...signal }),
   );
   if (hasNextPage) throw badAnswer(`${owner} owns more capabilities than fit on one page: name one`);
@@ -271,7 +271,7 @@ async function readObjects(
   options: AskOptions,
 ): Promise<(ReadObject | undefined)[]> {
   if (ids.length === 0) return [];
-  const { objects } = await answerOf(options, (signal) =>
+  const { objects } = await askNode(options, (signal) =>
     client.core.getObjects({ objectIds: ids, include: { content: true }, ...signal }),
   );
   return ids.map((id, index) => {

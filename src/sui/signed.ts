@@ -7,7 +7,7 @@ import { pureArgument } from './arguments.ts';
 import { bytesOf, invalidValue, u64Of } from './values.ts';
 
 /** A signed answer, as `EnclaveClient` returns it. */
-export interface SignedAnswer<Data> {
+export interface SubmittedAnswer<Data> {
   readonly data: Data;
   /** If given, it must be that of the signed type. */
   readonly intent?: number;
@@ -69,7 +69,7 @@ export interface SignedArguments<Data> {
  */
 export function signedArguments<Data, Input>(
   tx: Transaction,
-  answer: SignedAnswer<NoInfer<Input>>,
+  answer: SubmittedAnswer<NoInfer<Input>>,
   schema: SignedType<Data, Input>,
 ): SignedArguments<Data> {
   if (answer.intent !== undefined && answer.intent !== schema.intent) {

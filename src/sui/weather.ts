@@ -4,13 +4,13 @@ import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
 import { text, type U64Input, u64 } from '../wire/bcs.ts';
 import { signedType } from '../wire/intent.ts';
 import { type ObjectInput, objectArgument } from './arguments.ts';
-import { type SignedAnswer, signedArguments } from './signed.ts';
+import { type SubmittedAnswer, signedArguments } from './signed.ts';
 import { addressOf, identifierOf } from './values.ts';
 
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 
 /** A signed answer of the weather application, as `EnclaveClient.processData` returns it. */
-export type WeatherReading = SignedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
+export type WeatherReading = SubmittedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
 
 /**
  * Mints a signed reading. Returns the WeatherNFT: transfer it, or use it in the same transaction.

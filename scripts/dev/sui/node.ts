@@ -174,10 +174,11 @@ export class LoopbackNode {
       return GrpcTypes.GetBalanceResponse.toBinary({ balance: { coinType, balance, coinBalance: balance } });
     },
     'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
-      const { parent = '', pageToken } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
+      const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
+      const size = Math.min(pageSize ?? PAGE, PAGE);
       const from = pageToken ? Number(Buffer.from(pageToken).toString()) : 0;
       const all = this.ledger.fields(parent);
-      const dynamicFields = all.slice(from, from + PAGE).map(({ id, content }) =>
+      const dynamicFields = all.slice(from, from + size).map(({ id, content }) =>
         GrpcTypes.DynamicField.create({
           kind: GrpcTypes.DynamicField_DynamicFieldKind.FIELD,
           parent,
@@ -186,10 +187,10 @@ export class LoopbackNode {
           valueType: '0x2::derived_object::ClaimedStatus',
         }),
       );
-      const more = from + PAGE < all.length;
+      const more = from + size < all.length;
       return GrpcTypes.ListDynamicFieldsResponse.toBinary({
         dynamicFields,
-        ...(more && { nextPageToken: Buffer.from(String(from + PAGE)) }),
+        ...(more && { nextPageToken: Buffer.from(String(from + size)) }),
       });
     },
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {

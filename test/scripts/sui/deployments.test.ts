@@ -295,14 +295,19 @@ describe('the file', () => {
 
   test('is replaced as a whole, and a failure to write it is a note', async () => {
     const notes: string[] = [];
-    const chain = { notes, identifier: async () => toBase58(new Uint8Array(32).fill(7)) } as unknown as Chain;
+    let start = Uint8Array.of(0x4c, 0x78, 0xad, 0xac);
+    const chain = { notes, identifier: async () => toBase58(start) } as unknown as Chain;
     const outcome = { status: 'done', title: '', fields: {} } as const;
     await deployments.note(chain, outcome, () => ['app', application]);
     expect(readdirSync(folder)).toEqual(['testnet.json']);
-    expect(deployments.read()).toEqual({ ...valid, chain: '07070707' });
+    expect(deployments.read()).toEqual(valid);
     await deployments.note(chain, outcome, () => ['app', { ...application, package: 'no id' }]);
-    expect(deployments.read()).toEqual({ ...valid, chain: '07070707' });
+    expect(deployments.read()).toEqual(valid);
     expect(notes.at(-1)).toContain('Keep the ids that are printed here');
+    start = Uint8Array.of(7, 7, 7, 7);
+    await deployments.note(chain, outcome, () => ['other', application]);
+    expect(deployments.read()).toEqual(valid);
+    expect(notes.at(-1)).toContain('is of testnet, whose chain is 4c78adac');
     await deployments.note(chain, { ...outcome, status: 'unsigned' }, () => ['app', application]);
     expect(notes.at(-1)).toContain('when the transaction is executed');
   });

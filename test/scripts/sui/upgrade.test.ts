@@ -146,7 +146,15 @@ describe('upgrade', () => {
   });
 
   test('is refused on the stand-in framework', async () => {
-    const args = ['weather', '--network', 'testnet', '--rpc-url', fixture.node.url, '--json'];
+    const args = [
+      'weather',
+      `0x${'c'.repeat(64)}`,
+      '--network',
+      'testnet',
+      '--rpc-url',
+      fixture.node.url,
+      '--json',
+    ];
     const { json } = await script('upgrade', args, { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
     expect(json()).toMatchObject({ code: 'STAND_IN_FRAMEWORK' });
   });

@@ -40,3 +40,34 @@ test('it bundles for a browser: its dependencies need nothing of Node either', a
   expect(output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))).toEqual([]);
   expect(warnings).toEqual([]);
 });
+
+test('a bundle has only what is imported: a reader brings neither builders nor the extension', async () => {
+  const entry = new URL('../../../src/sui/index.ts', import.meta.url).pathname;
+  const bundleOf = async (name: string) => {
+    const bundle = await rolldown({
+      input: 'app',
+      platform: 'browser',
+      treeshake: { moduleSideEffects: false },
+      external: /^@mysten/,
+      plugins: [
+        {
+          name: 'app',
+          resolveId: (id) => (id === 'app' ? id : null),
+          load: (id) => (id === 'app' ? `import { ${name} } from '${entry}';\nuse(${name});` : null),
+        },
+      ],
+    });
+    const { output } = await bundle.generate({ format: 'esm' });
+    await bundle.close();
+    return output.flatMap((chunk) => (chunk.type === 'chunk' ? [chunk.code] : [])).join('');
+  };
+  const reader = await bundleOf('readConfig');
+  expect(reader).toContain('async function readConfig');
+  for (const absent of ['update_pcrs', 'update_weather', 'PcrsUpdated', 'class SuiEnclaveExtension']) {
+    expect(reader).not.toContain(absent);
+  }
+  expect(await bundleOf('updatePcrs')).not.toContain('async function readConfig');
+  const extension = await bundleOf('suiEnclave');
+  for (const present of ['update_pcrs', 'update_weather', 'PcrsUpdated'])
+    expect(extension).toContain(present);
+});

@@ -125,6 +125,41 @@ describe('enclaves', () => {
     expect(await found(new Uint8Array(32))).toMatchObject({ state: 'free' });
   });
 
+  test('are listed by version, and by page', async () => {
+    const old = [await register(), await register()].map(({ id }) => id);
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem')];
+    const { enclave: successor } = await fixture.done('rotate', PACKAGE, configId, url, ...files);
+    const config = await sui.readConfig(client, configId);
+    const list = (options: sui.ListOptions) => sui.listEnclaves(client, config, options);
+
+    const { enclaves: all } = await list({ versions: 'all' });
+    expect(Object.fromEntries(all.map(({ id, isStale }) => [id, isStale]))).toEqual({
+      [old[0] ?? '']: true,
+      [old[1] ?? '']: true,
+      [String(successor)]: false,
+    });
+    expect((await list({})).enclaves).toEqual(all);
+    expect(await list({ versions: 'current' })).toMatchObject({
+      enclaves: [{ id: successor, configVersion: 1n, isStale: false }],
+      destroyed: [],
+      cursor: null,
+    });
+
+    const found: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: sui.EnclaveList = await list({ limit: 1, cursor });
+      found.push(...page.enclaves.map(({ id }) => id));
+      cursor = page.cursor;
+      expect(page.enclaves).toHaveLength(1);
+    } while (cursor !== null);
+    expect(found).toEqual(all.map(({ id }) => id));
+    for (const options of [{ versions: 'latest' as never }, { limit: 0 }, { limit: 1.5 }]) {
+      await expect(list(options)).rejects.toMatchObject({ code: 'SUI_VALUE' });
+    }
+  });
+
   test('are read, and stale once the config has a higher version', async () => {
     const { id, publicKey } = await register();
     const enclave = await sui.readEnclave(client, id);
@@ -142,6 +177,48 @@ describe('enclaves', () => {
     await fixture.rotate(configId, capId);
     expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(true);
     await expect(sui.readEnclave(client, configId)).rejects.toMatchObject({ code: 'SUI_OBJECT_TYPE' });
+  });
+});
+
+describe('a signal', () => {
+  test('ends each call that a node keeps waiting, with its reason', async () => {
+    const config = await sui.readConfig(client, configId);
+    const contract = { enclavePackage: PACKAGE, application: APPLICATION };
+    const key = new Uint8Array(32);
+    for (const method of ['BatchGetObjects', 'ListDynamicFields', 'ListOwnedObjects', 'ListEvents']) {
+      fixture.node.faults.set(method, 'hang');
+    }
+    type Ask = (options: sui.AskOptions) => Promise<unknown>;
+    const asks: Ask[] = [
+      (options) => sui.readConfig(client, configId, options),
+      (options) => sui.readEnclave(client, configId, options),
+      (options) => sui.readRegistrar(client, configId, options),
+      (options) => sui.findRegistration(client, config, key, options),
+      (options) => sui.listEnclaves(client, config, options),
+      (options) => sui.listCapabilities(client, fixture.address, contract, options),
+      (options) => sui.readEvents(client, { ...contract, ...options }),
+      (options) => sui.iterateEvents(client, { ...contract, ...options }).next(),
+    ];
+    const asked = fixture.node.calls.length;
+    const controller = new AbortController();
+    const calls = Promise.allSettled(asks.map((ask) => ask({ signal: controller.signal })));
+    await expect.poll(() => fixture.node.calls.length).toBe(asked + asks.length);
+    const reason = new Error('the page was left');
+    controller.abort(reason);
+    expect(await calls).toEqual(asks.map(() => ({ status: 'rejected', reason })));
+    // Once aborted, none asks at all.
+    const late = await Promise.allSettled(asks.map((ask) => ask({ signal: controller.signal })));
+    expect(late).toEqual(asks.map(() => ({ status: 'rejected', reason })));
+    expect(fixture.node.calls).toHaveLength(asked + asks.length);
+  });
+
+  test('that is not aborted changes nothing', async () => {
+    const { signal } = new AbortController();
+    const config = await sui.readConfig(client, configId);
+    expect(await sui.readConfig(client, configId, { signal })).toEqual(config);
+    await expect(sui.readConfig(client, NOWHERE, { signal })).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+    });
   });
 });
 
