@@ -164,6 +164,7 @@ test('npm knows every command', () => {
     'salt_seed',
     'status',
     'stop_enclave',
+    'submit',
     'test:move',
     'update_config',
     'update_pcrs',

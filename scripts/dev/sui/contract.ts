@@ -1,6 +1,6 @@
 /**
- * A model of the functions of `move/enclave` and `move/weather`, as their callers see them, for the loopback node, which
- * doesn't run Move. The Move tests show what the contracts themselves do.
+ * A model of the functions of `move/enclave` and `move/weather`, as their callers see them, for the loopback node.
+ * `vm/vm.ts` holds it against the Move code, in `make dev-sui` and in a test.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { type Call, type ExecutionContext, Frame } from './call.ts';

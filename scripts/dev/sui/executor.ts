@@ -117,6 +117,7 @@ export class Executor {
         );
       }
     }
+    for (const { objectId } of used) checkOwner(this.#ledger.objects.get(objectId) as LedgerObject, sender);
     const values = inputs.map(({ Pure: pure, Object: input }) => {
       if (pure) return Buffer.from(pure.bytes, 'base64');
       const { objectId = '' } = input?.ImmOrOwnedObject ?? input?.SharedObject ?? {};
@@ -185,12 +186,7 @@ export class Executor {
         mutable: true,
       });
     }
-    if (owner.kind === 'address' && owner.address !== sender) {
-      throw new Refusal(
-        'INVALID_ARGUMENT',
-        `Transaction was not signed by the correct sender: Object ${objectId} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
-      );
-    }
+    checkOwner(object, sender);
     const digest = digestOf(object);
     return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
   }
@@ -278,6 +274,14 @@ export class Executor {
     }
     return [];
   }
+}
+
+function checkOwner({ id, owner }: LedgerObject, sender: string): void {
+  if (owner.kind !== 'address' || owner.address === sender) return;
+  throw new Refusal(
+    'INVALID_ARGUMENT',
+    `Transaction was not signed by the correct sender: Object ${id} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
+  );
 }
 
 function isDigestOf(digest: Uint8Array, { modules, dependencies }: Upgrade): boolean {

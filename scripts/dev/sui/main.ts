@@ -9,8 +9,8 @@ import type { DevSui } from './service.ts';
 
 const OUT = fileURLToPath(new URL('../../../out', import.meta.url));
 
-const USAGE = `usage: make dev-sui [PORT=<port>] [FAUCET_PORT=<port>]
-       npm run dev:sui
+const USAGE = `usage: npm run dev:sui
+       make dev-sui [PORT=<port>] [FAUCET_PORT=<port>]
 
 Starts a model of a Sui node on loopback, until SIGTERM or Ctrl-C: --network localnet of the other commands reaches it.
 It keeps nothing: each start is a new chain. A funded account's key is in out/dev-sui.key, or is SUI_PRIVATE_KEY.
@@ -62,7 +62,7 @@ ${node.url}  a MODEL of a Sui node, not a validator: gRPC, for ${where}
 ${faucetUrl}  the faucet, as that of a local network
 
 Account:  ${account.address}, with 1000 SUI: ${key}
-Checked:  signatures, owners and versions of objects, gas; zkLogin signatures ${proofs}
+Checked:  the sender's signature, owners and versions of objects; zkLogin signatures ${proofs}
 Run:      move/enclave and move/weather, in Sui's Move VM (WebAssembly); a call that it and the model end differently fails
 Model:    ids of enclaves, attestation, publishing and upgrades, transfers, gas; there are no other packages, and no checkpoints
 Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others

@@ -10,6 +10,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { digestOf, type LedgerObject } from '../../../../scripts/dev/sui/ledger.ts';
 import { main } from '../../../../scripts/dev/sui/main.ts';
 import { type DevSui, startDevSui } from '../../../../scripts/dev/sui/service.ts';
 import { isModelChain } from '../../../../scripts/sui/network.ts';
@@ -148,6 +149,34 @@ describe('a call that it does not know is UNIMPLEMENTED by name', () => {
       tx.transferObjects([tx.publish({ modules: [], dependencies: ['0x1', '0x2'] })], address);
     expect(await built(publish)).toMatch(/knows move\/enclave and move\/weather/);
   });
+});
+
+test("another's object is refused at the execution too, where no simulation came before", async () => {
+  const thief = new Ed25519Keypair();
+  const { node, account } = service;
+  node.ledger.give(thief.toSuiAddress(), 1_000_000_000n);
+  const reference = (object: LedgerObject) => ({
+    objectId: object.id,
+    version: String(object.version),
+    digest: digestOf(object),
+  });
+  const [stolen] = node.ledger.owned(account.address);
+  const [gas] = node.ledger.owned(thief.toSuiAddress());
+  if (!stolen || !gas) throw new Error('no coins');
+  const tx = new Transaction();
+  tx.setSender(thief.toSuiAddress());
+  tx.setGasPayment([reference(gas)]);
+  tx.setGasBudget(5_000_000);
+  tx.setGasPrice(1000);
+  tx.transferObjects([tx.objectRef(reference(stolen))], thief.toSuiAddress());
+  tx.setExpiration({ None: true });
+  const { bytes, signature } = await thief.signTransaction(await tx.build());
+  const sent = client.executeTransaction({
+    transaction: Buffer.from(bytes, 'base64'),
+    signatures: [signature],
+  });
+  await expect(sent).rejects.toThrow(/not signed by the correct sender|correct%20sender/);
+  expect(node.ledger.owned(account.address)).toContainEqual(stolen);
 });
 
 test('pages of any origin may ask node and faucet', async () => {
