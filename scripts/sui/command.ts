@@ -14,6 +14,9 @@ import {
 } from '../command.ts';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
+import { COMMON, FLAGS, fewest, helpOf, shortOf, usageError } from './help.ts';
+
+export { usageError } from './help.ts';
 
 /** The result of a command. */
 export interface Outcome {
@@ -88,67 +91,6 @@ export function pcrsPath(options: Readonly<Record<string, string>>): string {
 /** The file of `--published`, or the package's own. */
 export function publishedPath(name: string, options: Readonly<Record<string, string>>): string {
   return options['published'] ?? fileURLToPath(new URL(`../../move/${name}/Published.toml`, import.meta.url));
-}
-
-const COMMON = {
-  network: ['<name>', 'mainnet, testnet, devnet or localnet'],
-  app: ['<name>', 'the application in deployments/<network>.json, where it has several'],
-  'rpc-url': ['<url>', 'a gRPC-web node in place of the one of --network'],
-  address: ['<address>', "the sender; its key is read from the Sui CLI's keystore"],
-  keystore: ['<file>', "the keystore, if it is not the Sui CLI's own"],
-  'gas-budget': ['<mist>', 'the most gas to spend (default: what the node proposes, up to 1 SUI)'],
-} as const;
-
-const FLAGS = {
-  unsigned: 'print the transaction in base64, for a wallet or a multisig to sign',
-  'dry-run': 'say what would be done, have the node simulate it, and send nothing',
-  json: "print JSON (after npm run --silent, to keep npm's own lines out of it)",
-  help: 'print this',
-} as const;
-
-/** The positional arguments that remain where the deployment file stands in for the others. */
-function shortOf({ positionals, fromFile = [] }: SuiCommand): string[] {
-  return positionals.filter((name) => !fromFile.includes(name));
-}
-
-/** How many positional arguments are needed, where the deployment file stands in for the others too. */
-function fewest(spec: SuiCommand): number {
-  const { positionals, optional = 0, fromFile = [] } = spec;
-  const needed = positionals.slice(0, positionals.length - optional);
-  return needed.filter((name) => !fromFile.includes(name)).length;
-}
-
-/** The output of `--help`. */
-export function helpOf(spec: SuiCommand): string {
-  const { name, purpose, positionals, optional = 0, fromFile, options, lists, flags } = spec;
-  const words = (names: readonly string[], needed: number) =>
-    names.map((word, index) => (index < needed ? `<${word}>` : `[<${word}>]`)).join(' ');
-  const line = (usage: string) => `npm run ${name} -- ${`${usage} [options]`.trim()}`;
-  const rows = [
-    ...Object.entries({ ...options, ...lists, ...COMMON }).map(([option, [value, help]]) => [
-      `--${option} ${value}`,
-      help,
-    ]),
-    ...Object.entries({ ...flags, ...FLAGS }).map(([flag, help]) => [`--${flag}`, help]),
-  ] as [left: string, right: string][];
-  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
-  return [
-    `usage: ${line(words(positionals, positionals.length - optional))}`,
-    ...(fromFile ? [`       ${line(words(shortOf(spec), fewest(spec)))}, with --network`] : []),
-    '',
-    purpose,
-    '',
-    ...rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`),
-    '',
-    ...(fromFile
-      ? ['Without ids, they come from deployments/<network>.json, which the commands write.', '']
-      : []),
-    'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.',
-    '',
-    'exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)',
-    'With --dry-run: 0 no obstacle found: in the simulation by the node, or without one in the arguments; 1 it would',
-    'fail; 2 the node that is named could not be asked.',
-  ].join('\n');
 }
 
 type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -234,11 +176,6 @@ function argumentsOf(spec: SuiCommand, given: readonly string[]) {
     );
   }
   return { args: byName(short), isFilled: true };
-}
-
-/** A mistake in the arguments of a command, followed by its help. */
-export function usageError(spec: SuiCommand, message: string): UsageError {
-  return new UsageError(message, helpOf(spec));
 }
 
 /** Without asking the node for anything. */

@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
+import { baseUrl } from '../../src/client/http.ts';
 import type { Environment } from '../command.ts';
 import type { Chain } from './chain.ts';
 import type { Outcome } from './command.ts';
@@ -231,6 +232,22 @@ export class Deployments {
       const found = Object.entries(applications).find(([, { config }]) => config?.id === configId);
       return found ? [found[0], change(found[1])] : `no application there has the config ${configId}`;
     });
+  }
+
+  /** `note`, for an enclave that was registered under this config at this version. */
+  async noteEnclave(
+    chain: Chain,
+    outcome: Outcome,
+    config: { readonly id: string; readonly configVersion: bigint },
+    enclave: { readonly id: string; readonly url: string },
+  ): Promise<void> {
+    const { href } = baseUrl(enclave.url);
+    const version = Number(config.configVersion);
+    await this.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      ...(noted.config && { config: { ...noted.config, version } }),
+      enclaves: [...noted.enclaves, { id: enclave.id, configVersion: version, url: href }],
+    }));
   }
 
   /** @throws SuiCommandError: DEPLOYMENT when the node's chain is not that of the network; SuiError */

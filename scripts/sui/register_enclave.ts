@@ -1,4 +1,6 @@
 /** `npm run register_enclave`: registers the enclave at a URL, if the chain can be expected to accept it. */
+import type { Transaction } from '@mysten/sui/transactions';
+import type { EnclaveConfig } from '../../src/sui/objects.ts';
 import { runAsProcess } from '../command.ts';
 import { type Input, ROOT_OPTION, suiCommand } from './command.ts';
 import { SuiCommandError } from './errors.ts';
@@ -15,6 +17,28 @@ async function read({ args, options }: Input) {
   } = args;
   const application = applicationType(appPackage, moduleName, witness);
   return { enclavePackage, configId, url, application, registrarId: options['registrar'] };
+}
+
+/** @throws SuiCommandError: WOULD_ABORT */
+function checkRegistrar({ id, registrars }: EnclaveConfig, registrarId: string | undefined): void {
+  if (registrarId === undefined || registrars.includes(registrarId)) return;
+  throw new SuiCommandError(
+    'WOULD_ABORT',
+    `${registrarId} may not register under the config ${id}: it was revoked, or is of another config`,
+  );
+}
+
+async function addRegistration(
+  tx: Transaction,
+  enclavePackage: string,
+  { application, id: configId, capabilityId: capId }: EnclaveConfig,
+  registrarId: string | undefined,
+  attestation: Uint8Array,
+): Promise<void> {
+  const { registerEnclave, registerEnclaveAsRegistrar } = await import('../../src/sui/transactions.ts');
+  const call = { enclavePackage, application, configId, attestation };
+  if (registrarId === undefined) registerEnclave(tx, { ...call, capId });
+  else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
 }
 
 export const main = suiCommand({
@@ -51,10 +75,9 @@ export const main = suiCommand({
     const { Transaction } = await import('@mysten/sui/transactions');
     const { toHex } = await import('@mysten/sui/utils');
     const { findRegistration, readConfig } = await import('../../src/sui/objects.ts');
-    const { registerEnclave, registerEnclaveAsRegistrar } = await import('../../src/sui/transactions.ts');
     const { addressOf } = await import('../../src/sui/values.ts');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
-    const { checkContract, checkNotRetired, enclaveAt, readRoots } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, readRoots } = await import('./contract.ts');
     const { enclavePackage, configId, url, application, registrarId: named } = await read(input);
     const registrarId = named === undefined ? undefined : addressOf('--registrar', named);
     const roots = await readRoots(chain, input.options);
@@ -62,12 +85,7 @@ export const main = suiCommand({
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage, application });
     checkNotRetired(config);
-    if (registrarId !== undefined && !config.registrars.includes(registrarId)) {
-      throw new SuiCommandError(
-        'WOULD_ABORT',
-        `${registrarId} may not register under the config ${config.id}: it was revoked, or is of another config`,
-      );
-    }
+    checkRegistrar(config, registrarId);
     const publicKey = await attestedKeyOf(attested, config.image, roots);
     const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
     const fields = {
@@ -86,13 +104,7 @@ export const main = suiCommand({
       );
     }
     const tx = new Transaction();
-    const call = { enclavePackage, application: config.application, configId: config.id };
-    const { document: attestation } = attested;
-    if (registrarId === undefined) {
-      registerEnclave(tx, { ...call, capId: config.capabilityId, attestation });
-    } else {
-      registerEnclaveAsRegistrar(tx, { ...call, registrarId, attestation });
-    }
+    await addRegistration(tx, enclavePackage, config, registrarId, attested.document);
     const outcome = await chain.submit(tx, {
       title: `register the enclave at ${url} for ${config.application}`,
       fields: {
@@ -100,15 +112,7 @@ export const main = suiCommand({
         ...(registrarId === undefined ? { capability: config.capabilityId } : { registrar: registrarId }),
       },
     });
-    const noted = {
-      id: enclaveId,
-      configVersion: Number(config.configVersion),
-      url: enclaveAt(url).base.href,
-    };
-    await input.deployments?.noteConfig(chain, outcome, config.id, (application) => ({
-      ...application,
-      enclaves: [...application.enclaves, noted],
-    }));
+    await input.deployments?.noteEnclave(chain, outcome, config, { id: enclaveId, url });
     return outcome;
   },
 });

@@ -25,7 +25,7 @@ export const main = suiCommand({
     const { enclaveAddress, readConfig } = await import('../../src/sui/objects.ts');
     const { beginRotation, finishRotation, loadAttestation } = await import('../../src/sui/transactions.ts');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
-    const { checkContract, checkNotRetired, enclaveAt, readImage, readRoots } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, readImage, readRoots } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const { enclave_url: url = '' } = args;
     const image = await readImage(chain, options);
@@ -55,12 +55,7 @@ export const main = suiCommand({
         after: image,
       },
     });
-    const version = Number(configVersion);
-    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
-      ...noted,
-      ...(noted.config && { config: { ...noted.config, version } }),
-      enclaves: [...noted.enclaves, { id: enclave, configVersion: version, url: enclaveAt(url).base.href }],
-    }));
+    await deployments?.noteEnclave(chain, outcome, { id: config.id, configVersion }, { id: enclave, url });
     return outcome;
   },
 });

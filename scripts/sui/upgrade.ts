@@ -1,7 +1,15 @@
 /** `npm run upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand, usageError } from './command.ts';
+import {
+  type Outcome,
+  PUBLISHED_OPTION,
+  publishedPath,
+  type SuiCommand,
+  suiCommand,
+  usageError,
+} from './command.ts';
+import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
@@ -63,6 +71,24 @@ async function checkCompatible(
       `the chain would refuse this upgrade, since other code may use what changes. Nothing was sent:\n${found.map((line) => `  - ${line}`).join('\n')}`,
     );
   }
+}
+
+/** Writes the deployment file. */
+async function note(
+  deployments: Deployments | undefined,
+  chain: Chain,
+  outcome: Outcome,
+  originalId: string,
+): Promise<void> {
+  await deployments?.note(chain, outcome, (applications) => {
+    const { package: id, version } = outcome.fields as { package: string; version: bigint };
+    const found = Object.entries(applications).find(([, { original }]) => original === originalId);
+    if (found === undefined) return `no application there is of the package ${originalId}`;
+    const [name, before] = found;
+    const holdsEnclave = before.enclavePackage === before.package;
+    const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
+    return [name, { ...before, ...after }];
+  });
 }
 
 const spec: SuiCommand = {
@@ -133,18 +159,7 @@ const spec: SuiCommand = {
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
       await notePublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
     }
-    await deployments?.note(chain, outcome, (applications) => {
-      const [entry, before] =
-        Object.entries(applications).find(([, { original }]) => original === originalId) ?? [];
-      if (entry === undefined || before === undefined)
-        return `no application there is of the package ${originalId}`;
-      const id = String(publishedAt);
-      const isEnclaves = before.enclavePackage === before.package;
-      return [
-        entry,
-        { ...before, package: id, version: Number(version), ...(isEnclaves && { enclavePackage: id }) },
-      ];
-    });
+    await note(deployments, chain, outcome, originalId);
     return outcome;
   },
 };

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { buildPackage, frameworkOf, packageNames, testPackage } from '../../scripts/sui/move_packages.ts';
 import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 
@@ -136,6 +136,18 @@ describe('the choice of a framework', () => {
 
   test('FRAMEWORK=fetch fetches it from GitHub', () => {
     expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStandIn).toBe(false);
+  });
+
+  test('that can not be fetched is no mistake in the code', async () => {
+    const refused = () => Promise.reject(new TypeError('fetch failed'));
+    vi.spyOn(globalThis, 'fetch').mockImplementation(refused);
+    // The fetcher waits before it tries again.
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) => setImmediate(run)) as never);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(buildPackage('enclave', frameworkOf({ FRAMEWORK: 'fetch' }))).rejects.toMatchObject({
+      code: 'FRAMEWORK_UNREACHABLE',
+      message: expect.stringMatching(/github\.com.*fetch failed.*SUI_FRAMEWORK_DIR/),
+    });
   });
 
   test.each([

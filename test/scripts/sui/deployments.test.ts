@@ -1,6 +1,6 @@
 /** The commands with ids from deployments/<network>.json, and that file. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -32,6 +32,18 @@ async function run(name: string, ...args: string[]) {
     DEPLOYMENTS: fixture.file('deployments'),
   };
   return await script(name, [...args, '--network', 'localnet', '--rpc-url', fixture.node.url, '--json'], env);
+}
+
+/** A server that answers as another does; ends with the test. */
+async function serve(answer: (request: IncomingMessage) => Promise<Response>): Promise<string> {
+  const server = createServer(async (request, response) => {
+    response.end(await (await answer(request)).text());
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 async function done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
@@ -124,6 +136,21 @@ describe('from publish to the end of a config, without an id on a command line',
       ],
       silent: [],
     });
+    // Two enclaves behind one URL, by turns.
+    let turn = 0;
+    const proxy = await serve((request) => {
+      turn += 1;
+      return fetch(`${turn % 2 === 0 ? url : stranger.server.url}${request.url}`);
+    });
+    const behind = await run('status', '--url', proxy, ...root());
+    expect(behind.json()['answering']).toEqual([
+      expect.objectContaining({ url: proxy, registration: 'not registered' }),
+      expect.objectContaining({ url: proxy, registration: 'registered', enclave }),
+    ]);
+    const gone = ['--url', url, '--url', 'http://127.0.0.1:1'];
+    expect((await run('status', ...gone, ...root())).json()['answering']).toContainEqual(
+      expect.objectContaining({ url: 'http://127.0.0.1:1', trusted: false, code: 'CLIENT_UNREACHABLE' }),
+    );
     const elsewhere = await run('status', weather().config?.id ?? '', stranger.server.url, ...root());
     expect(elsewhere.json()).toMatchObject({ silent: [enclave], live: { registration: 'not registered' } });
     expect(await done('status', ...root())).toMatchObject({ live: { url: `${url}/`, enclave } });
@@ -163,17 +190,13 @@ describe('from publish to the end of a config, without an id on a command line',
       expect(refused, `${args}`).toMatchObject({ code, error: expect.stringContaining(message ?? '') });
     }
     // A man in the middle asks for another place: the answer is genuine, and not the one to this request.
-    const between = createServer(async (request, response) => {
-      const body = JSON.stringify({ payload: { location: 'Bergen' } });
+    const between = await serve((request) => {
+      const changed = JSON.stringify({ payload: { location: 'Bergen' } });
       const headers = { 'content-type': 'application/json' };
-      const init = request.method === 'POST' ? { method: 'POST', headers, body } : {};
-      response.end(await (await fetch(`${server.url}${request.url}`, init)).text());
+      const init = request.method === 'POST' ? { method: 'POST', headers, body: changed } : {};
+      return fetch(`${server.url}${request.url}`, init);
     });
-    await new Promise<void>((resolve) => {
-      between.listen(0, '127.0.0.1', resolve);
-    });
-    onTestFinished(() => void between.close());
-    const middle = ['--url', `http://127.0.0.1:${(between.address() as AddressInfo).port}`];
+    const middle = ['--url', between];
     expect(await submit(target, ...body, ...middle)).toMatchObject({ code: 'CLIENT_EXPECT' });
     const pinned = await submit(target, ...body, '--pcrs', fixture.file('other.pcrs'));
     expect(pinned).toMatchObject({ code: 'POLICY_PCRS' });
