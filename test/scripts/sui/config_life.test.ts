@@ -173,6 +173,8 @@ describe('update_config', () => {
       config: { name: 'renamed', maxKeyAgeMs: '3600000' },
       enclaves: [{ id: enclaveId, keyTooOld: false }],
     });
+    const printed = await script('status', [configId, '--rpc-url', fixture.node.url]);
+    expect(printed.out).toMatch(/registeredAt +\d{4}-\d\d-\d\dT/);
     fixture.node.lie = (object) => {
       if (!object.type.includes('::enclave::Enclave<')) return object;
       const content = Buffer.from(object.content);
