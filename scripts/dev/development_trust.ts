@@ -14,7 +14,8 @@ export class DevelopmentTrust {
   readonly nsm: SoftwareNsm;
   readonly #folder: URL;
   readonly #root: Identity;
-  readonly #isNew: boolean;
+  /** Whether `save` writes a new root. */
+  readonly isNew: boolean;
 
   /** @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced at `save`. */
   static load(folder: URL, now = Date.now()): DevelopmentTrust {
@@ -23,7 +24,7 @@ export class DevelopmentTrust {
 
   private constructor(folder: URL, kept: Identity | undefined, now: number) {
     this.#folder = folder;
-    this.#isNew = kept === undefined;
+    this.isNew = kept === undefined;
     this.#root = kept ?? createRoot(new Date(now));
     this.nsm = new SoftwareNsm(Date.now, this.#root);
   }
@@ -32,12 +33,12 @@ export class DevelopmentTrust {
   save(): string {
     mkdirSync(this.#folder, { recursive: true });
     writeFileSync(new URL('dev.pcrs', this.#folder), this.nsm.pcrsFile());
-    if (this.#isNew) {
+    if (this.isNew) {
       const key = this.#root.privateKey.export({ type: 'pkcs8', format: 'pem' });
       replace(new URL('dev-root.key', this.#folder), key.toString(), OWNER_ONLY);
       replace(new URL('dev-root.pem', this.#folder), toPem(this.#root.certificate), 0o644);
     }
-    const root = this.#isNew ? 'a new root, out/dev-root.pem' : 'the root in out/dev-root.pem';
+    const root = this.isNew ? 'a new root, out/dev-root.pem' : 'the root in out/dev-root.pem';
     return `Attestation is emulated under ${root}: its documents prove nothing. Registers: out/dev.pcrs.`;
   }
 }

@@ -1,5 +1,6 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { fromBase58, toBase58 } from '@mysten/sui/utils';
 import { SuiError } from '../../src/sui/errors.ts';
 import { SuiCommandError } from './errors.ts';
 
@@ -10,6 +11,23 @@ const NODES: Readonly<Record<string, string>> = {
   devnet: 'https://fullnode.devnet.sui.io:443',
   localnet: 'http://127.0.0.1:9000',
 };
+
+/** The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them. */
+const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
+
+/** The identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
+export function modelChainId(start: Uint8Array): string {
+  return toBase58(Uint8Array.of(...start, ...MODEL_CHAIN));
+}
+
+/** @param chainId in base58 */
+export function isModelChain(chainId: string): boolean {
+  try {
+    return modelChainId(fromBase58(chainId).subarray(0, 4)) === chainId;
+  } catch {
+    return false;
+  }
+}
 
 /** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;

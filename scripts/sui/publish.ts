@@ -84,7 +84,7 @@ const spec: SuiCommand = {
     return [
       ...(flags.has('again') ? [] : ['end here if the deployment file has the package']),
       `compile move/${args['package']} on ${frameworkOf(env).description}`,
-      'end here if that is a stand-in',
+      'end here if that is a stand-in, unless the node is that of make dev-sui',
       flags.has('immutable')
         ? 'publish the modules, and make the package immutable'
         : 'publish the modules, and transfer the UpgradeCap to the sender',

@@ -1,6 +1,9 @@
 /** A signal to npm or make ends the server that it started. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
@@ -19,6 +22,13 @@ test.each([
     /"url":"([^"]+)"/,
   ],
   ['make dev', 'make', [...MAKE, 'dev'], {}, /curl -s (\S+) /],
+  [
+    'make dev-sui',
+    'make',
+    [...MAKE, 'dev-sui'],
+    { FAUCET_PORT: '0', OUT: mkdtempSync(join(tmpdir(), 'dev-sui-')) },
+    /\n(\S+) {2}a MODEL of a Sui node/,
+  ],
   ['make dev-wallet', 'make', [...MAKE, 'dev-wallet'], {}, /\n(\S+) {2}the wallet's page/],
 ])('SIGTERM to %s ends the server', { timeout: 40_000 }, async (_, program, args, env, url) => {
   const { PATH = '', HOME = '' } = process.env;

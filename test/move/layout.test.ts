@@ -4,7 +4,7 @@ import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
-import { Config, Enclave, Registrar } from '../../scripts/dev/sui/contract.ts';
+import { Config, Enclave, Registrar } from '../../scripts/dev/sui/structs.ts';
 import { buildPackage, frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
 import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/sui/index.ts';
 

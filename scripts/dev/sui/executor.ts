@@ -1,61 +1,33 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
 import { bcs } from '@mysten/sui/bcs';
-import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
-import { toBase64 } from '@mysten/sui/utils';
+import { GrpcTypes } from '@mysten/sui/grpc';
 import { packageDigest } from '../../sui/package_digest.ts';
+import { type ExecutionContext, HotPotato, UpgradeReceipt, type UpgradeTicket } from './call.ts';
 import {
-  type Call,
-  type ExecutionContext,
-  HotPotato,
-  MoveAbort,
-  publish,
-  runCall,
-  TypeMismatch,
-  UpgradeReceipt,
-  type UpgradeTicket,
-} from './contract.ts';
+  type Argument,
+  bcsCommand,
+  type Command,
+  grpcCommand,
+  type TransactionData,
+  type Upgrade,
+} from './commands.ts';
+import { publish, runCall } from './contract.ts';
+import { DigestMismatch, failure, INSUFFICIENT_GAS, Refusal, type Status, UNUSED_VALUE } from './failures.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
-
-/** A call of the node ends with this gRPC status. */
-export class Refusal extends Error {
-  readonly status: keyof typeof GrpcStatusCode;
-
-  constructor(status: Refusal['status'], message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
-type Status = GrpcTypes.ExecutionStatus;
-
-/** An argument, in the form that both encodings of a transaction share. */
-type Argument = { input: number } | { result: number; nested: number };
-
-type Command =
-  | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
-  | { kind: 'transfer'; objects: Argument[]; to: Argument }
-  | { kind: 'publish'; modules: readonly Uint8Array[] }
-  | Upgrade;
-
-interface Upgrade {
-  kind: 'upgrade';
-  modules: readonly Uint8Array[];
-  dependencies: readonly string[];
-  packageId: string;
-  ticket: Argument;
-}
+import type { MoveVm } from './vm/vm.ts';
 
 /** A package that a transaction wrote. */
 interface Published {
   readonly id: string;
   readonly original: string;
   readonly modules: readonly Uint8Array[];
+  /** What the command returns. */
+  readonly result: unknown;
 }
 
 const GAS_USED = 2_000_000n;
 const DEFAULT_BUDGET = 5_000_000n;
-const { Input_InputKind: InputKind, Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
+const { Input_InputKind: InputKind } = GrpcTypes;
 
 export class Executor {
   /** The chain's clock. */
@@ -68,14 +40,17 @@ export class Executor {
   payer: string | undefined;
   /** What the node adds to a transaction that it resolves. Default: nothing. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
+  /** Runs each call's Move code too, and refuses a transaction where it does anything else than the model. */
+  vm: MoveVm | undefined;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
-  readonly #root: Uint8Array;
+  /** DER of the root that its model of `nitro_attestation` pins. */
+  readonly root: Uint8Array;
 
   constructor(ledger: Ledger, root: Uint8Array) {
     this.#ledger = ledger;
-    this.#root = root;
+    this.root = root;
   }
 
   /** @param isChecked whether the sender, or its sponsor, must have the gas */
@@ -147,6 +122,7 @@ export class Executor {
         );
       }
     }
+    for (const { objectId } of used) checkOwner(this.#ledger.objects.get(objectId) as LedgerObject, sender);
     const values = inputs.map(({ Pure: pure, Object: input }) => {
       if (pure) return Buffer.from(pure.bytes, 'base64');
       const { objectId = '' } = input?.ImmOrOwnedObject ?? input?.SharedObject ?? {};
@@ -215,12 +191,7 @@ export class Executor {
         mutable: true,
       });
     }
-    if (owner.kind === 'address' && owner.address !== sender) {
-      throw new Refusal(
-        'INVALID_ARGUMENT',
-        `Transaction was not signed by the correct sender: Object ${objectId} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
-      );
-    }
+    checkOwner(object, sender);
     const digest = digestOf(object);
     return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
   }
@@ -237,7 +208,7 @@ export class Executor {
       changes,
       sender,
       nowMs: this.now(),
-      root: this.#root,
+      root: this.root,
       original: (id) => this.#ledger.packages.get(id) ?? id,
     };
     const results: (readonly unknown[])[] = [];
@@ -249,178 +220,75 @@ export class Executor {
         ? changes.get((input as LedgerObject).id)
         : input;
     };
-    let published: Published | undefined;
     const used = new Set<unknown>();
+    const take = (argument: Argument) => {
+      const given = value(argument);
+      used.add(given);
+      return given;
+    };
+    let published: Published | undefined;
     for (const [index, command] of commands.entries()) {
       try {
-        if (command.kind === 'call') {
-          const { call, args } = command;
-          const known = this.#ledger.packages.has(call.package) || /^0x0*2$/.test(call.package);
-          if (!known) throw new Refusal('NOT_FOUND', `Object ${call.package} not found`);
-          const values = args.map(value);
-          for (const given of values) used.add(given);
-          results.push(await runCall(context, { ...call, args: values }));
-        } else if (command.kind === 'publish') {
-          const made = publish(context);
-          published = { id: made.packageId, original: made.packageId, modules: command.modules };
-          results.push([made.upgradeCap]);
-        } else if (command.kind === 'upgrade') {
-          const ticket = value(command.ticket) as UpgradeTicket;
-          used.add(ticket);
-          if (ticket.packageId !== command.packageId || !isDigestOf(ticket.digest, command)) {
-            return { status: refusedUpgrade(BigInt(index)), changes };
-          }
-          const original = context.original(command.packageId);
-          published = { id: changes.freshId(), original, modules: command.modules };
-          results.push([new UpgradeReceipt(ticket.capId, published.id)]);
-        } else {
-          const address = bcs.Address.parse(value(command.to) as Uint8Array);
-          for (const object of command.objects.map(value) as LedgerObject[]) {
-            changes.write({ ...object, owner: { kind: 'address', address } });
-          }
-          results.push([]);
-        }
+        if (command.kind === 'publish') published = this.#publish(context, command.modules);
+        else if (command.kind === 'upgrade')
+          published = this.#upgrade(context, command, take(command.ticket));
+        const made = published && 'modules' in command ? [published.result] : undefined;
+        results.push(made ?? (await this.#perform(context, command, take)));
       } catch (error) {
         return { status: failure(error, BigInt(index)), changes };
       }
     }
-    if (results.flat().some((result) => result instanceof HotPotato && !used.has(result))) {
-      const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.UNUSED_VALUE_WITHOUT_DROP;
-      const description = 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }';
-      return {
-        status: { success: false, error: GrpcTypes.ExecutionError.create({ description, kind }) },
-        changes,
-      };
-    }
-    if (this.gasNeeded > budget) {
-      const { INSUFFICIENT_GAS: kind } = GrpcTypes.ExecutionError_ExecutionErrorKind;
-      const error = GrpcTypes.ExecutionError.create({ description: 'InsufficientGas', kind });
-      return { status: { success: false, error }, changes };
-    }
-    return { status: { success: true }, changes, ...(published && { published }) };
+    const isUnused = results.flat().some((result) => result instanceof HotPotato && !used.has(result));
+    const status = isUnused ? UNUSED_VALUE : this.gasNeeded > budget ? INSUFFICIENT_GAS : { success: true };
+    return { status, changes, ...(status.success && published && { published }) };
   }
+
+  #publish(context: ExecutionContext, modules: readonly Uint8Array[]): Published {
+    const { packageId: id, upgradeCap } = publish(context);
+    this.vm?.publish(id, id, modules);
+    return { id, original: id, modules, result: upgradeCap };
+  }
+
+  #upgrade(context: ExecutionContext, command: Upgrade, ticket: unknown): Published {
+    const { capId, packageId, digest } = ticket as UpgradeTicket;
+    const { modules } = command;
+    if (packageId !== command.packageId || !isDigestOf(digest, command)) throw new DigestMismatch();
+    const original = context.original(packageId);
+    const id = context.changes.freshId();
+    this.vm?.publish(id, original, modules);
+    return { id, original, modules, result: new UpgradeReceipt(capId, id) };
+  }
+
+  /** Calls a function, or transfers objects. */
+  async #perform(
+    context: ExecutionContext,
+    command: Command,
+    take: (argument: Argument) => unknown,
+  ): Promise<readonly unknown[]> {
+    if (command.kind === 'call') {
+      const { package: id } = command.call;
+      const isKnown = this.#ledger.packages.has(id) || /^0x0*2$/.test(id);
+      if (!isKnown) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
+      const call = { ...command.call, args: command.args.map(take) };
+      return await (this.vm ? this.vm.run(context, call) : runCall(context, call));
+    }
+    if (command.kind !== 'transfer') return [];
+    const address = bcs.Address.parse(take(command.to) as Uint8Array);
+    for (const object of command.objects.map(take) as LedgerObject[]) {
+      context.changes.write({ ...object, owner: { kind: 'address', address } });
+    }
+    return [];
+  }
+}
+
+function checkOwner({ id, owner }: LedgerObject, sender: string): void {
+  if (owner.kind !== 'address' || owner.address === sender) return;
+  throw new Refusal(
+    'INVALID_ARGUMENT',
+    `Transaction was not signed by the correct sender: Object ${id} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
+  );
 }
 
 function isDigestOf(digest: Uint8Array, { modules, dependencies }: Upgrade): boolean {
   return Buffer.from(digest).equals(packageDigest(modules, dependencies));
-}
-
-function refusedUpgrade(command: bigint): Status {
-  const kind = GrpcTypes.ExecutionError_ExecutionErrorKind.PACKAGE_UPGRADE_ERROR;
-  const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
-  return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
-}
-
-function failure(error: unknown, command: bigint): Status {
-  const { MOVE_ABORT, COMMAND_ARGUMENT_ERROR } = GrpcTypes.ExecutionError_ExecutionErrorKind;
-  if (error instanceof TypeMismatch) {
-    const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
-    const kind = COMMAND_ARGUMENT_ERROR;
-    return { success: false, error: GrpcTypes.ExecutionError.create({ description, command, kind }) };
-  }
-  if (!(error instanceof MoveAbort)) throw error;
-  const { location, constant, code } = error;
-  const named = typeof constant === 'string';
-  const abort = GrpcTypes.MoveAbort.create({
-    // The abort code of a clever error has its top bit set, and encodes a line and constants.
-    abortCode: named ? 0x8000_001b_ffff_0001n : BigInt(constant),
-    location,
-    ...(named && {
-      cleverError: GrpcTypes.CleverError.create({
-        ...(code !== undefined && { errorCode: BigInt(code) }),
-        constantName: constant,
-        constantType: 'vector<u8>',
-        value: { oneofKind: 'rendered', rendered: `the text of ${constant}` },
-      }),
-    }),
-  });
-  const details = { oneofKind: 'abort', abort } as const;
-  const description = `MoveAbort(${constant})`;
-  return {
-    success: false,
-    error: GrpcTypes.ExecutionError.create({ description, command, kind: MOVE_ABORT, errorDetails: details }),
-  };
-}
-
-function grpcArgument({ kind, input = 0, result = 0, subresult = 0 }: GrpcTypes.Argument): Argument {
-  return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
-}
-
-function grpcCommand({ command }: GrpcTypes.Command): Command {
-  if (command.oneofKind === 'moveCall') {
-    const {
-      package: id = '',
-      module = '',
-      function: name = '',
-      typeArguments,
-      arguments: args,
-    } = command.moveCall;
-    return {
-      kind: 'call',
-      call: { package: id, module, function: name, typeArguments },
-      args: args.map(grpcArgument),
-    };
-  }
-  if (command.oneofKind === 'transferObjects') {
-    const { objects, address } = command.transferObjects;
-    return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
-  }
-  if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
-  if (command.oneofKind === 'upgrade') {
-    const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
-    return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
-  }
-  throw new Refusal('INVALID_ARGUMENT', `no command ${command.oneofKind} on loopback`);
-}
-
-type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']>['commands'][number];
-type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
-
-function bcsArgument(argument: BcsArgument): Argument {
-  if (argument.Input !== undefined) return { input: argument.Input };
-  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, 0];
-  return { result, nested };
-}
-
-function bcsCommand({
-  MoveCall: call,
-  TransferObjects: transfer,
-  Publish: made,
-  Upgrade: next,
-}: BcsCommand): Command {
-  if (call) {
-    const { package: id, module, function: name, typeArguments, arguments: args } = call;
-    return {
-      kind: 'call',
-      call: { package: id, module, function: name, typeArguments },
-      args: args.map(bcsArgument),
-    };
-  }
-  if (transfer) {
-    return {
-      kind: 'transfer',
-      objects: transfer.objects.map(bcsArgument),
-      to: bcsArgument(transfer.address),
-    };
-  }
-  if (made) return { kind: 'publish', modules: made.modules.map(moduleOf) };
-  if (next) {
-    const { modules, dependencies, package: packageId, ticket } = next;
-    return {
-      kind: 'upgrade',
-      modules: modules.map(moduleOf),
-      dependencies,
-      packageId,
-      ticket: bcsArgument(ticket),
-    };
-  }
-  throw new Refusal('INVALID_ARGUMENT', 'an unknown command');
-}
-
-function moduleOf(module: string | Iterable<number>): Uint8Array {
-  return Buffer.from(toBase64Text(module), 'base64');
-}
-
-function toBase64Text(module: string | Iterable<number>): string {
-  return typeof module === 'string' ? module : toBase64(Uint8Array.from(module));
 }

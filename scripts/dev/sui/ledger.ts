@@ -1,6 +1,12 @@
 /** The objects of a loopback Sui node, and what executing a transaction does to them. */
 import { bcs } from '@mysten/sui/bcs';
-import { deriveDynamicFieldID, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
+import {
+  deriveDynamicFieldID,
+  fromBase58,
+  normalizeStructTag,
+  normalizeSuiAddress,
+  toBase58,
+} from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { readModule } from '../../sui/module_bytecode.ts';
 
@@ -35,6 +41,16 @@ const PackageObject = bcs.enum('Data', {
   }),
 });
 
+/** The first byte that is hashed for an id (`HashingIntentScope::RegularObjectId`). */
+const REGULAR_OBJECT_ID = Uint8Array.of(0xf1);
+const DIGEST_BYTES = 32;
+
+function digestBytes(seed: string): Uint8Array {
+  const isBase58 = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(seed);
+  const digest = isBase58 ? fromBase58(seed) : Uint8Array.of();
+  return digest.length === DIGEST_BYTES ? digest : blake2b(Buffer.from(seed), { dkLen: DIGEST_BYTES });
+}
+
 export function digestOf({ id, version, content }: LedgerObject): string {
   return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
 }
@@ -42,15 +58,17 @@ export function digestOf({ id, version, content }: LedgerObject): string {
 /** The reads and writes of a transaction; the ledger sees them when it is committed. */
 export class Changes {
   readonly #ledger: Ledger;
-  readonly #seed: string;
-  #fresh = 0;
+  /** 32 bytes: ids follow from it. */
+  readonly digest: Uint8Array;
+  #fresh = 0n;
   readonly written = new Map<string, LedgerObject>();
   readonly deleted = new Set<string>();
   readonly version: bigint;
 
+  /** @param seed the transaction's digest in base58, or another text that no transaction has */
   constructor(ledger: Ledger, seed: string) {
     this.#ledger = ledger;
-    this.#seed = seed;
+    this.digest = digestBytes(seed);
     this.version = ledger.clock + 1n;
   }
 
@@ -58,10 +76,17 @@ export class Changes {
     return this.deleted.has(id) ? undefined : (this.written.get(id) ?? this.#ledger.objects.get(id));
   }
 
+  /** The number of ids that it made so far. */
+  get idsMade(): bigint {
+    return this.#fresh;
+  }
+
+  /** The next id of the transaction, as Sui derives it (`ObjectID::derive_id` of sui-types). */
   freshId(): string {
-    this.#fresh += 1;
-    const seed = `${this.#seed}:${this.#fresh}`;
-    return `0x${Buffer.from(blake2b(Buffer.from(seed), { dkLen: 32 })).toString('hex')}`;
+    const count = bcs.u64().serialize(this.#fresh).toBytes();
+    this.#fresh += 1n;
+    const id = blake2b(Buffer.concat([REGULAR_OBJECT_ID, this.digest, count]), { dkLen: 32 });
+    return `0x${Buffer.from(id).toString('hex')}`;
   }
 
   write(object: Omit<LedgerObject, 'version'>): string {
@@ -82,15 +107,28 @@ export class Changes {
     this.deleted.add(id);
   }
 
+  /** Whether the transaction creates the object. */
+  isNew(id: string): boolean {
+    return this.written.has(id) && !this.#ledger.objects.has(id);
+  }
+
+  isClaimed(parent: string, child: string): boolean {
+    return this.get(claimId(parent, child)) !== undefined;
+  }
+
   /** `sui::derived_object::claim`, once the address is known; false when it was claimed before. */
   claim(parent: string, child: string): boolean {
+    if (this.isClaimed(parent, child)) return false;
     const name = bcs.Address.serialize(child).toBytes();
-    const id = deriveDynamicFieldID(parent, CLAIMED, name);
-    if (this.get(id)) return false;
+    const id = claimId(parent, child);
     const content = Buffer.concat([bcs.Address.serialize(id).toBytes(), name, Uint8Array.of(0)]);
     this.write({ id, type: CLAIM_FIELD, owner: { kind: 'object', address: parent }, content });
     return true;
   }
+}
+
+function claimId(parent: string, child: string): string {
+  return deriveDynamicFieldID(parent, CLAIMED, bcs.Address.serialize(child).toBytes());
 }
 
 export class Ledger {
@@ -121,12 +159,14 @@ export class Ledger {
     this.clock = version;
   }
 
-  give(owner: string, balance: bigint): void {
+  /** @param balance in MIST @returns the id of the new coin */
+  give(owner: string, balance: bigint): string {
     const changes = new Changes(this, `coin:${this.clock}`);
-    changes.create(COIN, { kind: 'address', address: owner }, (id) =>
+    const coin = changes.create(COIN, { kind: 'address', address: owner }, (id) =>
       CoinContent.serialize({ id, balance }).toBytes(),
     );
     this.commit('gift', changes);
+    return coin;
   }
 
   coins(owner: string): { object: LedgerObject; balance: bigint }[] {

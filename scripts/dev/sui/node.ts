@@ -1,6 +1,6 @@
 /**
- * A Sui node on loopback for tests: a real server that speaks gRPC-web as full nodes do, for the few methods
- * that the scripts use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
+ * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
+ * methods that the scripts use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
  * is a model (`contract.ts`). Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,11 +9,14 @@ import { buffer } from 'node:stream/consumers';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { fromBase64, toBase58, toBase64 } from '@mysten/sui/utils';
+import { fromBase64, normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
+import type { TransactionData } from './commands.ts';
 import { EventLog } from './events.ts';
-import { Executor, Refusal, type TransactionData } from './executor.ts';
-import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+import { Executor } from './executor.ts';
+import { Refusal } from './failures.ts';
+import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+import { listen } from './listen.ts';
 
 /** A fault: what a method does instead of answering. */
 export type Fault =
@@ -46,6 +49,8 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
+  /** Whether pages of any origin may ask it. */
+  servesPages = false;
   /** In base58: the digest of the first checkpoint. */
   chainId = toBase58(new Uint8Array(32).fill(0x2a));
   /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
@@ -69,12 +74,14 @@ export class LoopbackNode {
     this.executor = new Executor(this.ledger, root);
   }
 
-  /** @param root DER of the root that its model of `nitro_attestation` pins */
-  static async start(root: Uint8Array): Promise<LoopbackNode> {
+  /**
+   * @param root DER of the root that its model of `nitro_attestation` pins
+   * @param port 0 lets the system choose
+   * @throws ConfigError if it can't listen there
+   */
+  static async start(root: Uint8Array, port = 0): Promise<LoopbackNode> {
     const node = new LoopbackNode(root);
-    await new Promise<void>((resolve) => {
-      node.#server.listen(0, '127.0.0.1', resolve);
-    });
+    await listen(node.#server, 'PORT', port);
     return node;
   }
 
@@ -91,6 +98,9 @@ export class LoopbackNode {
     const path = (request.url ?? '').slice(1);
     const name = path.split('/').at(-1) ?? '';
     this.calls.push(name);
+    if (this.servesPages && answersPreflight(request, response)) return;
+    if (!isGrpcWeb(request))
+      return void response.writeHead(415, { 'content-type': 'text/plain' }).end(ONLY_GRPC);
     const fault = this.faults.get(name);
     if (fault === 'reset') return void request.socket.destroy();
     if (fault === 'hang') return;
@@ -110,8 +120,8 @@ export class LoopbackNode {
       const frames = messages.map((message) => frame(0, message));
       response.end(Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      response.end(trailer(GrpcStatusCode[error.status], error.message));
+      const { status, message } = error instanceof Refusal ? error : faultOf(error);
+      response.end(trailer(GrpcStatusCode[status], message));
     }
   }
 
@@ -166,9 +176,15 @@ export class LoopbackNode {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
       const objects = this.ledger
         .owned(owner)
-        .filter(({ type }) => type === objectType)
+        .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
         .map((object) => this.#object(object));
       return GrpcTypes.ListOwnedObjectsResponse.toBinary({ objects });
+    },
+    'sui.rpc.v2.StateService/GetBalance': (bytes) => {
+      const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
+      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.ledger.coins(owner) : [];
+      const balance = coins.reduce((sum, coin) => sum + coin.balance, 0n);
+      return GrpcTypes.GetBalanceResponse.toBinary({ balance: { coinType, balance, coinBalance: balance } });
     },
     'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
       const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
@@ -309,6 +325,31 @@ function describedIfEmpty({
     },
   });
   return { transaction };
+}
+
+const ONLY_GRPC =
+  'A model of a Sui node: it speaks gRPC-web only. Use SuiGrpcClient of @mysten/sui/grpc, not JSON-RPC or GraphQL.\n';
+
+function isGrpcWeb({ headers }: IncomingMessage): boolean {
+  return headers['content-type']?.startsWith('application/grpc-web') ?? false;
+}
+
+/** Lets pages of any origin ask. @returns whether that was the question */
+function answersPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
+  response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
+  if (method !== 'OPTIONS') return false;
+  response.writeHead(204).end();
+  return true;
+}
+
+/** @param filter a type, or the name of a generic one for all of its instances */
+function isOfType(type: string, filter: string): boolean {
+  const wanted = normalizeStructTag(filter);
+  return type === wanted || type.startsWith(`${wanted}<`);
+}
+
+function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {
+  return { status: 'INTERNAL', message: `the loopback node failed: ${(error as Error).message}` };
 }
 
 /** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */

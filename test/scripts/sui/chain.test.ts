@@ -5,7 +5,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Refusal } from '../../../scripts/dev/sui/executor.ts';
+import { Refusal } from '../../../scripts/dev/sui/failures.ts';
 import type { Fault } from '../../../scripts/dev/sui/node.ts';
 import { Chain } from '../../../scripts/sui/chain.ts';
 import {

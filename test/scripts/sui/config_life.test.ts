@@ -1,8 +1,8 @@
 /** The commands for a config's later life: registrars, rotation, the age of keys and the end. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { PUBLISHER, Publisher } from '../../../scripts/dev/sui/contract.ts';
 import { Changes } from '../../../scripts/dev/sui/ledger.ts';
+import { PUBLISHER, Publisher } from '../../../scripts/dev/sui/structs.ts';
 import { startServer } from '../../src/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -173,6 +173,8 @@ describe('update_config', () => {
       config: { name: 'renamed', maxKeyAgeMs: '3600000' },
       enclaves: [{ id: enclaveId, keyTooOld: false }],
     });
+    const printed = await script('status', [configId, '--rpc-url', fixture.node.url]);
+    expect(printed.out).toMatch(/registeredAt +\d{4}-\d\d-\d\dT/);
     fixture.node.lie = (object) => {
       if (!object.type.includes('::enclave::Enclave<')) return object;
       const content = Buffer.from(object.content);

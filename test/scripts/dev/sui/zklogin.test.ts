@@ -2,7 +2,8 @@
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { computeZkLoginAddressFromSeed, getZkLoginSignature } from '@mysten/sui/zklogin';
 import { beforeAll, expect, test } from 'vitest';
-import type { LoopbackNode } from '../../../../scripts/dev/sui/node.ts';
+import { LoopbackNode } from '../../../../scripts/dev/sui/node.ts';
+import { signatureChecks } from '../../../../scripts/dev/sui/signatures.ts';
 import { verifyZkLogin, zkLoginVerifier } from '../../../../scripts/dev/sui/zklogin.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
@@ -93,4 +94,20 @@ test('refuses what it refuses without a proof: epoch, sender, data', async () =>
   const other = `0x${'2'.repeat(64)}`;
   await expect(verify.call(now, data, signature, other)).rejects.toThrow('not of the sender');
   await expect(verify.call(now, Uint8Array.of(9), signature, sender)).rejects.toThrow();
+});
+
+test('make dev-sui checks the proof against each key that is built, and signatures of keys as before', async () => {
+  const node = await LoopbackNode.start(new Uint8Array());
+  node.close();
+  node.epoch = BigInt(MAX_EPOCH);
+  const keys = [otherKey, key].map(({ vkey }) => readVerifyingKey(vkey));
+  const checks = signatureChecks(node, keys, async () => OUR_KEY as { n: string });
+  const forged = await signatureWith({ inputs: { proofPoints: proofOf(built.publicInput + 1n) } });
+  await expect(checks(data, await signatureWith(), sender)).resolves.toBeUndefined();
+  await expect(checks(data, forged, sender)).rejects.toThrow('Groth16 proof verify failed');
+  // Without a key, it can't tell.
+  await expect(signatureChecks(node, [])(data, forged, sender)).resolves.toBeUndefined();
+  const { signature } = await ephemeral.signTransaction(data);
+  await expect(checks(data, signature, ephemeral.toSuiAddress())).resolves.toBeUndefined();
+  await expect(checks(data, signature, sender)).rejects.toThrow();
 });

@@ -1,0 +1,110 @@
+/** The commands of a programmable transaction, read from gRPC and from BCS. */
+import type { bcs } from '@mysten/sui/bcs';
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { toBase64 } from '@mysten/sui/utils';
+import type { Call } from './call.ts';
+import { Refusal } from './failures.ts';
+
+const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
+
+export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
+
+/** An argument, in the form that both encodings of a transaction share. */
+export type Argument = { input: number } | { result: number; nested: number };
+
+export type Command =
+  | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
+  | { kind: 'transfer'; objects: Argument[]; to: Argument }
+  | { kind: 'publish'; modules: readonly Uint8Array[] }
+  | Upgrade;
+
+export interface Upgrade {
+  kind: 'upgrade';
+  modules: readonly Uint8Array[];
+  dependencies: readonly string[];
+  packageId: string;
+  ticket: Argument;
+}
+
+function grpcArgument({ kind, input = 0, result = 0, subresult = 0 }: GrpcTypes.Argument): Argument {
+  return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
+}
+
+export function grpcCommand({ command }: GrpcTypes.Command): Command {
+  if (command.oneofKind === 'moveCall') {
+    const {
+      package: id = '',
+      module = '',
+      function: name = '',
+      typeArguments,
+      arguments: args,
+    } = command.moveCall;
+    return {
+      kind: 'call',
+      call: { package: id, module, function: name, typeArguments },
+      args: args.map(grpcArgument),
+    };
+  }
+  if (command.oneofKind === 'transferObjects') {
+    const { objects, address } = command.transferObjects;
+    return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
+  }
+  if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
+  if (command.oneofKind === 'upgrade') {
+    const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
+    return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
+  }
+  throw new Refusal('UNIMPLEMENTED', `no command ${command.oneofKind} on loopback`);
+}
+
+type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']>['commands'][number];
+type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
+
+function bcsArgument(argument: BcsArgument): Argument {
+  if (argument.Input !== undefined) return { input: argument.Input };
+  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, 0];
+  return { result, nested };
+}
+
+export function bcsCommand({
+  MoveCall: call,
+  TransferObjects: transfer,
+  Publish: made,
+  Upgrade: next,
+}: BcsCommand): Command {
+  if (call) {
+    const { package: id, module, function: name, typeArguments, arguments: args } = call;
+    return {
+      kind: 'call',
+      call: { package: id, module, function: name, typeArguments },
+      args: args.map(bcsArgument),
+    };
+  }
+  if (transfer) {
+    return {
+      kind: 'transfer',
+      objects: transfer.objects.map(bcsArgument),
+      to: bcsArgument(transfer.address),
+    };
+  }
+  if (made) return { kind: 'publish', modules: made.modules.map(moduleOf) };
+  if (next) {
+    const { modules, dependencies, package: packageId, ticket } = next;
+    return {
+      kind: 'upgrade',
+      modules: modules.map(moduleOf),
+      dependencies,
+      packageId,
+      ticket: bcsArgument(ticket),
+    };
+  }
+  throw new Refusal('UNIMPLEMENTED', 'no such command on loopback');
+}
+
+function moduleOf(module: string | Iterable<number>): Uint8Array {
+  return Buffer.from(toBase64Text(module), 'base64');
+}
+
+function toBase64Text(module: string | Iterable<number>): string {
+  return typeof module === 'string' ? module : toBase64(Uint8Array.from(module));
+}

@@ -1,0 +1,67 @@
+/** How a call of the loopback node fails: the call itself, or the execution of its transaction. */
+import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { MoveAbort, TypeMismatch } from './call.ts';
+
+/** A call of the node ends with this gRPC status. */
+export class Refusal extends Error {
+  readonly status: keyof typeof GrpcStatusCode;
+
+  constructor(status: Refusal['status'], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export type Status = GrpcTypes.ExecutionStatus;
+
+const {
+  MOVE_ABORT,
+  COMMAND_ARGUMENT_ERROR,
+  PACKAGE_UPGRADE_ERROR,
+  UNUSED_VALUE_WITHOUT_DROP,
+  INSUFFICIENT_GAS: NO_GAS,
+} = GrpcTypes.ExecutionError_ExecutionErrorKind;
+
+function failed(error: Parameters<typeof GrpcTypes.ExecutionError.create>[0]): Status {
+  return { success: false, error: GrpcTypes.ExecutionError.create(error) };
+}
+
+export const UNUSED_VALUE = failed({
+  description: 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }',
+  kind: UNUSED_VALUE_WITHOUT_DROP,
+});
+export const INSUFFICIENT_GAS = failed({ description: 'InsufficientGas', kind: NO_GAS });
+
+/** An upgrade is of other modules than its ticket. */
+export class DigestMismatch extends Error {}
+
+/** How a command fails. Throws on whatever is not of the transaction. */
+export function failure(error: unknown, command: bigint): Status {
+  if (error instanceof DigestMismatch) {
+    const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
+    return failed({ description, command, kind: PACKAGE_UPGRADE_ERROR });
+  }
+  if (error instanceof TypeMismatch) {
+    const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
+    return failed({ description, command, kind: COMMAND_ARGUMENT_ERROR });
+  }
+  if (!(error instanceof MoveAbort)) throw error;
+  const { location, constant, code } = error;
+  const named = typeof constant === 'string';
+  const abort = GrpcTypes.MoveAbort.create({
+    // The abort code of a clever error has its top bit set, and encodes a line and constants.
+    abortCode: named ? 0x8000_001b_ffff_0001n : BigInt(constant),
+    location,
+    ...(named && {
+      cleverError: GrpcTypes.CleverError.create({
+        ...(code !== undefined && { errorCode: BigInt(code) }),
+        constantName: constant,
+        constantType: 'vector<u8>',
+        value: { oneofKind: 'rendered', rendered: `the text of ${constant}` },
+      }),
+    }),
+  });
+  const details = { oneofKind: 'abort', abort } as const;
+  const description = `MoveAbort(${constant})`;
+  return failed({ description, command, kind: MOVE_ABORT, errorDetails: details });
+}

@@ -1,0 +1,72 @@
+/** A faucet as `sui start --with-faucet` has it (`POST /v2/gas`), which `@mysten/sui/faucet` asks. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { isValidSuiAddress, normalizeSuiAddress } from '@mysten/sui/utils';
+
+/** 10 SUI, in MIST. */
+export const GIFT = 10_000_000_000n;
+/** Of a request: an address in JSON. */
+const MAX_BYTES = 1024;
+
+/** @param give credits an address, in MIST, and returns the coin's id */
+export function createFaucet(give: (address: string, mist: bigint) => string): Server {
+  return createServer((request, response) => {
+    answer(request, response, give).catch(() => response.destroy());
+  });
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  give: (address: string, mist: bigint) => string,
+): Promise<void> {
+  // Pages of any origin may ask: these coins are worth nothing.
+  response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
+  if (request.method === 'OPTIONS') return void response.writeHead(204).end();
+  if (request.method !== 'POST' || request.url !== '/v2/gas') {
+    return refuse(response, 404, 'ask by POST /v2/gas {"FixedAmountRequest":{"recipient":"0x…"}}');
+  }
+  const recipient = recipientOf(await read(request));
+  if (recipient === undefined) {
+    return refuse(
+      response,
+      400,
+      'the body must be {"FixedAmountRequest":{"recipient":"<an address of Sui>"}}',
+    );
+  }
+  const coin = { amount: Number(GIFT), id: give(recipient, GIFT), transferTxDigest: '' };
+  send(response, 200, { status: 'Success', coins_sent: [coin] });
+}
+
+/** At most MAX_BYTES + 1 of the body: a longer one is no JSON then. */
+async function read(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > MAX_BYTES) return '';
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function recipientOf(body: string): string | undefined {
+  try {
+    const { FixedAmountRequest: asked } = JSON.parse(body) as {
+      FixedAmountRequest?: { recipient?: unknown };
+    };
+    const recipient = asked?.recipient;
+    if (typeof recipient !== 'string' || !recipient.startsWith('0x')) return undefined;
+    return isValidSuiAddress(normalizeSuiAddress(recipient)) ? normalizeSuiAddress(recipient) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(response: ServerResponse, status: number, internal: string): void {
+  send(response, status, { status: { Failure: { internal } } });
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}

@@ -1,0 +1,44 @@
+/** The objects of `move/enclave`, `move/weather` and `sui::package`, as they are in BCS. */
+import { bcs } from '@mysten/sui/bcs';
+import { normalizeStructTag } from '@mysten/sui/utils';
+
+export const Config = bcs.struct('EnclaveConfig', {
+  id: bcs.Address,
+  name: bcs.string(),
+  pcrs: bcs.tuple([bcs.byteVector(), bcs.byteVector(), bcs.byteVector()]),
+  capability_id: bcs.Address,
+  config_version: bcs.u64(),
+  max_key_age_ms: bcs.option(bcs.u64()),
+  registrars: bcs.vector(bcs.Address),
+  is_retired: bcs.bool(),
+});
+export const Enclave = bcs.struct('Enclave', {
+  id: bcs.Address,
+  pk: bcs.byteVector(),
+  config_id: bcs.Address,
+  config_version: bcs.u64(),
+  registered_at_ms: bcs.u64(),
+});
+export const Registrar = bcs.struct('RegistrarCap', { id: bcs.Address, config_id: bcs.Address });
+export const Key = bcs.struct('EnclaveKey', { config_version: bcs.u64(), pk: bcs.byteVector() });
+export const UpgradeCap = bcs.struct('UpgradeCap', {
+  id: bcs.Address,
+  package: bcs.Address,
+  version: bcs.u64(),
+  policy: bcs.u8(),
+});
+export const PUBLISHER = normalizeStructTag('0x2::package::Publisher');
+export const Publisher = bcs.struct('Publisher', {
+  id: bcs.Address,
+  package: bcs.string(),
+  module_name: bcs.string(),
+});
+export const Nft = bcs.struct('WeatherNFT', {
+  id: bcs.Address,
+  location: bcs.string(),
+  temperature: bcs.u64(),
+  timestamp_ms: bcs.u64(),
+});
+
+export type ConfigValue = typeof Config.$inferType;
+export type EnclaveValue = typeof Enclave.$inferType;
