@@ -36,13 +36,14 @@ export function signatureChecks(node: LoopbackNode, keys: readonly VerifyingKey[
   const { verify: ofKey } = node;
   const verifiers = keys.map((verifyingKey) => zkLoginVerifier({ verifyingKey, keyOf: issuers }));
   const ofZkLogin = keys.length === 0 ? [verifyZkLogin] : verifiers;
-  return async (data, signature, sender) => {
+  return async (...signed) => {
+    const [, signature] = signed;
     if (parseSerializedSignature(signature).signatureScheme !== 'ZkLogin') {
-      await ofKey(data, signature, sender);
+      await ofKey(...signed);
       return;
     }
     // A proof is of one size of the circuit, and nothing in it says of which.
-    const checks = ofZkLogin.map((check) => check.call(node, data, signature, sender));
+    const checks = ofZkLogin.map((check) => check.call(node, ...signed));
     await Promise.any(checks).catch(({ errors: [first] }: AggregateError) => {
       throw first;
     });

@@ -107,7 +107,12 @@ test('make dev-sui checks the proof against each key that is built, and signatur
   await expect(checks(data, forged, sender)).rejects.toThrow('Groth16 proof verify failed');
   // Without a key, it can't tell.
   await expect(signatureChecks(node, [])(data, forged, sender)).resolves.toBeUndefined();
+  const address = ephemeral.toSuiAddress();
   const { signature } = await ephemeral.signTransaction(data);
-  await expect(checks(data, signature, ephemeral.toSuiAddress())).resolves.toBeUndefined();
+  await expect(checks(data, signature, address)).resolves.toBeUndefined();
+  // A message is no transaction.
+  await expect(checks(data, signature, address, 'PersonalMessage')).rejects.toThrow();
+  const { signature: ofMessage } = await ephemeral.signPersonalMessage(data);
+  await expect(checks(data, ofMessage, address, 'PersonalMessage')).resolves.toBeUndefined();
   await expect(checks(data, signature, sender)).rejects.toThrow();
 });
