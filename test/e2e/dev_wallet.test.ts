@@ -49,7 +49,8 @@ test('make dev-wallet starts the page and all that it talks to, says what is a s
   expect(salt.headers.get('access-control-allow-origin')).toBe(page);
   const preflight = await fetch(url('prover') ?? '', { method: 'OPTIONS' });
   expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
-  expect((await fetch(url('Sui node') ?? '', { method: 'POST' })).ok).toBe(true);
+  const grpc = { method: 'POST', headers: { 'Content-Type': 'application/grpc-web+proto' } };
+  expect((await fetch(url('Sui node') ?? '', grpc)).ok).toBe(true);
 
   child.kill('SIGINT');
   expect(await ended).toEqual([0, null]);
