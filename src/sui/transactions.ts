@@ -12,19 +12,19 @@ import { type ObjectInput, objectArgument as object } from './arguments.ts';
 import { addressOf, bytesOf, invalidValue, registersOf, structTypeOf, textOf, u64Of } from './values.ts';
 
 /** A call of the module `enclave` for one application. */
-interface EnclaveCall {
+export interface EnclaveCall {
   /** The package that holds `enclave::enclave`. */
   readonly enclavePackage: string;
   /** The type `T` of the application: see `applicationType`. */
   readonly application: string;
 }
 
-interface ConfigCall extends EnclaveCall {
+export interface ConfigCall extends EnclaveCall {
   readonly configId: ObjectInput;
 }
 
 /** A call of the holder of the capability that made the config. */
-interface AdminCall extends ConfigCall {
+export interface AdminCall extends ConfigCall {
   readonly capId: ObjectInput;
 }
 
@@ -69,7 +69,7 @@ export function newCapFromPublisher(
   });
 }
 
-interface Creation extends EnclaveCall {
+export interface Creation extends EnclaveCall {
   readonly capId: ObjectInput;
   readonly name: string;
   readonly image: Image;
@@ -270,7 +270,7 @@ export function destroyOldEnclave(
 }
 
 /** Compiled modules, and the packages that they link to. */
-interface Bytecode {
+export interface Bytecode {
   /** Bytecode in base64. */
   readonly modules: readonly string[];
   /** Ids of the packages that it links to. */
