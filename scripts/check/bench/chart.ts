@@ -20,6 +20,7 @@ export function drawChart(title: string, comparisons: readonly Comparison[]): st
   const floor = x(1).toFixed(1);
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">`,
+    '<title>The benchmark: each figure as a share of its floor</title>',
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="10" y="18" font-weight="bold">${escapeXml(title)}</text>`,
     `<text x="${floor}" y="36" text-anchor="middle" fill="#555">floor</text>`,

@@ -12,9 +12,14 @@ export interface Server {
 }
 
 /** @param script beside this file; it ends by `tell` */
-export async function startServer(script: string, env: NodeJS.ProcessEnv = {}): Promise<Server> {
+export async function startServer(
+  script: string,
+  env: NodeJS.ProcessEnv = {},
+  nodeOptions: string[] = [],
+): Promise<Server> {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), {
     env: { ...process.env, ...env },
+    execArgv: nodeOptions,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const ended = once(child, 'exit').then(() => {

@@ -53,14 +53,17 @@ export class Machine {
   #console = '';
   #exit: Promise<unknown> | undefined;
   #startedAt = 0;
+  readonly #memoryMib: number;
   /** The time at which the enclave reported in, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
   /**
    * @param vsockHost the compiled backend
    * @param recorded whether everything is kept that passes between parent and enclave
+   * @param memoryMib of the machine
    */
-  constructor(vsockHost: string, { recorded = false } = {}) {
+  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB } = {}) {
+    this.#memoryMib = memoryMib;
     const record = recorded ? [this.#record] : [];
     this.#host = spawn(vsockHost, [this.dir, '4', ...record], { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#ready = once(this.#host.stdout as NodeJS.ReadableStream, 'data');
@@ -99,7 +102,7 @@ export class Machine {
     writeFileSync(join(this.dir, 'ramdisks'), Buffer.concat(ramdisks));
     await this.#spawn(emulator, [
       ...['-M', 'microvm,acpi=off,pcie=off,memory-backend=memory'],
-      ...['-object', `memory-backend-memfd,id=memory,size=${MEMORY_MIB}M,share=on`],
+      ...['-object', `memory-backend-memfd,id=memory,size=${this.#memoryMib}M,share=on`],
       ...['-device', 'vhost-user-vsock-device,chardev=parent'],
       ...['-kernel', join(this.dir, 'kernel'), '-initrd', join(this.dir, 'ramdisks')],
       ...['-append', `${cmdline} reboot=t`],
@@ -117,7 +120,7 @@ export class Machine {
           '-L',
           join(emulator, 'roms'),
           '-m',
-          `${MEMORY_MIB}M`,
+          `${this.#memoryMib}M`,
           '-smp',
           '2',
           '-accel',

@@ -13,6 +13,8 @@ import { bootWithNsm, Machine, printBoot } from './machine.ts';
 const EIF = 'out/nitro.eif';
 const PCRS = 'out/nitro.pcrs';
 const LOG_PORT = 7778;
+/** In less memory, the kernel can't unpack the image. */
+const LEAST_MIB = 320;
 const image = parsePcrs(readFileSync(PCRS, 'utf8'));
 
 let machine: Machine;
@@ -132,10 +134,10 @@ describe('the production image', () => {
   });
 });
 
-test('a second boot has another key', async () => {
+test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of half requests`, async () => {
   const first = await publicKey(machine);
   const second = await bootWithNsm(async () => {
-    const made = new Machine(inject('vsockHost'));
+    const made = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB });
     onTestFinished(() => made.stop());
     await made.start(inject('emulator'), EIF);
     await made.answering();
@@ -144,6 +146,17 @@ test('a second boot has another key', async () => {
   const key = await publicKey(second);
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(key).not.toBe(first);
+  const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 65000\r\n\r\n';
+  const half = `POST /process_data HTTP/1.1\r\n${head}${'x'.repeat(60_000)}`;
+  const sockets = Array.from({ length: 400 }, () => second.connect(3000));
+  for (const socket of sockets)
+    socket
+      .on('error', () => {})
+      .resume()
+      .write(half);
+  await new Promise((done) => setTimeout(done, 2000));
+  expect(await publicKey(second)).toBe(key);
+  for (const socket of sockets) socket.destroy();
 });
 
 test('without an NSM the enclave ends, and says why on the log port', async () => {
