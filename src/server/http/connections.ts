@@ -18,6 +18,8 @@ export interface Connection {
   pending: number;
   /** The latest request. */
   request: IncomingMessage | undefined;
+  /** The latest request whose answer was sent, if that was before its body had arrived. */
+  answered: IncomingMessage | undefined;
   /** Bytes read when the last answer was sent: further bytes are the beginning of a request. */
   bytesAtRest: number;
 }
@@ -70,6 +72,7 @@ export class Connections {
       requests: 0,
       pending: 0,
       request: undefined,
+      answered: undefined,
       bytesAtRest: 0,
     };
     this.#open.set(socket, connection);
@@ -90,14 +93,21 @@ export class Connections {
   }
 
   /** A request's answer was sent, or will never be. */
-  ended(connection: Connection): void {
+  ended(connection: Connection, request: IncomingMessage): void {
     connection.pending -= 1;
+    connection.answered = request.complete ? undefined : request;
     this.#pending -= 1;
     if (connection.pending > 0 || !this.#open.has(connection.socket)) return;
     connection.request = undefined;
     connection.bytesAtRest = connection.socket.bytesRead;
     this.#receiving.delete(connection);
     this.#idle.add(connection);
+  }
+
+  /** Whether all its requests are answered, and the rest of a body is still to come: what is wrong with it needs no answer. */
+  isAnswered(socket: unknown): boolean {
+    const { pending = 1, answered } = this.#open.get(socket) ?? {};
+    return pending === 0 && answered?.complete === false;
   }
 
   /** Closes the connections that have sent nothing yet: Node does not count them as idle. */

@@ -119,6 +119,13 @@ export function refuseConnect(socket: Duplex, pending?: ServerResponse): void {
 const LINGER_MS = 1000;
 const lingering = new WeakSet<Duplex>();
 
+/** Closes a connection after its last answer, which the peer may still be reading. */
+export function endInSilence(socket: Duplex): void {
+  if (lingering.has(socket)) return;
+  lingering.add(socket);
+  socket.end(() => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+}
+
 function endWith(socket: Duplex, { status, code, message }: ServerError, pending?: ServerResponse): void {
   if (pending) {
     pending.once('close', () => socket.destroy());

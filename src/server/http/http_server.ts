@@ -8,7 +8,7 @@ import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createMessageClasses } from './classes.ts';
 import { Connections } from './connections.ts';
-import { type AnswerError, answerError, onClientError, refuseConnect } from './errors.ts';
+import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight } from './in_flight.ts';
 import { JsonBodies } from './json_body.ts';
 import { type AppOptions, createApp, type Route } from './routes.ts';
@@ -70,7 +70,11 @@ export function createHttpServer(parts: HttpServerParts): Server {
   server.on('request', answer);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', answer);
-  server.on('clientError', (error, socket) => onClientError(error, socket, inFlight.pendingOn(socket)));
+  server.on('clientError', (error, socket) => {
+    // The client would take a second answer for that to its next request.
+    if (connections.isAnswered(socket)) endInSilence(socket);
+    else onClientError(error, socket, inFlight.pendingOn(socket));
+  });
   server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
   return server;
 }

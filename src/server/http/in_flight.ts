@@ -134,7 +134,7 @@ export class InFlight {
 
   #end(entry: Entry): void {
     entry.closed = true;
-    this.#connections.ended(entry.connection);
+    this.#connections.ended(entry.connection, entry.request);
     if (!entry.running) this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';

@@ -138,6 +138,25 @@ describe('time', () => {
     expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
   });
 
+  test.each([
+    ['does not arrive', ''],
+    ['is malformed', 'zz\r\n'],
+  ])(
+    'a body that %s after its request was answered closes the connection without another answer',
+    async (_, rest) => {
+      const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+      const head = 'GET /rules HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n';
+      const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(head));
+      let received = '';
+      socket.on('data', (chunk) => {
+        received += chunk;
+        if (rest !== '') socket.write(rest);
+      });
+      await new Promise((resolve) => socket.on('close', resolve));
+      expect(received.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+    },
+  );
+
   test('headers that do not end are 408', async () => {
     const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
     const received = await raw(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
