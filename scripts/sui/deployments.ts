@@ -188,7 +188,7 @@ export class Deployments {
    * Changes the entry of an application after a command is done. Never fails: it is done on the chain, and the command must
    * say so.
    *
-   * @param change gets all entries, and returns the new entry by its name, or why there is none
+   * @param change takes all entries; returns the name and the entry to write, or the reason why it writes nothing
    */
   async note(
     chain: Chain,

@@ -237,7 +237,7 @@ const spec: SuiCommand = {
     return [
       `read the signature of ${packageId}::${module}::${name}, and the config ${configId}`,
       `ask ${url} at ${path}, and verify the answer by its attestation for the registers of the config`,
-      'find the enclave whose registered key signed it, and end here if there is none',
+      'find the enclave whose registered key signed it; stop if no registered key did',
       `call ${packageId}::${module}::${name} with the signed fields, and transfer what it returns to the sender`,
     ];
   },

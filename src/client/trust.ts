@@ -11,7 +11,7 @@ export interface Requirements {
 
 export interface Trust {
   current(): Promise<Requirements>;
-  /** Called when an attestation showed another image: newer requirements, or null if there are none. */
+  /** Called when an attestation showed another image. Resolves to newer requirements, or to null if nothing has changed. */
   renewed(outdated: Requirements): Promise<Requirements | null>;
   /** Whether a key that a hint names may speak without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;

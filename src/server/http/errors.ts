@@ -121,9 +121,12 @@ const lingering = new WeakSet<Duplex>();
 
 /** Closes a connection after its last answer, which the peer may still be reading. */
 export function endInSilence(socket: Duplex): void {
-  if (lingering.has(socket)) return;
+  if (!lingering.has(socket)) endAndLinger(socket, '');
+}
+
+function endAndLinger(socket: Duplex, text: string): void {
   lingering.add(socket);
-  socket.end(() => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+  socket.end(text, () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
 }
 
 function endWith(socket: Duplex, { status, code, message }: ServerError, pending?: ServerResponse): void {
@@ -135,12 +138,11 @@ function endWith(socket: Duplex, { status, code, message }: ServerError, pending
     if (!lingering.has(socket)) socket.destroy();
     return;
   }
-  lingering.add(socket);
   const body = JSON.stringify({ error: message, code });
   const allow = status === 405 ? 'Allow: GET, HEAD, POST\r\n' : '';
-  socket.end(
+  endAndLinger(
+    socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${allow}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    () => setTimeout(() => socket.destroy(), LINGER_MS).unref(),
   );
 }

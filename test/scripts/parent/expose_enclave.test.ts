@@ -261,7 +261,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
   });
 
-  test("trusts AWS's root alone unless told otherwise", async () => {
+  test("trusts only AWS's root by default", async () => {
     const { parent, calls, port } = await start();
     const args = ['--eif', join(parent.dir, 'x.eif'), '--port', String(port), '--secrets', '-'];
     const { status, stderr } = await parent.run('expose_enclave.ts', args, {}, SECRETS);
