@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { type Listed, OrderedList } from '../ordered_list.ts';
 
 /**
  * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one read, and
@@ -8,7 +9,7 @@ import type { Socket } from 'node:net';
 const MAX_PIPELINED = 8;
 
 /** The state of an open connection. */
-export interface Connection {
+export interface Connection extends Listed<Connection> {
   readonly socket: Socket;
   /** By performance.now(). */
   readonly openedAt: number;
@@ -34,9 +35,9 @@ export class Connections {
   readonly #max: number;
   readonly #open = new Map<unknown, Connection>();
   /** Connections between two requests, in the order in which they became idle. */
-  readonly #idle = new Set<Connection>();
+  readonly #idle = new OrderedList<Connection>();
   /** Connections whose request is incomplete or has not begun, in the order in which the request or they began. */
-  readonly #receiving = new Set<Connection>();
+  readonly #receiving = new OrderedList<Connection>();
   /** Sum over all connections. */
   #pending = 0;
 
@@ -74,6 +75,9 @@ export class Connections {
       request: undefined,
       answered: undefined,
       bytesAtRest: 0,
+      list: undefined,
+      before: undefined,
+      after: undefined,
     };
     this.#open.set(socket, connection);
     // Not as idle: new connections would otherwise replace each other before they could send anything.
@@ -87,8 +91,6 @@ export class Connections {
     connection.pending += 1;
     this.#pending += 1;
     connection.request = request;
-    this.#idle.delete(connection);
-    this.#receiving.delete(connection);
     this.#receiving.add(connection);
   }
 
@@ -100,7 +102,6 @@ export class Connections {
     if (connection.pending > 0 || !this.#open.has(connection.socket)) return;
     connection.request = undefined;
     connection.bytesAtRest = connection.socket.bytesRead;
-    this.#receiving.delete(connection);
     this.#idle.add(connection);
   }
 
@@ -112,7 +113,7 @@ export class Connections {
 
   /** Closes the connections that have sent nothing yet: Node does not count them as idle. */
   closeUnused(): void {
-    for (const connection of [...this.#receiving]) {
+    for (const connection of this.#receiving) {
       if (connection.requests === 0 && connection.socket.bytesRead === 0) this.#end(connection);
     }
   }
@@ -121,7 +122,6 @@ export class Connections {
   #makeRoom(): boolean {
     for (const connection of this.#idle) {
       if (connection.socket.bytesRead === connection.bytesAtRest) return this.#end(connection);
-      this.#idle.delete(connection);
       this.#receiving.add(connection);
     }
     for (const connection of this.#receiving) {
@@ -141,8 +141,7 @@ export class Connections {
 
   #forget(connection: Connection): void {
     this.#open.delete(connection.socket);
-    this.#idle.delete(connection);
-    this.#receiving.delete(connection);
+    connection.list?.delete(connection);
   }
 }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { type Listed, OrderedList } from '../ordered_list.ts';
 import type { Connection, Connections } from './connections.ts';
 import { addHeader } from './respond.ts';
 
@@ -19,7 +20,7 @@ const MAX_CONNECTION_AGE_MS = 10 * 60_000;
 const ENTRY = Symbol('entry');
 type Tracked = ServerResponse & { [ENTRY]?: Entry };
 
-interface Entry {
+interface Entry extends Listed<Entry> {
   readonly id: string;
   readonly start: number;
   readonly request: IncomingMessage;
@@ -41,7 +42,7 @@ export class InFlight {
   readonly #timeoutMs: number;
   readonly #maxRunning: number;
   /** Sorted by deadline. */
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new OrderedList<Entry>();
   readonly #sweeping: NodeJS.Timeout;
   #running = 0;
 
@@ -75,7 +76,19 @@ export class InFlight {
     if (!connection || request.socket.destroyed) return false;
     this.#connections.began(connection, request);
     const [id, start] = [randomUUID(), performance.now()];
-    const entry: Entry = { id, start, request, response, connection, fail, running: false, closed: false };
+    const entry: Entry = {
+      id,
+      start,
+      request,
+      response,
+      connection,
+      fail,
+      running: false,
+      closed: false,
+      list: undefined,
+      before: undefined,
+      after: undefined,
+    };
     addHeader(response, 'x-request-id', id);
     const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
     if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;

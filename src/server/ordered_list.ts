@@ -1,0 +1,61 @@
+/** The neighbours of an element in the list that it is in. */
+export interface Listed<T extends Listed<T>> {
+  list: OrderedList<T> | undefined;
+  before: T | undefined;
+  after: T | undefined;
+}
+
+/**
+ * Elements in the order in which they were added; each is in one list at most. A `Set` would do the same, but with
+ * every request added and removed, V8 replaces its table all the time, and tables that have reached the old
+ * generation keep whatever they contained, and the tables after them, until the next full collection. So most of
+ * the time for garbage went to requests that had long been answered.
+ */
+export class OrderedList<T extends Listed<T>> {
+  #first: T | undefined;
+  #last: T | undefined;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get first(): T | undefined {
+    return this.#first;
+  }
+
+  /** Appends an element, which leaves the list that it was in. */
+  add(element: T): void {
+    element.list?.delete(element);
+    element.list = this;
+    element.before = this.#last;
+    if (this.#last) this.#last.after = element;
+    else this.#first = element;
+    this.#last = element;
+    this.#size += 1;
+  }
+
+  has(element: T): boolean {
+    return element.list === this;
+  }
+
+  /** @returns whether the element was in this list */
+  delete(element: T): boolean {
+    if (element.list !== this) return false;
+    const { before, after } = element;
+    if (before) before.after = after;
+    else this.#first = after;
+    if (after) after.before = before;
+    else this.#last = before;
+    element.list = element.before = element.after = undefined;
+    this.#size -= 1;
+    return true;
+  }
+
+  /** The present elements, oldest first; the list may change meanwhile. */
+  [Symbol.iterator](): Iterator<T> {
+    const elements: T[] = [];
+    for (let each = this.#first; each; each = each.after) elements.push(each);
+    return elements[Symbol.iterator]();
+  }
+}

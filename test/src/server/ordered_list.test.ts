@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Listed, OrderedList } from '../../../src/server/ordered_list.ts';
+
+class Element implements Listed<Element> {
+  readonly name: number;
+  list: OrderedList<Element> | undefined = undefined;
+  before: Element | undefined = undefined;
+  after: Element | undefined = undefined;
+
+  constructor(name: number) {
+    this.name = name;
+  }
+}
+
+test('keeps the order of a Set in which each element is deleted before it is added again', () => {
+  const steps = fc.array(fc.tuple(fc.constantFrom('add', 'delete', 'move'), fc.integer({ min: 0, max: 7 })), {
+    maxLength: 60,
+  });
+  fc.assert(
+    fc.property(steps, (steps) => {
+      const elements = Array.from({ length: 8 }, (_, name) => new Element(name));
+      const [list, other] = [new OrderedList<Element>(), new OrderedList<Element>()];
+      const [set, otherSet] = [new Set<Element>(), new Set<Element>()];
+      for (const [step, index] of steps) {
+        const element = elements[index] as Element;
+        const isIn = set.delete(element);
+        otherSet.delete(element);
+        if (step === 'delete') expect(list.delete(element)).toBe(isIn);
+        if (step === 'add') list.add(element);
+        if (step === 'move') other.add(element);
+        if (step === 'add') set.add(element);
+        if (step === 'move') otherSet.add(element);
+        if (step === 'delete') other.delete(element);
+        expect([...list]).toEqual([...set]);
+        expect([...other]).toEqual([...otherSet]);
+        expect([list.size, other.size]).toEqual([set.size, otherSet.size]);
+        expect(list.first).toBe([...set][0]);
+        for (const each of elements) expect(list.has(each)).toBe(set.has(each));
+      }
+    }),
+  );
+});
+
+test('lets go of what leaves it: no element refers to another one or to the list', () => {
+  const list = new OrderedList<Element>();
+  const elements = Array.from({ length: 5 }, (_, name) => new Element(name));
+  for (const element of elements) list.add(element);
+  for (const element of [2, 0, 4].map((name) => elements[name] as Element)) {
+    list.delete(element);
+    expect(element).toMatchObject({ list: undefined, before: undefined, after: undefined });
+  }
+  expect([...list].map(({ name }) => name)).toEqual([1, 3]);
+});
+
+test('may change while its elements are visited: those present at the beginning are', () => {
+  const list = new OrderedList<Element>();
+  const elements = Array.from({ length: 4 }, (_, name) => new Element(name));
+  for (const element of elements) list.add(element);
+  const seen: number[] = [];
+  for (const element of list) {
+    seen.push(element.name);
+    list.delete(element);
+    list.add(new Element(9));
+  }
+  expect(seen).toEqual([0, 1, 2, 3]);
+  expect(list.size).toBe(4);
+});
