@@ -2,7 +2,7 @@
  * BCS types for what an enclave signs. They refuse values that `@mysten/bcs` would silently change: a lone
  * surrogate would become U+FFFD, 1.5 would become 1, undefined would become 0. Browser-safe.
  */
-import { type BcsType, bcs } from '@mysten/bcs';
+import { BcsType, bcs } from '@mysten/bcs';
 
 const U64_MAX = 2n ** 64n - 1n;
 
@@ -22,10 +22,23 @@ function toU64(value: U64Input): bigint {
   return exact;
 }
 
-/** Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. */
-export const u64: BcsType<bigint, U64Input, 'u64'> = bcs
-  .u64()
-  .transform({ name: 'u64', input: toU64, output: (text: string) => BigInt(text) });
+/**
+ * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The library's own divides by 256 for each byte, which
+ * took a quarter of the time to serialize and parse an answer.)
+ */
+export const u64: BcsType<bigint, U64Input, 'u64'> = new BcsType({
+  name: 'u64',
+  read(reader) {
+    const low = BigInt(reader.read32());
+    return (BigInt(reader.read32()) << 32n) | low;
+  },
+  write(value, writer) {
+    const exact = toU64(value);
+    writer.write32(Number(exact & 0xffff_ffffn)).write32(Number(exact >> 32n));
+  },
+  serializedSize: () => 8,
+  validate: toU64,
+});
 
 /** Move's `u8`: an integer from 0 to 255. */
 export const u8 = bcs.u8({

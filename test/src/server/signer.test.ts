@@ -59,6 +59,38 @@ describe('Signer', () => {
     expect(shown(2n ** 64n - 1n).data.value).toBe('18446744073709551615');
   });
 
+  test('writes nested values, bytes, maps and enums without losing anything', () => {
+    const All = bcs.struct('All', {
+      list: bcs.vector(bcs.struct('Item', { id: u64, name: bcs.option(text) })),
+      raw: bcs.byteVector(),
+      map: bcs.map(text, u64),
+      kind: bcs.enum('Kind', { Big: u64, None: null }),
+      isOpen: bcs.bool(),
+    });
+    const Signed = signedType(5, All);
+    const data = {
+      list: [
+        { id: 2n ** 60n, name: 'a' },
+        { id: 1n, name: null },
+      ],
+      raw: Uint8Array.of(1, 255),
+      map: new Map([['x', 2n ** 60n]]),
+      kind: { Big: 7n, $kind: 'Big' },
+      isOpen: true,
+    };
+    const { json } = new Signer(key, [Signed]).sign(Signed, 1n, data as never);
+    expect(JSON.parse(json).response.data).toEqual({
+      list: [
+        { id: '1152921504606846976', name: 'a' },
+        { id: 1, name: null },
+      ],
+      raw: [1, 255],
+      map: [['x', '1152921504606846976']],
+      kind: { Big: 7, $kind: 'Big' },
+      isOpen: true,
+    });
+  });
+
   test('rejects two types with the same intent code, naming both', () => {
     const Other = signedType(0, bcs.struct('Other', { value: u8 }));
     expect(() => new Signer(key, [WeatherResponse, Other])).toThrow(ConfigError);
