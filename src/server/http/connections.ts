@@ -120,11 +120,11 @@ export class Connections {
 
   /** Each step closes a connection, or moves one so that no later call visits it before its next request. */
   #makeRoom(): boolean {
-    for (const connection of this.#idle) {
+    for (let connection = this.#idle.first; connection; connection = this.#idle.first) {
       if (connection.socket.bytesRead === connection.bytesAtRest) return this.#end(connection);
       this.#receiving.add(connection);
     }
-    for (const connection of this.#receiving) {
+    for (let connection = this.#receiving.first; connection; connection = this.#receiving.first) {
       const { pending, request } = connection;
       // All requests but the latest have arrived completely.
       if (pending < 2 && !request?.complete) return this.#end(connection);

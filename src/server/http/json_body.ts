@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { SEALED_TYPE } from '../../sealing/request.ts';
 import { ServerError } from '../errors.ts';
+import { type Listed, OrderedList } from '../ordered_list.ts';
 
 /** RFC 8259, section 8.1: JSON is UTF-8, with or without a charset. */
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$/i;
@@ -21,7 +22,7 @@ const SWEEP_MS = 250;
 const MAX_INCOMPLETE_BYTES = 16 * 1024 ** 2;
 
 /** A partially received body. */
-interface Reading {
+interface Reading extends Listed<Reading> {
   readonly start: number;
   bytes: number;
   pieces: number;
@@ -36,7 +37,7 @@ export class JsonBodies {
   readonly #timeoutMs: number;
   readonly #maxIncompleteBytes: number;
   /** Oldest first. */
-  readonly #readings = new Set<Reading>();
+  readonly #readings = new OrderedList<Reading>();
   readonly #sweeping: NodeJS.Timeout;
   #held = 0;
 
@@ -112,8 +113,16 @@ export class JsonBodies {
         this.#release(reading);
         reject(error);
       };
-      const buffer = Buffer.alloc(0);
-      const reading: Reading = { start: performance.now(), bytes: 0, pieces: 0, buffer, fail };
+      const reading: Reading = {
+        start: performance.now(),
+        bytes: 0,
+        pieces: 0,
+        buffer: Buffer.alloc(0),
+        fail,
+        list: undefined,
+        before: undefined,
+        after: undefined,
+      };
       this.#readings.add(reading);
       request.on('data', (chunk: Buffer) => {
         if (!this.#readings.has(reading)) return;
@@ -156,6 +165,7 @@ export class JsonBodies {
   #hold(reading: Reading, buffer: Buffer): void {
     this.#held += buffer.length - reading.buffer.length;
     reading.buffer = buffer;
+    if (this.#held <= this.#maxIncompleteBytes) return;
     for (const oldest of this.#readings) {
       if (this.#held <= this.#maxIncompleteBytes) return;
       if (oldest !== reading)
