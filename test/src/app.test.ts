@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
+import { makeTls } from '../../scripts/dev/tls.ts';
 import {
   type AppContext,
   type Caller,
@@ -14,7 +15,6 @@ import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
 import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
 import { text } from '../../src/wire/bcs.ts';
 import { signedType } from '../../src/wire/intent.ts';
-import { makeTls } from '../e2e/boot/tls.ts';
 import { newProvisioner } from './provisioner.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 

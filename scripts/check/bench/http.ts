@@ -16,6 +16,7 @@ const MAX_GROWTH = 1.1;
 const NODE_OPTIONS = ['--max-semi-space-size=8'];
 
 export interface HttpServers {
+  readonly standIn: Server;
   readonly echo: Server;
   readonly cold: Server;
   readonly signing: Server;
@@ -30,12 +31,13 @@ export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<
     return server;
   };
   try {
-    const { origin: STAND_IN } = await start('./stand_in.ts');
+    const standIn = await start('./stand_in.ts');
+    const STAND_IN = standIn.origin;
     const echo = await start('./echo.ts');
     const cold = await start('./cold.ts', { STAND_IN });
     const signing = await start('./cold.ts', { STAND_IN, SIGNS: 'yes' });
     const weather = await start('./weather.ts', { STAND_IN }, NODE_OPTIONS);
-    return await use({ echo, cold, signing, weather });
+    return await use({ standIn, echo, cold, signing, weather });
   } finally {
     stop(started);
   }

@@ -24,7 +24,7 @@ async function benchServers(load: Load, more: number, env: Readonly<Record<strin
       ...(await benchCold(load, servers)),
       await benchAttestation(load, servers.weather),
     ],
-    peers: await benchPeers(load, servers.weather, env),
+    peers: await benchPeers(load, servers, env),
   }));
 }
 

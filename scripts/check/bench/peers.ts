@@ -1,17 +1,19 @@
 /**
- * Other servers for enclaves, where they are present, asked the same requests as ours. They ask the real weather
- * service, which a benchmark must not reach: a proxy that is not there cuts them off, unless the environment names one
- * (`HTTPS_PROXY`) that leads to a stand-in. Without one, their /process_data is skipped.
+ * Other servers for enclaves, where they are present, asked the same requests as ours. They would ask the real weather
+ * service, which a benchmark must not reach: proxy.ts leads them to the stand-in. A peer that ignores the proxy, or does
+ * not trust its authority, has no answer to /process_data, and its line says so.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEV_API_KEY } from '../../dev/weather_api.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
-import type { Server } from './servers.ts';
+import { type Server, startServer, stop } from './servers.ts';
 
 /** Nautilus always listens here. */
 const FIXED_PORT = 3000;
@@ -37,26 +39,53 @@ interface Rates {
   readonly ours: number;
 }
 
+interface Place {
+  readonly load: Load;
+  readonly ours: Pick<Server, 'origin'>;
+  /** The variables that keep a peer from the network. */
+  readonly network: Env;
+  readonly fixedPort: number;
+}
+
 /** @param fixedPort for tests */
 export async function benchPeers(
   load: Load,
-  ours: Pick<Server, 'origin'>,
+  { weather: ours, standIn }: Record<'weather' | 'standIn', Pick<Server, 'origin'>>,
   env: Env,
   fixedPort = FIXED_PORT,
 ): Promise<Record<string, PeerResult>> {
   const { NAUTILUS_BIN: bin, NAUTILUS_TS_DIR: folder } = env;
-  return {
-    Nautilus: bin ? await benchPeer(load, ours, fixedPort, [bin]) : { skipped: 'NAUTILUS_BIN is not set' },
-    'nautilus-ts': folder
-      ? await benchPeer(load, ours, fixedPort, ['npm', '--prefix', folder, 'start'], folder)
-      : { skipped: 'NAUTILUS_TS_DIR is not set' },
-  };
+  return await withProxy(standIn.origin, async (network) => {
+    const place = { load, ours, network, fixedPort };
+    return {
+      Nautilus: bin ? await benchPeer(place, [bin]) : { skipped: 'NAUTILUS_BIN is not set' },
+      'nautilus-ts': folder
+        ? await benchPeer(place, ['npm', '--prefix', folder, 'start'], folder)
+        : { skipped: 'NAUTILUS_TS_DIR is not set' },
+    };
+  });
+}
+
+/** Runs `use` with the variables that lead a program's requests to the proxy, and make it trust the proxy's authority. */
+async function withProxy<T>(standIn: string, use: (network: Env) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-peers-'));
+  const authority = join(folder, 'ca.pem');
+  const proxy = await startServer('./proxy.ts', { STAND_IN: standIn, AUTHORITY: authority });
+  const { origin } = proxy;
+  try {
+    return await use({
+      ...{ HTTPS_PROXY: origin, https_proxy: origin, HTTP_PROXY: origin, http_proxy: origin },
+      ...{ NO_PROXY: '127.0.0.1,localhost', no_proxy: '127.0.0.1,localhost', NODE_USE_ENV_PROXY: '1' },
+      ...{ SSL_CERT_FILE: authority, NODE_EXTRA_CA_CERTS: authority },
+    });
+  } finally {
+    stop([proxy]);
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function benchPeer(
-  load: Load,
-  ours: Pick<Server, 'origin'>,
-  fixedPort: number,
+  { load, ours, network, fixedPort }: Place,
   [program = '', ...args]: readonly string[],
   cwd?: string,
 ): Promise<PeerResult> {
@@ -67,7 +96,7 @@ async function benchPeer(
     // A group of its own, since npm starts the server as its child.
     detached: true,
     stdio: 'ignore',
-    env: { ...withoutNetwork, ...process.env, PORT: String(port), HOST: '127.0.0.1', API_KEY: DEV_API_KEY },
+    env: { ...process.env, ...network, PORT: String(port), HOST: '127.0.0.1', API_KEY: DEV_API_KEY },
   });
   try {
     const failed = once(child, 'error').then(([error]) => `it can't be started: ${(error as Error).message}`);
@@ -78,13 +107,6 @@ async function benchPeer(
     stopGroup(child);
   }
 }
-
-/** A port that nobody listens on, as the proxy of everything but loopback: no request leaves the machine. */
-const NOWHERE = 'http://127.0.0.1:9';
-const withoutNetwork = {
-  ...{ HTTPS_PROXY: NOWHERE, https_proxy: NOWHERE, HTTP_PROXY: NOWHERE, http_proxy: NOWHERE },
-  ...{ NO_PROXY: '127.0.0.1,localhost', NODE_USE_ENV_PROXY: '1' },
-};
 
 async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): Promise<PeerResult> {
   const asked: Record<string, Rates | { skipped: string }> = {};

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { forwardTls } from '../../../scripts/dev/tls.ts';
 import {
   DEV_API_KEY,
   startWeatherStandIn,
@@ -14,7 +15,6 @@ import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../../src/attestation/image.ts';
 import { endpointTls } from './applications.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
-import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test.eif';
 const LOG_PORT = 7778;

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { forwardTls } from '../../../scripts/dev/tls.ts';
 import { certificatesFromPem, parsePcrs } from '../../../src/attestation/index.ts';
 import { sealSecrets } from '../../../src/sealing/secrets.ts';
 import { getSalt } from '../../../src/zklogin/index.ts';
@@ -12,7 +13,6 @@ import { newProvisioner, stateOf } from '../../src/provisioner.ts';
 import { endpointTls, PROVISIONER_KEY } from './applications.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
-import { forwardTls } from './tls.ts';
 
 const EIF = 'out/test-salt.eif';
 const PCRS = 'out/test-salt.pcrs';

@@ -11,9 +11,9 @@ import { inspect } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createCertificate, toPem } from '../../../scripts/dev/attestation_ca.ts';
+import { makeTls, type TlsFiles } from '../../../scripts/dev/tls.ts';
 import { ApplicationMistake } from '../../../src/errors.ts';
 import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/server/upstream.ts';
-import { makeTls, type TlsFiles } from '../../e2e/boot/tls.ts';
 
 const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
 

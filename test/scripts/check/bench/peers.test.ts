@@ -5,19 +5,26 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Load } from '../../../../scripts/check/bench/load.ts';
 import { benchPeers } from '../../../../scripts/check/bench/peers.ts';
 import { listenOnLoopback } from '../../../../scripts/dev/stand_ins.ts';
+import { startWeatherStandIn } from '../../../../scripts/dev/weather_api.ts';
 
-/** Answers GET, and can't reach its upstream; tells which proxy it was started with. */
+/** Answers GET, asks the weather service by HTTPS for the rest, and tells what else it could reach. */
 const PEER = `
 const { createServer } = require('node:http');
-require('node:fs').writeFileSync(__dirname + '/told.json', JSON.stringify({ pid: process.pid, proxy: process.env.HTTPS_PROXY }));
-createServer((request, response) => {
-  response.writeHead(request.method === 'GET' ? 200 : 502).end('Pong!');
+const { writeFileSync } = require('node:fs');
+const reach = (url) => fetch(url).then(({ status }) => status, () => 'nothing');
+createServer(async (request, response) => {
+  if (request.method === 'GET') return response.end('Pong!');
+  const url = 'https://api.weatherapi.com/v1/current.json?q=Oslo&key=' + process.env.API_KEY;
+  const told = { pid: process.pid, other: await reach('https://example.com/'), plain: await reach('http://example.com/') };
+  writeFileSync(__dirname + '/told.json', JSON.stringify(told));
+  response.writeHead(await fetch(url).then(({ status }) => status, () => 502)).end();
 }).listen(process.env.PORT, process.env.HOST);
 `;
 
 /** One request. */
-const load: Load = async (origin, { path }) => {
-  expect((await fetch(origin + path)).status).toBe(200);
+const load: Load = async (origin, { path, bodies }) => {
+  const [body] = bodies ?? [];
+  expect((await fetch(origin + path, body === undefined ? {} : { method: 'POST', body })).status).toBe(200);
   return { requests: 1, perSecond: 1000, p99Ms: 1 };
 };
 
@@ -27,7 +34,7 @@ async function listenOurs(): Promise<{ origin: string; port: number }> {
   return { origin, port: Number(new URL(origin).port) };
 }
 
-function writePeer(source: string): { bin: string; told: () => { pid: number; proxy: string } } {
+function writePeer(source: string) {
   const folder = mkdtempSync(join(tmpdir(), 'peer-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const bin = join(folder, 'peer.cjs');
@@ -39,21 +46,34 @@ function writePeer(source: string): { bin: string; told: () => { pid: number; pr
 /** Nobody listens there. */
 const FREE_PORT = 9;
 
-test('a peer is asked like ours, without a way to the real weather service, and ended afterwards', async () => {
+async function ask(bin: string, port = FREE_PORT) {
+  const [ours, standIn] = [await listenOurs(), await startWeatherStandIn()];
+  onTestFinished(standIn.close);
+  return await benchPeers(load, { weather: ours, standIn }, { NAUTILUS_BIN: bin }, port);
+}
+
+test('a peer is asked like ours, reaches nothing but the stand-in, and is ended afterwards', async () => {
   const { bin, told } = writePeer(PEER);
-  const ours = await listenOurs();
-  const { Nautilus, 'nautilus-ts': other } = await benchPeers(load, ours, { NAUTILUS_BIN: bin }, FREE_PORT);
+  const { Nautilus, 'nautilus-ts': other } = await ask(bin);
+  const both = { theirs: 1000, ours: 1000 };
   expect(Nautilus?.asked).toEqual({
-    'GET /': { theirs: 1000, ours: 1000 },
-    '/process_data, warm': { skipped: 'its answer is 502' },
-    '/process_data, cold': { skipped: 'its answer is 502' },
+    'GET /': both,
+    '/process_data, warm': both,
+    '/process_data, cold': both,
   });
   expect(Nautilus?.megabytes).toBeGreaterThan(10);
   expect(other).toEqual({ skipped: 'NAUTILUS_TS_DIR is not set' });
-  const { pid, proxy } = told();
-  // One that the environment names would be its own.
-  expect(proxy).toBe(process.env['HTTPS_PROXY'] ?? 'http://127.0.0.1:9');
+  const { pid, ...reached } = told();
+  expect(reached).toEqual({ other: 'nothing', plain: 'nothing' });
   await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+test('a peer whose answer is an error is skipped for that request', async () => {
+  const { bin } = writePeer(PEER.replace('current.json?q=Oslo', 'current.json?q=!broken'));
+  expect((await ask(bin)).Nautilus?.asked).toMatchObject({
+    'GET /': { theirs: 1000 },
+    '/process_data, warm': { skipped: 'its answer is 500' },
+  });
 });
 
 /** A process that has ended but was not reaped yet has no command line any more. */
@@ -66,10 +86,13 @@ function isAlive(pid: number): boolean {
 }
 
 test('a peer that ends, that is missing, or whose port is taken is skipped', async () => {
-  const ours = await listenOurs();
-  const ask = async (bin: string, port = FREE_PORT) =>
-    (await benchPeers(load, ours, { NAUTILUS_BIN: bin }, port)).Nautilus;
-  expect(await ask(writePeer('process.exit(1);').bin)).toEqual({ skipped: 'it ended before it listened' });
-  expect(await ask('/missing/peer')).toEqual({ skipped: expect.stringContaining("it can't be started") });
-  expect(await ask('/missing/peer', ours.port)).toEqual({ skipped: `port ${ours.port} is taken` });
+  const nautilus = async (bin: string, port?: number) => (await ask(bin, port)).Nautilus;
+  expect(await nautilus(writePeer('process.exit(1);').bin)).toEqual({
+    skipped: 'it ended before it listened',
+  });
+  expect(await nautilus('/missing/peer')).toEqual({
+    skipped: expect.stringContaining("it can't be started"),
+  });
+  const { port } = await listenOurs();
+  expect(await nautilus('/missing/peer', port)).toEqual({ skipped: `port ${port} is taken` });
 });

@@ -1,0 +1,25 @@
+/**
+ * A proxy for peers, a process of its own: it leads their requests to api.weatherapi.com to the stand-in at `STAND_IN`,
+ * over TLS with a certificate of an authority of its own, which it writes to the file `AUTHORITY`; all others are
+ * refused.
+ */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
+import { forwardTls, makeTls } from '../../dev/tls.ts';
+import { listenAndTell } from './tell.ts';
+
+const tls = makeTls([UPSTREAM_HOST]);
+writeFileSync(process.env['AUTHORITY'] ?? '', tls.ca);
+
+const server = createServer((_request, response) => response.writeHead(403).end());
+server.on('connect', ({ url }, socket) => {
+  if (url !== `${UPSTREAM_HOST}:443`) {
+    socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
+    return;
+  }
+  socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+  forwardTls(socket as Socket, process.env['STAND_IN'] ?? '', tls);
+});
+listenAndTell(server);
