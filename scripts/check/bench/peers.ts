@@ -55,15 +55,14 @@ export async function benchPeers(
   fixedPort = FIXED_PORT,
 ): Promise<Record<string, PeerResult>> {
   const { NAUTILUS_BIN: bin, NAUTILUS_TS_DIR: folder } = env;
-  return await withProxy(standIn.origin, async (network) => {
-    const place = { load, ours, network, fixedPort };
-    return {
-      Nautilus: bin ? await benchPeer(place, [bin]) : { skipped: 'NAUTILUS_BIN is not set' },
-      'nautilus-ts': folder
-        ? await benchPeer(place, ['npm', '--prefix', folder, 'start'], folder)
-        : { skipped: 'NAUTILUS_TS_DIR is not set' },
-    };
-  });
+  const bench = (command: readonly string[], cwd?: string) =>
+    withProxy(standIn.origin, (network) => benchPeer({ load, ours, network, fixedPort }, command, cwd));
+  return {
+    Nautilus: bin ? await bench([bin]) : { skipped: 'NAUTILUS_BIN is not set' },
+    'nautilus-ts': folder
+      ? await bench(['npm', '--prefix', folder, 'start'], folder)
+      : { skipped: 'NAUTILUS_TS_DIR is not set' },
+  };
 }
 
 /** Runs `use` with the variables that lead a program's requests to the proxy, and make it trust the proxy's authority. */
