@@ -1,6 +1,6 @@
 /** Sui's own verifier, built with Cargo from the published crate. */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Case, fromHex } from '../../src/attestation/cases/case.ts';
@@ -15,8 +15,19 @@ function cargo(...args: string[]): string {
   return execFileSync('cargo', args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** The folder of the crate's source, whose digest `Cargo.lock` has. */
+/** Makes `Cargo.lock` of `crates.lock`, with the name of the registry that Cargo itself writes. */
+function writeLock(): void {
+  const [lock, locked] = [join(HERE, 'Cargo.lock'), readFileSync(join(HERE, 'crates.lock'), 'utf8')];
+  rmSync(lock, { force: true });
+  cargo('generate-lockfile');
+  const [source] = /^source = .*$/m.exec(readFileSync(lock, 'utf8')) ?? [];
+  if (source === undefined) throw new Error('Cargo has found no crate');
+  writeFileSync(lock, locked.replace(/^checksum = /gm, `${source}\n$&`));
+}
+
+/** The folder of the crate's source, whose digest `crates.lock` has. */
 function crateSource(): string {
+  writeLock();
   const metadata = cargo('metadata', '--locked', '--format-version', '1', '--features', 'fastcrypto');
   const { packages } = JSON.parse(metadata) as { packages: { name: string; manifest_path: string }[] };
   const found = packages.find(({ name }) => name === 'fastcrypto');
