@@ -10,7 +10,7 @@ import { createMessageClasses } from './classes.ts';
 import { Connections } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight } from './in_flight.ts';
-import { JsonBodies } from './json_body.ts';
+import { discardBody, JsonBodies } from './json_body.ts';
 import { type AppOptions, createApp, type Route } from './routes.ts';
 import { originForm } from './target.ts';
 
@@ -73,9 +73,9 @@ export function createHttpServer(parts: HttpServerParts): Server {
   server.on('clientError', (error, socket) => {
     // The client would take a second answer for that to its next request.
     if (connections.isAnswered(socket)) endInSilence(socket);
-    else onClientError(error, socket, inFlight.pendingOn(socket));
+    else onClientError(error, socket, connections.pendingOn(socket));
   });
-  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
+  server.on('connect', (_request, socket) => refuseConnect(socket, connections.pendingOn(socket)));
   return server;
 }
 
@@ -94,6 +94,7 @@ function createAnswer(app: Express, inFlight: InFlight, answerWith: AnswerError)
         );
       }
       request.url = target;
+      if (request.method !== 'POST') discardBody(request);
       // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
       // that was answered at its deadline.
       app(request as Request, response as Response, fail);

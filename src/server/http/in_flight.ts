@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
@@ -74,7 +73,6 @@ export class InFlight {
   track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
     const connection = this.#connections.of(request);
     if (!connection || request.socket.destroyed) return false;
-    this.#connections.began(connection, request);
     const [id, start] = [randomUUID(), performance.now()];
     const entry: Entry = {
       id,
@@ -89,6 +87,7 @@ export class InFlight {
       before: undefined,
       after: undefined,
     };
+    this.#connections.began(connection, entry);
     addHeader(response, 'x-request-id', id);
     const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
     if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
@@ -136,18 +135,10 @@ export class InFlight {
     if (entry.closed) this.#entries.delete(entry);
   }
 
-  /** The last unsent answer to a complete request of a connection. */
-  pendingOn(socket: Duplex): ServerResponse | undefined {
-    let last: ServerResponse | undefined;
-    for (const { request, response, closed } of this.#entries) {
-      if (!closed && request.complete && request.socket === socket) last = response;
-    }
-    return last;
-  }
-
   #end(entry: Entry): void {
+    if (entry.closed) return;
     entry.closed = true;
-    this.#connections.ended(entry.connection, entry.request);
+    this.#connections.ended(entry.connection, entry);
     if (!entry.running) this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
