@@ -43,6 +43,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   const inFlight = new InFlight(log, connections, {
     timeoutMs: limits.requestTimeoutMs,
     maxRunning: limits.maxConcurrentRequests,
+    maxWaiting: Math.floor(limits.maxConnections / 4),
   });
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp(routes(inFlight, bodies), parts);
