@@ -59,7 +59,7 @@ async function start(): Promise<Tested> {
   server.on('request', (request) => void requests.push(request));
   const url = await listen(server, { host: '127.0.0.1', port: 0, maxConnections: 400 });
   onTestFinished(() => shutDown(server, 0));
-  const connections = () => opened.mock.contexts[0];
+  const connections = () => opened.mock.contexts[0] as Connections | undefined;
   return {
     port: Number(new URL(url).port),
     requests,
