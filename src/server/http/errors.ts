@@ -1,6 +1,5 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { NsmError } from '../../nsm/errors.ts';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -15,18 +14,6 @@ const NSM_STATUS = 503;
 function statusOf(thrown: unknown): number {
   if (thrown instanceof HttpError) return thrown.status;
   return thrown instanceof NsmError ? NSM_STATUS : SERVER_ERRORS.INTERNAL.status;
-}
-
-export function notFound(_request: Request, _response: Response, next: NextFunction): void {
-  next(new ServerError('NOT_FOUND', 'no such endpoint'));
-}
-
-/** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */
-export function methodNotAllowed(allow: string): RequestHandler {
-  return (_request, response, next) => {
-    addHeader(response, 'allow', allow);
-    next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`));
-  };
 }
 
 /** Answers a request with an error. Never throws: if the answer can't be sent, the connection is closed. */

@@ -3,9 +3,9 @@ import type { Endpoint } from '../../app.ts';
 import { type OpenedRequest, readCall } from '../../sealing/request.ts';
 import { asServerError, ServerError } from '../errors.ts';
 import type { SealingKey } from '../sealing_key.ts';
+import { readQuery } from './app.ts';
 import type { JsonBodies } from './json_body.ts';
 import { sealAnswers } from './respond.ts';
-import { readQuery } from './routes.ts';
 
 /** Validates the body or query, and answers. The same for plain and sealed requests. */
 export type CallEndpoint = (request: Request, response: Response, input: unknown) => Promise<void>;
