@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
+import type { Router } from 'express';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
 import { ConfigError } from './errors.ts';
@@ -49,6 +50,19 @@ export interface Application {
   readonly processData?: ProcessData;
   /** Further endpoints. */
   readonly endpoints?: readonly Endpoint[];
+  /** Routes of its own. */
+  readonly routes?: Routes;
+}
+
+/**
+ * An Express router for what an endpoint can't express, such as files, streams and other media types. It is not part of
+ * what is sealed: with `REQUESTS=sealed` its requests are refused.
+ */
+export interface Routes {
+  /** A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints. */
+  readonly prefix: string;
+  /** The server has read the body: `request.body` is a Buffer, empty for GET and HEAD. */
+  readonly router: Router;
 }
 
 export interface ProcessData<Payload = never> {
@@ -147,6 +161,7 @@ const ManifestFile = v.strictObject({
     ),
     [],
   ),
+  plain: v.optional(v.literal(true)),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
@@ -162,6 +177,8 @@ export interface Manifest {
    * one of these keys, and `POST /secrets` accepts it too.
    */
   readonly provisioners?: readonly string[];
+  /** With `REQUESTS=sealed`: the application's routes may be refused. Without it, such a start fails. */
+  readonly plain?: true;
 }
 
 /** @throws ConfigError that names the invalid property */
@@ -175,10 +192,10 @@ export function parseManifest(yaml: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), no other property, and no duplicate name`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes) and plain: true, no other property, and no duplicate name`,
     );
   }
-  const { endpoints, secrets, provisioners } = result.output;
+  const { endpoints, secrets, provisioners, plain } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
@@ -189,6 +206,7 @@ export function parseManifest(yaml: string): Manifest {
     secrets,
     ...(Object.keys(authorities).length > 0 && { authorities }),
     ...(provisioners.length > 0 && { provisioners }),
+    ...(plain && { plain }),
   };
 }
 

@@ -133,6 +133,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     config,
     log,
     application,
+    manifest,
     publicKey,
     sealingKey,
     secrets,

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Express, RequestHandler, Response } from 'express';
 import * as v from 'valibot';
-import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
+import { type Application, type Caller, type Endpoint, endpoint, type Manifest } from '../app.ts';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
 import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
@@ -9,6 +9,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
+import { mountRoutes } from './http/author_routes.ts';
 import { createHttpServer, whenClosed } from './http/http_server.ts';
 import type { InFlight } from './http/in_flight.ts';
 import type { JsonBodies } from './http/json_body.ts';
@@ -26,6 +27,7 @@ export interface ServerParts {
   readonly config: Config;
   readonly log: Logger;
   readonly application: Application;
+  readonly manifest: Pick<Manifest, 'plain'>;
   /** The 32 bytes that `/health_check` returns and the attestation document contains. */
   readonly publicKey: Uint8Array;
   readonly sealingKey: SealingKey;
@@ -55,6 +57,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
       );
       addOwnEndpoints(app, parts, inFlight);
+      addRoutes(app, parts, inFlight, bodies);
     },
   });
 }
@@ -117,6 +120,25 @@ function endpointsOf({ processData, endpoints = [] }: Application): readonly End
   const body = v.strictObject({ payload: processData.payload });
   const handle = ({ payload }: { payload: never }, caller: Caller) => processData.handle(payload, caller);
   return [endpoint({ method: 'POST', path: '/process_data', body, idempotent, handle }), ...endpoints];
+}
+
+/** @throws ConfigError if the server would refuse all their requests */
+function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): void {
+  const { application, config, manifest, secrets } = parts;
+  const { routes } = application;
+  if (!routes) return;
+  const isRefused = config.requests === 'sealed';
+  if (isRefused && !manifest.plain) {
+    throw new ConfigError(
+      `REQUESTS=sealed refuses all requests to the application's routes below ${routes.prefix}: set plain: true in app.yaml to start without them`,
+    );
+  }
+  const { trustedProxies } = config;
+  const admit = () => {
+    if (isRefused) throw sealedRequired();
+    requireSecrets(secrets);
+  };
+  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit });
 }
 
 interface EndpointParts {
@@ -184,9 +206,13 @@ function refusePlain({ path, idempotent }: Endpoint): RequestHandler {
       `the endpoint ${path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
     );
   }
-  return async () => {
-    throw new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
+  return () => {
+    throw sealedRequired();
   };
+}
+
+function sealedRequired(): ServerError {
+  return new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
 }
 
 function requireSecrets(secrets: Secrets): void {

@@ -115,7 +115,7 @@ const ignoreBodies: RequestHandler = (request, _response, next) => {
 };
 
 /** The endpoints' paths and methods. */
-function endpointsOf(app: Express): { path: string; methods: string[] }[] {
+export function endpointsOf(app: Express): { path: string; methods: string[] }[] {
   return app.router.stack.flatMap(({ route }) =>
     route ? [{ path: route.path, methods: route.stack.map(({ method }) => method) }] : [],
   );

@@ -36,6 +36,8 @@ export function errorAnswers(write: WriteError): AnswerError {
       if (status >= 500) log.warn({ err: thrown }, 'request failed');
       // A handler may fail after its deadline, when the request has been answered.
       if (!response.headersSent) sendError(write, status, thrown, request, response);
+      // Its caller must not take a part of an answer for the whole.
+      else if (!response.writableEnded) request.socket.destroy();
     } catch {
       request.socket.destroy();
     }

@@ -105,6 +105,11 @@ export class JsonBodies {
     return await this.#read(request);
   }
 
+  /** A body of any media type; empty if there is none. @throws as `read`, without MALFORMED_JSON */
+  async readAny(request: IncomingMessage): Promise<Buffer> {
+    return await this.#read(request);
+  }
+
   #read(request: IncomingMessage): Promise<Buffer> {
     const { 'content-encoding': encoding, 'content-length': length } = request.headers;
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {

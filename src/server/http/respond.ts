@@ -25,6 +25,15 @@ export function addHeader(response: ServerResponse, name: string, value: string)
   else (response as Prepared)[HEADERS] = [name, value];
 }
 
+/** Hands the added headers to Node, for an answer that the server does not write itself. */
+export function setAddedHeaders(response: ServerResponse): void {
+  const headers = (response as Prepared)[HEADERS] ?? [];
+  for (let at = 0; at < headers.length; at += 2) {
+    response.appendHeader(headers[at] as string, headers[at + 1] as string);
+  }
+  (response as Prepared)[HEADERS] = [];
+}
+
 /** Writes the head of the answer with the added headers. */
 export function writeHead(response: ServerResponse, status: number, headers: readonly string[]): void {
   response.writeHead(status, [...((response as Prepared)[HEADERS] ?? []), ...headers]);
