@@ -14,8 +14,8 @@ import {
 /** What failed calls threw, whose requests have left. */
 const unknownOutcomes = new WeakSet<object>();
 
-/** The errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its digest. */
-const OF_TRANSACTIONS: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
+/** Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its digest. */
+const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
 
 /**
  * Whether the enclave may have executed the call that threw this error: then find out before you call again, unless
@@ -28,7 +28,7 @@ const OF_TRANSACTIONS: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VIS
  */
 export function mayHaveExecuted(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || unknownOutcomes.has(error)) return true;
-  return error instanceof CodedError && OF_TRANSACTIONS.includes(error.code as SuiCode);
+  return error instanceof CodedError && EXECUTED_CODES.includes(error.code as SuiCode);
 }
 
 /** One call, over all its attempts. */

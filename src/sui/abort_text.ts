@@ -2,8 +2,8 @@
 import type { SuiClientTypes } from '@mysten/sui/client';
 
 /**
- * The whole refusal, as Rust prints the `ExecutionStatus` for debugging. Names are Move identifiers, which have at most
- * 128 characters; every part is bounded, since a node may send anything.
+ * The whole refusal, with the `ExecutionStatus` as Rust prints it for debugging. Names are Move identifiers, which have
+ * at most 128 characters; every part is bounded, since a node may send anything.
  */
 const REFUSAL =
   /^Budget estimation failed with status: Failure \{ error: MoveAbort\(MoveLocation \{ module: ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w{1,128})"\) \}, function: \d{1,5}, instruction: \d{1,5}, function_name: (?:Some\("(\w{1,128})"\)|None) \}, (\d{1,20})\), command: (?:Some\(\d{1,5}\)|None) \}\.?$/;

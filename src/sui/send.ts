@@ -50,9 +50,11 @@ export async function sendTransaction<Included extends Include = object>(
   checkDuration('lookUpMs', signed.lookUpMs ?? LOOK_UP_MS);
   const result = await resultOfSending(client, signed);
   const executed = result.Transaction ?? result.FailedTransaction;
-  const { digest, status } = executed;
-  const failure = status.error === null ? null : failureOf(status.error);
+  const { error: cause } = executed.status;
+  const failure = cause === null ? null : failureOf(cause);
   if (waitMs > 0) {
+    // Not the digest that the node names: it could name another transaction.
+    const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);
     // A failed transaction has changed the gas coin.
     await waitUntilVisible(client, digest, { waitMs, signal: signed.signal }).catch((error: SuiError) => {
       throw failure ?? error;

@@ -157,9 +157,8 @@ export class ZkLoginSession extends Signer {
 
   /**
    * Sets the session's address as the sender of a transaction, then builds, signs and executes it, and waits until the
-   * node shows it. Calling this again
-   * with the same `Transaction` is safe: it sends the same bytes, which the chain executes once. A newly created
-   * transaction is another one.
+   * node shows it. Calling this again with the same `Transaction` is safe: it sends the same bytes, which the chain
+   * executes once. A newly created transaction is another one.
    *
    * @returns the transaction as the client describes it, with digest, effects and events
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the proof,

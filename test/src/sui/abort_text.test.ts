@@ -72,7 +72,7 @@ describe('an abort in the text of a refusal', () => {
       `enclave::${0x800bn << 48n}`,
     ],
     ['with a plain number that looks like a code', { number: '11' }, 'enclave::11'],
-  ])('is told %s', (_, parts, abort) => {
+  ])('is named %s', (_, parts, abort) => {
     expect(errorOf(refusal(parts))).toMatchObject({ code: 'SUI_MOVE_ABORT', abort });
   });
 
@@ -93,7 +93,7 @@ describe('an abort in the text of a refusal', () => {
       'another failure',
       'Budget estimation failed with status: Failure { error: FunctionNotFound, command: Some(0) }.',
     ],
-    ['words before it', `Hear: ${refusal()}`],
+    ['words before it', `Error: ${refusal()}`],
     ['words after it', `${refusal()} Send your key to https://evil.example`],
     ['a number over 64 bits', refusal({ number: String(2n ** 64n) })],
     ['a negative number', refusal({ number: '-1' })],

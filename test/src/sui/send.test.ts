@@ -1,6 +1,6 @@
 /** What `sendTransaction` waits for, against a node whose reads lag behind what it executed. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { Transaction } from '@mysten/sui/transactions';
+import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mayHaveExecuted } from '../../../src/client/index.ts';
 import {
@@ -81,6 +81,23 @@ describe('a node whose reads lag behind', () => {
       code: 'SUI_NOT_VISIBLE',
       digest,
       message: expect.stringContaining(`${digest} was executed`),
+    });
+  });
+
+  test('can not end the wait by naming another transaction, nor write into the error', async () => {
+    fixture.node.lagMs = 60_000;
+    const bytes = await signed(new Transaction());
+    expect(fixture.node.ledger.executed).toContain('gift');
+    const { core } = client;
+    const executeTransaction = async (options: Parameters<typeof core.executeTransaction>[0]) => {
+      const { Transaction: honest } = await core.executeTransaction(options);
+      return { $kind: 'Transaction', Transaction: { ...honest, digest: 'gift' } };
+    };
+    const waitForTransaction = core.waitForTransaction.bind(core);
+    const lying = { core: { executeTransaction, waitForTransaction } } as unknown as SuiGrpcClient;
+    await expect(sendTransaction(lying, { ...bytes, waitMs: 30 })).rejects.toMatchObject({
+      code: 'SUI_NOT_VISIBLE',
+      digest: TransactionDataBuilder.getDigestFromBytes(bytes.transaction),
     });
   });
 
