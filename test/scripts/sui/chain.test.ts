@@ -403,7 +403,7 @@ describe('an execution that goes wrong', () => {
   ])('%s is not a refusal: the digest says where to look', async (_, fault) => {
     fixture.node.faults.set('ExecuteTransaction', fault);
     const sending = chain();
-    sending.indexingMs = 50;
+    sending.indexingMs = 200;
     const error = await sending.submit(creation(), submission).catch((thrown: Error) => thrown);
     const { digest } = error as { digest?: string };
     expect(digest).toMatch(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/);
