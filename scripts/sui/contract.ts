@@ -88,6 +88,9 @@ async function readBuild(chain: Chain, options: Input['options']): Promise<Build
   }
   const { note, doubt } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
+  else if (isOnRealNetwork(chain)) {
+    chain.notes.push(`WARNING: nothing beside ${path} says which build its registers are from.`);
+  }
   return { image, doubt };
 }
 

@@ -178,11 +178,19 @@ describe('on a real network, an image that is not known to be of a tagged releas
     expect(refused.json()).toMatchObject({ error: expect.stringMatching(message), code: CODE });
   });
 
-  test('and neither a release, nor registers that came without the record of their build', async () => {
+  test('and a release is not', async () => {
     const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
     measured(released());
     expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: later });
-    rmSync(fixture.file('other.measurements.json'));
-    expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: later });
+  });
+
+  test('and registers without the record of their build cause a warning', async () => {
+    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    rmSync(fixture.file('other.measurements.json'), { force: true });
+    expect((await run(name, args, 'mainnet', '--dry-run')).json()).toMatchObject({
+      code: later,
+      notes: [expect.stringMatching(/^WARNING: nothing beside .*other\.pcrs says which build/)],
+    });
+    expect((await run(name, args, 'localnet', '--dry-run')).json()).not.toHaveProperty('notes');
   });
 });
