@@ -82,7 +82,7 @@ function ownRoutes(parts: ServerParts, inFlight: InFlight): Route[] {
     get('/get_attestation', async (request, response) => {
       const { nonce } = validate(AttestationQuery, { ...request.query });
       const document = await (nonce === undefined
-        ? documents.shared()
+        ? inFlight.waitFor(documents.shared())
         : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
       sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
     }),

@@ -5,6 +5,7 @@ import { TokenVerifier, type Verified } from '../../oidc/verify.ts';
 import type { Logger } from '../../server/log.ts';
 import { RateLimit } from '../../server/rate_limit.ts';
 import { createUpstreams, ExchangeFailed, type Upstream } from '../../server/upstream.ts';
+import { waitForOther } from '../../server/waiting.ts';
 import type { ProofRequest } from '../../zklogin/services.ts';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
@@ -208,7 +209,9 @@ function keysByIssuer(
     const ask = upstream(hostname);
     keys.set(
       jwksUrl.href,
-      new IssuerKeys(isLogged('jwks') ? logged(ask, hostname, log) : ask, pathname + search),
+      new IssuerKeys(isLogged('jwks') ? logged(ask, hostname, log) : ask, pathname + search, {
+        waitForOther,
+      }),
     );
   }
   return ({ jwksUrl }: ProverClient) => keys.get(jwksUrl.href) as IssuerKeys;

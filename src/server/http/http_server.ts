@@ -11,7 +11,7 @@ import { createMessageClasses } from './classes.ts';
 import { Connections } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight } from './in_flight.ts';
-import { JsonBodies } from './json_body.ts';
+import { discardBody, JsonBodies } from './json_body.ts';
 import { type AppOptions, createApp, type Route } from './routes.ts';
 import { originForm } from './target.ts';
 
@@ -42,10 +42,12 @@ const connectionsOf = new WeakMap<Server, Connections>();
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, routes, answerError: answerWith = answerError } = parts;
-  const connections = new Connections(allowedConnections(limits.maxConnections, parts.upstreamHosts, log));
+  const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
+  const connections = new Connections(maxConnections);
   const inFlight = new InFlight(log, connections, {
     timeoutMs: limits.requestTimeoutMs,
     maxRunning: limits.maxConcurrentRequests,
+    maxWaiting: Math.floor(maxConnections / 4),
   });
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp(routes(inFlight, bodies), parts);
@@ -76,9 +78,9 @@ export function createHttpServer(parts: HttpServerParts): Server {
   server.on('clientError', (error, socket) => {
     // The client would take a second answer for that to its next request.
     if (connections.isAnswered(socket)) endInSilence(socket);
-    else onClientError(error, socket, inFlight.pendingOn(socket));
+    else onClientError(error, socket, connections.pendingOn(socket));
   });
-  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
+  server.on('connect', (_request, socket) => refuseConnect(socket, connections.pendingOn(socket)));
   return server;
 }
 
@@ -97,6 +99,7 @@ function createAnswer(app: Express, inFlight: InFlight, answerWith: AnswerError)
         );
       }
       request.url = target;
+      if (request.method !== 'POST') discardBody(request);
       // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
       // that was answered at its deadline.
       app(request as Request, response as Response, fail);
