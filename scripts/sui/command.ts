@@ -74,6 +74,10 @@ export interface SuiCommand {
 
 /** The option for another PCR file. */
 export const PCRS_OPTION = { pcrs: ['<file>', 'the registers of the image (out/nitro.pcrs)'] } as const;
+/** The flag of commands that write registers. */
+export const EXPERIMENTAL_FLAG = {
+  experimental: 'allow an image that is not of a tagged release (CHANNEL=stable), on a real network too',
+} as const;
 /** The option for another file than the package's own `Published.toml`. */
 export const PUBLISHED_OPTION = {
   published: ['<file>', 'where it is noted what is published (move/<package>/Published.toml)'],
@@ -257,6 +261,7 @@ const NOT_TRIED: readonly string[] = [
   'SUI_VALUE',
   'DEPLOYMENT',
   'DEVELOPMENT_TRUST',
+  'EXPERIMENTAL_IMAGE',
   'FRAMEWORK_UNREACHABLE',
   'POLICY_INVALID',
   'CLIENT_OPTION',

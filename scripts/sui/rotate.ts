@@ -1,6 +1,6 @@
 /** `npm run rotate`: allows another image and registers an enclave of it, in one transaction. */
 import { runAsProcess } from '../command.ts';
-import { PCRS_OPTION, pcrsPath, ROOT_OPTION, suiCommand } from './command.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION, pcrsPath, ROOT_OPTION, suiCommand } from './command.ts';
 
 export const main = suiCommand({
   name: 'rotate',
@@ -9,6 +9,7 @@ export const main = suiCommand({
   positionals: ['enclave_package_id', 'enclave_config_id', 'enclave_url'],
   fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: { ...PCRS_OPTION, ...ROOT_OPTION },
+  flags: EXPERIMENTAL_FLAG,
   plan: ({ args, options }) => {
     const { enclave_package_id: id, enclave_config_id: configId, enclave_url: url } = args;
     return [
@@ -19,16 +20,16 @@ export const main = suiCommand({
       `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
     ];
   },
-  async run({ args, options, deployments }, chain) {
+  async run({ args, options, flags, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { toHex } = await import('@mysten/sui/utils');
     const { enclaveAddress, readConfig } = await import('../../src/sui/objects.ts');
     const { beginRotation, finishRotation, loadAttestation } = await import('../../src/sui/transactions.ts');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
-    const { checkContract, checkNotRetired, readImage, readRoots } = await import('./contract.ts');
+    const { checkContract, checkNotRetired, imageToAllow, readRoots } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const { enclave_url: url = '' } = args;
-    const image = await readImage(chain, options);
+    const image = await imageToAllow(chain, { options, flags });
     const roots = await readRoots(chain, options);
     const attested = await askForAttestation(url, roots?.[0], chain);
     const publicKey = await attestedKeyOf(attested, image, roots);

@@ -34,6 +34,8 @@ export interface ServerParts {
   readonly secrets: Secrets;
   readonly provisioning: Provisioning;
   readonly health: EndpointHealth;
+  /** How many hosts the application may ask. */
+  readonly upstreamHosts: number;
   readonly documents: Documents;
   readonly clock: Clock;
   readonly report: BootReport;
@@ -45,6 +47,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
   const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
+    upstreamHosts: parts.upstreamHosts,
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,

@@ -5,6 +5,7 @@ import type { Express, Response } from 'express';
 import { ConfigError } from '../../errors.ts';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import { allowedConnections } from '../open_files.ts';
 import { type AppOptions, createApp, listenerOf } from './app.ts';
 import { Connections, createRequestClass } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
@@ -23,6 +24,8 @@ export type Limits = Pick<
 
 export interface HttpServerParts extends AppOptions {
   readonly limits: Limits;
+  /** How many hosts the server asks by upstreams, which need open files too. */
+  readonly upstreamHosts: number;
   readonly log: Logger;
   /** Adds the endpoints of the service. */
   routes(app: Express, inFlight: InFlight, bodies: JsonBodies): void;
@@ -36,11 +39,12 @@ const connectionsOf = new WeakMap<Server, Connections>();
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, corsOrigins, trustedProxies, routes, answerError: answerWith = answerError } = parts;
-  const connections = new Connections(limits.maxConnections);
+  const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
+  const connections = new Connections(maxConnections);
   const inFlight = new InFlight(log, connections, {
     timeoutMs: limits.requestTimeoutMs,
     maxRunning: limits.maxConcurrentRequests,
-    maxWaiting: Math.floor(limits.maxConnections / 4),
+    maxWaiting: Math.floor(maxConnections / 4),
   });
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp({

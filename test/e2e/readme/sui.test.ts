@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test("the admin's path ends with a new enclave of the new image, and goes on over the years to the end", async () => {
+test("the admin's path ends with a new enclave of the new image, and goes on through the lifecycle to its end", async () => {
   const { nsm, node } = fixture;
   const enclaves = [await startWeather({ nsm }), await startWeather({ nsm }), await startWeather({ nsm })];
   const [URL = '', NEW_URL = '', THIRD_URL = ''] = enclaves.map(({ server }) => server.url);
@@ -100,7 +100,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on ove
     live: { trusted: true, registration: 'registered' },
   });
 
-  const later = commands('Over the years');
+  const later = commands('Lifecycle');
   expect(later.map(({ name }) => name)).toEqual([
     'update_config',
     'add_registrar',

@@ -36,6 +36,7 @@ async function start(): Promise<Tested> {
       requestTimeoutMs: 30_000,
     },
     log: createLog('silent', { write() {} }),
+    upstreamHosts: 0,
     corsOrigins: '*',
     trustedProxies: 0,
     routes: (app, ...given) => {
