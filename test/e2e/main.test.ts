@@ -49,7 +49,8 @@ function start(env: Record<string, string>): Run {
 
 describe('npm start', () => {
   test.each([
-    [{}, 'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather'],
+    [{ APP: '', API_KEY: 'hunter2' }, 'APP is set but empty: give it a value or unset it'],
+    [{}, expect.stringMatching(/^API_KEY must be set in the environment/)],
     [{ APP: 'wether' }, 'APP=wether: there is no such application; the applications are: salt, weather'],
     [
       { APP: 'weather' },
@@ -99,7 +100,26 @@ describe('npm start', () => {
     const { code, output } = await run.ended();
     expect(code).toBe(0);
     expect(output).toMatch(/finishing the requests in flight/);
+    expect(output).not.toMatch(/default/);
     expect(output).not.toMatch(/hunter2/);
+  });
+
+  test('starts weather with API_KEY alone, and logs that this is the default', async () => {
+    const run = start({ API_KEY: 'hunter2' });
+    const url = await run.listening();
+    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({ app: 'weather' });
+    await expect.poll(run.output).toMatch(/default/);
+    const lines = run
+      .output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const said = {
+      level: 'info',
+      app: 'weather',
+      msg: expect.stringMatching(/^APP is not set: .* default$/),
+    };
+    expect(lines).toEqual([expect.objectContaining({ msg: 'listening' }), expect.objectContaining(said)]);
   });
 
   test('accepts secrets later, from a pipe', async () => {
