@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { quantity } from '../../errors.ts';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
@@ -116,9 +117,13 @@ export class InFlight {
     // The caller has disconnected, or the deadline has passed.
     if (!entry || entry.closed || response.headersSent) return;
     if (this.#running >= this.#maxRunning) {
-      throw new ServerError('OVERLOADED', `the server is busy with ${this.#maxRunning} requests: try again`, {
-        retryAfterSeconds: 1,
-      });
+      throw new ServerError(
+        'OVERLOADED',
+        `the server is busy with ${quantity(this.#maxRunning, 'request')}: try again`,
+        {
+          retryAfterSeconds: 1,
+        },
+      );
     }
     entry.running = true;
     this.#running += 1;
