@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 import pretty from 'pino-pretty';
 import { loadApplication } from '../../src/app.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
+import { NsmDevice } from '../../src/nsm/device.ts';
+import { NsmError } from '../../src/nsm/errors.ts';
+import type { NsmTransport } from '../../src/nsm/transport.ts';
 import { boot } from '../../src/server/boot.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';
@@ -23,7 +26,9 @@ async function main(): Promise<void> {
   if (attest !== undefined && attest !== 'emulated') {
     throw new ConfigError('ATTEST must be emulated, or not set');
   }
-  const given = { APP: 'weather', ...process.env };
+  // At this level each request leaves a line, whatever an image's server.env sets.
+  const logLevel = process.env['RUST_LOG'] === undefined && { LOG_LEVEL: 'debug' };
+  const given = { APP: 'weather', ...logLevel, ...process.env };
   const { app } = readServerConfig(given);
   const application = await loadApplication(APPS, app);
   const { endpoints, secrets } = application.manifest;
@@ -42,7 +47,7 @@ async function main(): Promise<void> {
     log: createLog(config.logLevel, readableLines(), { withMessages: true }),
     ...application,
     ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
-    ...(trust && { nsm: trust.nsm }),
+    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
   });
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
@@ -56,6 +61,23 @@ async function main(): Promise<void> {
   endOnSignal(end);
   // The parent process has ended without sending a signal.
   process.on('disconnect', () => process.exit(1));
+}
+
+/** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
+function deviceOrAdvice(path: string): NsmTransport {
+  const device = new NsmDevice({ path });
+  return {
+    transact: (request) =>
+      device.transact(request).catch((error: unknown) => {
+        if (!(error instanceof NsmError && error.code === 'NSM_UNAVAILABLE')) throw error;
+        // Without the cause, whose stack the log would print.
+        throw new NsmError(
+          'NSM_UNAVAILABLE',
+          `${error.message} For documents of an emulated NSM, start make dev ATTEST=emulated.`,
+        );
+      }),
+    close: () => device.close(),
+  };
 }
 
 /** pino's lines of JSON as a person reads them. */

@@ -52,12 +52,25 @@ test('make dev answers its own curl line with a signature that an independent ve
   const { intent, timestamp_ms, data } = response;
   const bytes = WeatherResponse.message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
   expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, Buffer.from(pk, 'hex'))).toBe(true);
-  expect((await fetch(new URL('/get_attestation', url))).status).toBe(503);
+  const unattested = await fetch(new URL('/get_attestation', url));
+  expect(unattested.status).toBe(503);
+  expect(await unattested.json()).toEqual({
+    error: expect.stringMatching(/start make dev ATTEST=emulated/),
+    code: 'NSM_UNAVAILABLE',
+  });
   run.child.kill('SIGINT');
   expect(await run.ended).toEqual([0, null]);
   expect(run.output).not.toMatch(/hunter2/);
   expect(run.output).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: listening /);
   expect(run.output).toMatch(/ATTEST=emulated does, and needs no NSM addon/);
+  // Each request, with the code of a refusal, whose reason is a sentence and not a stack.
+  expect(run.output).toMatch(/DEBUG: request .*"route":"\/process_data","status":200,/);
+  expect(run.output).toMatch(/DEBUG: request .*"route":"\/health_check","status":200,/);
+  expect(run.output).toMatch(
+    /INFO: request .*"route":"\/get_attestation","status":503,"code":"NSM_UNAVAILABLE",/,
+  );
+  expect(run.output).toMatch(/WARN: request failed .*start make dev ATTEST=emulated/s);
+  expect(run.output).not.toMatch(/"stack"|\bat .*\.ts:\d+/);
 });
 
 test('ATTEST=emulated attests under a root of its own, and says that this proves nothing', async () => {

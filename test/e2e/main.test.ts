@@ -263,6 +263,9 @@ describe('the production entry', () => {
   test('ignores the switch of make dev', async () => {
     const run = start({ APP: 'weather', API_KEY: 'x', ATTEST: 'emulated', NSM_DEVICE: '/nonexistent/nsm' });
     const url = await run.listening();
-    expect((await fetch(`${url}/get_attestation`)).status).toBe(503);
+    const answer = await fetch(`${url}/get_attestation`);
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toMatch(/ATTEST|make dev/);
+    expect(run.output()).not.toMatch(/ATTEST|make dev/);
   });
 });
