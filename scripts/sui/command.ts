@@ -226,12 +226,13 @@ async function execute(
   }
 }
 
-/** An error of the node, as the reports have it: with the node's address. */
+/** An error of the node, as the reports have it: with the node's address, and why it did not answer. */
 class NodeError extends EnclaveError {
   readonly code: string;
 
-  constructor({ code, message }: EnclaveError, node: string, cause: unknown) {
-    super(`${message}. The node: ${node}`, { cause });
+  constructor({ code, message }: EnclaveError, { description, failure }: Chain, cause: unknown) {
+    const why = failure === null ? '' : `, which failed with ${failure}`;
+    super(`${message}. The node: ${description}${why}`, { cause });
     this.code = code;
   }
 }
@@ -241,7 +242,7 @@ const OF_NODE = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
 
 function withNode(error: unknown, chain: Chain): unknown {
   if (!(error instanceof EnclaveError) || !OF_NODE.test(error.code)) return error;
-  return new NodeError(error, chain.description, error);
+  return new NodeError(error, chain, error);
 }
 
 /** Codes of errors without which a dry run continues as far as it can. */

@@ -1,11 +1,11 @@
 /** `npm run provision`: what the host can do about it, exit codes, files. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { freePort } from '../../enclave/init.ts';
 import { Host, type Passing } from '../../src/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../src/provisioner.ts';
 import type { TestServer } from '../../src/support.ts';
@@ -336,12 +336,12 @@ describe('what is refused', () => {
   });
 
   test('an address where nothing answers: exit 4', async () => {
-    const probe = createServer();
-    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const { port } = probe.address() as { port: number };
-    await new Promise((resolve) => probe.close(resolve));
-    const { status, stderr } = await withFile(`http://127.0.0.1:${port}`);
-    expect([status, stderr]).toEqual([4, expect.stringMatching(/^CLIENT_UNREACHABLE/)]);
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { status, stderr } = await withFile(url);
+    expect([status, stderr]).toEqual([
+      4,
+      `CLIENT_UNREACHABLE: no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)\n`,
+    ]);
   });
 
   test.each<[string, string, RegExp]>([

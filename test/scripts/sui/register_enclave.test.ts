@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { freePort } from '../../enclave/init.ts';
 import { startServer } from '../../src/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
@@ -149,6 +150,8 @@ describe('arguments that do not belong together', () => {
   });
 
   test('an enclave that is not there', async () => {
-    await expectRefused(register('http://127.0.0.1:1'), 'CLIENT_UNREACHABLE', 'get_attestation', 2);
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const cause = `at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);
   });
 });
