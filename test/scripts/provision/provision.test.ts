@@ -79,12 +79,21 @@ describe('an attested enclave gets its secrets', () => {
     expect(host.saw('ciphertext')).toBe(true);
   });
 
-  test('a second run finds it ready, and sends nothing', async () => {
+  test('a second run sends nothing, and confirms nothing: exit 5', async () => {
     const { host } = await start();
     await withFile(host.url);
     const { status, stdout } = await withFile(host.url, '--json');
-    expect([status, JSON.parse(stdout)]).toEqual([0, { status: 'ready', names: [] }]);
+    expect([status, JSON.parse(stdout)]).toEqual([5, { status: 'unconfirmed', names: [] }]);
     expect(host.paths.filter((path) => path === '/secrets')).toHaveLength(1);
+  });
+
+  test('what a host says for an enclave without secrets confirms nothing either', async () => {
+    const { server, host } = await start();
+    host.changeAnswer = (answer) =>
+      answer.path === '/readyz' ? { ...answer, status: 200, body: Buffer.from('{"ready":true}') } : answer;
+    const { status, stdout } = await withFile(host.url);
+    expect([status, stdout]).toEqual([5, expect.stringMatching(/^Unconfirmed: .*A host can forge/m)]);
+    expect(await isReady(server)).toBe(false);
   });
 
   test('from standard input, and one of several images', async () => {
