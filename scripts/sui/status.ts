@@ -73,8 +73,6 @@ export const main = suiCommand({
           answering: found,
           silent: maySpeak.filter(({ id }) => !heard.has(id)).map(({ id }) => id),
         }),
-        // The one at a single URL.
-        ...(found.length === 1 && { live: found[0] }),
       },
       alarm: mayNot,
     };

@@ -97,7 +97,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on ove
     config: { configVersion: '1' },
     enclaves: [{ id: SUCCESSOR, stale: false }],
     destroyed: [ENCLAVE],
-    live: { trusted: true, registration: 'registered' },
+    answering: [{ trusted: true, registration: 'registered' }],
   });
 
   const later = commands('Over the years');

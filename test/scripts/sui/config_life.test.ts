@@ -142,7 +142,7 @@ describe('rotate', () => {
         expect.objectContaining({ id: oldId, stale: true }),
         expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
       ]),
-      live: { registration: 'registered', enclave: rotated['enclave'] },
+      answering: [{ registration: 'registered', enclave: rotated['enclave'] }],
     });
     expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
   });
@@ -156,6 +156,19 @@ describe('rotate', () => {
     );
     expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
     expect(sent()).toBe(before);
+  });
+});
+
+describe('status', () => {
+  test('says its verdict on a URL once', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const id = await fixture.register(configId, capId, url);
+    const printed = await script('status', [configId, url, ...root, '--rpc-url', fixture.node.url]);
+    expect(printed.out.split(url)).toHaveLength(2);
+    // As an enclave of the config, and as what answers.
+    expect(printed.out.split(id)).toHaveLength(3);
+    const json = await fixture.done('status', configId, url, ...root);
+    expect(JSON.stringify(json).split(url)).toHaveLength(2);
   });
 });
 
@@ -182,7 +195,7 @@ describe('update_config', () => {
       return { ...object, content };
     };
     const old = await fixture.run('status', configId, url, ...root);
-    expect(old.json()).toMatchObject({ enclaves: [{ keyTooOld: true }], live: { trusted: true } });
+    expect(old.json()).toMatchObject({ enclaves: [{ keyTooOld: true }], answering: [{ trusted: true }] });
     expect(old.exit).toBe(1);
     expect(await set('--max-key-age', 'none')).toMatchObject({ maxKeyAgeMs: 'none' });
     expect(await fixture.done('status', configId)).toMatchObject({ config: { maxKeyAgeMs: null } });
@@ -225,7 +238,7 @@ describe('retire_config', () => {
     const status = await fixture.run('status', configId, url, ...root);
     expect(status.json()).toMatchObject({
       config: { isRetired: true },
-      live: { registration: 'registered' },
+      answering: [{ registration: 'registered' }],
     });
     expect(status.exit).toBe(1);
     const destroyed = await fixture.done('destroy_enclave', PACKAGE, enclaveId);

@@ -57,8 +57,12 @@ describe('from publish to the end of a config, without an id on a command line',
   const pcrs = () => ['--pcrs', fixture.file('dev.pcrs')];
 
   test('publish notes the package, and a second time says what is there', async () => {
-    const { package: packageId, upgradeCap, enclaveCaps } = await done('publish', 'weather');
+    const { package: packageId, upgradeCap, enclaveCaps, notes } = await done('publish', 'weather');
     const [cap] = enclaveCaps as { id: string }[];
+    expect(notes).toEqual([
+      expect.stringMatching(/^Compiled /),
+      expect.stringMatching(/^Noted in .*localnet\.json\.$/),
+    ]);
     expect(noted()).toEqual({
       network: 'localnet',
       chain: '2a2a2a2a',
@@ -152,8 +156,11 @@ describe('from publish to the end of a config, without an id on a command line',
       expect.objectContaining({ url: 'http://127.0.0.1:1', trusted: false, code: 'CLIENT_UNREACHABLE' }),
     );
     const elsewhere = await run('status', weather().config?.id ?? '', stranger.server.url, ...root());
-    expect(elsewhere.json()).toMatchObject({ silent: [enclave], live: { registration: 'not registered' } });
-    expect(await done('status', ...root())).toMatchObject({ live: { url: `${url}/`, enclave } });
+    expect(elsewhere.json()).toMatchObject({
+      silent: [enclave],
+      answering: [{ registration: 'not registered' }],
+    });
+    expect(await done('status', ...root())).toMatchObject({ answering: [{ url: `${url}/`, enclave }] });
 
     const rotated = await done('rotate', successor.server.url, ...pcrs(), ...root());
     expect(weather()).toMatchObject({ config: { version: 1 }, enclaves: [{}, { id: rotated['enclave'] }] });

@@ -96,7 +96,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
     const { exit, json } = await fixture.run('status', configId, url, '--root', fixture.file('root.pem'));
     expect(exit).toBe(1);
-    expect(json()).toMatchObject({ live: { trusted: false, code: 'CLIENT_ATTESTED_KEY' } });
+    expect(json()).toMatchObject({ answering: [{ trusted: false, code: 'CLIENT_ATTESTED_KEY' }] });
   });
 
   test('with a key that was registered at this version and destroyed', async () => {
