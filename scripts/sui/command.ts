@@ -8,6 +8,7 @@ import {
   type Environment,
   EXIT,
   type Failure,
+  type Io,
   type Main,
   type Result,
   UsageError,
@@ -44,7 +45,11 @@ export interface Input {
   readonly deployments: Deployments | undefined;
   /** The command's own flags that were given. */
   readonly flags: ReadonlySet<string>;
+  /** Whether nothing will be sent, because of --dry-run or --unsigned. */
+  readonly isTrial: boolean;
   readonly env: Environment;
+  /** As `Io.ask`. */
+  readonly ask: Io['ask'];
 }
 
 export interface SuiCommand {
@@ -118,7 +123,7 @@ export function suiCommand(spec: SuiCommand): Main {
       if (given['dry-run'] && given['unsigned']) {
         throw new UsageError('give either --dry-run or --unsigned', usage);
       }
-      return await execute(spec, await inputOf(spec, given, positionals, context.env), given, context);
+      return await execute(spec, await inputOf(spec, given, positionals, context), given, context);
     },
     report,
   });
@@ -128,7 +133,7 @@ async function inputOf(
   spec: SuiCommand,
   values: Values,
   positionals: readonly string[],
-  env: Environment,
+  { env, io }: Context,
 ): Promise<Input> {
   const { args, isFilled } = argumentsOf(spec, positionals);
   const { network, app } = values;
@@ -154,7 +159,9 @@ async function inputOf(
     ),
     deployments,
     flags: new Set(Object.keys(spec.flags ?? {}).filter((name) => values[name] === true)),
+    isTrial: values['dry-run'] === true || values['unsigned'] === true,
     env,
+    ask: io.ask,
   };
 }
 
@@ -258,6 +265,7 @@ const NOT_TRIED: readonly string[] = [
   'SUI_VALUE',
   'DEPLOYMENT',
   'DEVELOPMENT_TRUST',
+  'NOT_CONFIRMED',
   'FRAMEWORK_UNREACHABLE',
   'POLICY_INVALID',
   'CLIENT_OPTION',

@@ -44,7 +44,7 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
     says: `call ${APP}::weather::update_weather`,
   },
   destroy_enclave: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::destroy_enclave` },
-  retire_config: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::retire` },
+  retire_config: { args: () => [ENCLAVE, OBJECT, '--yes'], says: `call ${ENCLAVE}::enclave::retire` },
   update_config: {
     args: () => [ENCLAVE, OBJECT, '--name', 'new', '--max-key-age', '24'],
     says: `call ${ENCLAVE}::enclave::update_name and update_max_key_age`,

@@ -161,7 +161,7 @@ describe('the config', () => {
     const balancer = await Balancer.start(server.url);
     let now = Date.now();
     const client = await open(balancer, { now: () => now });
-    await fixture.done('retire_config', PACKAGE, configId);
+    await fixture.done('retire_config', PACKAGE, configId, '--yes');
     now += 60_001;
     const error = await draw(client, { idempotent: true }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'CLIENT_NOT_REGISTERED', reason: 'retired', publicKey: null });
