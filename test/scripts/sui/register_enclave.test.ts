@@ -7,7 +7,7 @@ import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { freePort } from '../../enclave/init.ts';
-import { startServer } from '../../src/support.ts';
+import { FIXTURE_APPS, startServer } from '../../src/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 let fixture: ChainFixture;
@@ -84,6 +84,17 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await fixture.rotate(configId, capId);
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR0 differs');
+  });
+
+  test("of another application's emulated enclave: by the command, and by the chain itself", async () => {
+    const apps = FIXTURE_APPS;
+    const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
+    await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
+    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave says that it runs dice');
+    await expect(fixture.register(configId, capId, url)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidPCRs',
+    });
   });
 
   test('that answers another nonce: an old document, of an enclave that may be gone', async () => {
