@@ -88,7 +88,7 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
 export function causeCode(error: unknown): string | null {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return null;
-  // Fetch standard, section 2.9 "Port blocking": nothing is sent, and Node gives no code.
+  // Fetch standard, "Port blocking": nothing is sent, and Node gives no code.
   if (cause.message === 'bad port') return 'BAD_PORT';
   const code = 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;

@@ -21,12 +21,13 @@ exit codes: 0 written; 1 something of that name exists; 2 invalid command line`;
 /** A folder of src/apps, a Move package and module, and a part of identifiers. */
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_NAME_LENGTH = 32;
-/** Move's keywords, the packages and modules that the price feed uses, and what its files declare themselves. */
-const RESERVED = new Set(
-  'self tx_context public_key signature signed_at_ms minute_ms max_age_ms request answer application upstream app_context error_table exchange_failed date buffer big_int abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test'.split(
-    ' ',
-  ),
-);
+/** Move's keywords, and the packages and modules that the price feed uses. */
+const RESERVED_IN_MOVE =
+  'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test self tx_context';
+/** The price feed's files declare or use these, as constants in Move and as types in TypeScript. */
+const TAKEN =
+  'public_key signature signed_at_ms minute_ms max_age_ms request answer application upstream app_context error_table exchange_failed date buffer big_int';
+const RESERVED = new Set(`${RESERVED_IN_MOVE} ${TAKEN}`.split(' '));
 
 /** Path and content of each file that the page shows. */
 export function filesOf(page: string): Map<string, string> {
@@ -50,7 +51,7 @@ export function rename(text: string, name: string): string {
 export function checkName(name: string): void {
   if (!NAME.test(name) || name.length > MAX_NAME_LENGTH || RESERVED.has(name)) {
     throw new UsageError(
-      `invalid name: ${name}. Use lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move or name that the files declare themselves`,
+      `invalid name: ${name}. Use lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move or name that the files use`,
       USAGE,
     );
   }

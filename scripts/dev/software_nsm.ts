@@ -52,7 +52,7 @@ interface Register {
 
 type Arguments = Record<string, unknown>;
 
-/** PCR0 to PCR2 of an emulated enclave. The last one is that of the application, as it is in an image. */
+/** PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 tells the applications apart. */
 export function developmentRegisters(application: string): Uint8Array[] {
   return ['PCR0', 'PCR1', `PCR2 ${application}`].map((name) => measure(`sui-enclave development ${name}`));
 }
