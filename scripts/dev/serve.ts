@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   }
   const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };
   const config = readServerConfig(env);
-  const trust = attest && DevelopmentTrust.load(OUT);
+  const trust = attest && DevelopmentTrust.load(OUT, app);
   const signingSeed = trust && (await keptSeed());
   const server = await boot({
     config,
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   signingSeed?.fill(0);
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
-  console.log(describe(server.url, endpoints, standIns, trust !== undefined));
+  console.log(describe(server.url, endpoints, standIns, trust?.pcrsName));
   console.log('\nIt restarts when a file changes that it has loaded. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80' });
   const end = async () => {
@@ -124,7 +124,7 @@ function describe(
   url: string,
   endpoints: readonly string[],
   standIns: StandIns | undefined,
-  isAttested: boolean,
+  pcrsName: string | undefined,
 ): string {
   const lines = [''];
   if (standIns) {
@@ -133,9 +133,8 @@ function describe(
     lines.push(`The server runs against stand-ins of ${list(Object.keys(standIns.origins))}${rest}.`);
     lines.push(...(standIns.notes ?? []));
   }
-  const attestation = isAttested
-    ? `npm run verify -- ${url} --pcrs ${path('dev.pcrs')} --root ${path('dev-root.pem')}`
-    : undefined;
+  const attestation =
+    pcrsName && `npm run verify -- ${url} --pcrs ${path(pcrsName)} --root ${path('dev-root.pem')}`;
   if (attestation === undefined) {
     lines.push('It does not attest its key: make dev ATTEST=emulated does, and needs no NSM addon.');
   }

@@ -70,9 +70,10 @@ export function buildContainer(build: ContainerBuild): void {
       'building an image needs buildah (apt-get install buildah), podman, or docker with buildx',
     );
   }
-  console.error(
-    `Building with ${builder.name}${builder.name === 'buildah' ? '' : ' (a path that is not tested)'}.`,
-  );
+  // podman was tried for the files of an image, not for images that it keeps.
+  const isTested =
+    builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');
+  console.error(`Building with ${builder.name}${isTested ? '' : ', which was never tested for this'}.`);
   const [command, ...args] = builder.command(build) as [string, ...string[]];
   const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new ImageError('COMMAND_FAILED', `${builder.name} failed: see above`);

@@ -9,7 +9,7 @@ export const IMAGE_CODES = {
   PACKAGE_CHANGED: "A file's content differs from the lock.",
   ARCHIVE_INVALID: "A package or archive can't be read, or contains what an image must not contain.",
   COMMAND_FAILED: 'A program that the build runs ended with an error.',
-  EIF_INVALID: "A file isn't an enclave image that this project would build, or the parts can't make one.",
+  EIF_INVALID: "A file isn't a complete enclave image of two ramdisks or more, or the parts can't make one.",
 } as const;
 
 export type ImageCode = keyof typeof IMAGE_CODES;

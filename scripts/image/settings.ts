@@ -93,6 +93,12 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
   ].join('\n');
 }
 
+/** The server's environment in the /app/enclave.conf of an image. */
+export function environmentIn(settings: string): Record<string, string> {
+  const variables = settings.split('\n').map((line) => /^env ([A-Z][A-Z0-9_]*)=(.*)$/.exec(line));
+  return Object.fromEntries(variables.flatMap((found) => (found ? [[found[1], found[2]]] : [])));
+}
+
 /** /etc/hosts: an endpoint's name resolves to its bridge, and no other name resolves. */
 export function makeHosts(manifest: Manifest): string {
   const lines = forwardsOf(manifest).map(({ address, host }) => `${address} ${host}\n`);

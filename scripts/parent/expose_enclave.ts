@@ -20,6 +20,10 @@ import type { RunningEnclave } from './nitro_cli.ts';
 /** For the attestation document. */
 const ATTEST_MS = 10_000;
 
+const PROXY_LINES = `Only programs on this instance reach it, such as your proxy: the image has TRUSTED_PROXIES, so callers who reach the port
+themselves could write their own address into X-Forwarded-For. For a proxy on another host, give --address with this
+instance's private address, and let its security group admit that proxy alone.`;
+
 interface Options {
   readonly eif: string;
   readonly name: string;
@@ -32,11 +36,14 @@ interface Options {
 
 export const main = command({
   usage: `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
-         [--provisioner-key FILE] [--name sui-enclave] [--address 0.0.0.0] [--port 3000] [--debug] [--root FILE]
+         [--provisioner-key FILE] [--name sui-enclave] [--address ADDRESS] [--port 3000] [--debug] [--root FILE]
 
 Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
 passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
 what runs as it should is left alone.
+
+--address is that of the parent's port: by default 0.0.0.0, all of its addresses. For an image with TRUSTED_PROXIES it is
+127.0.0.1, because the image takes the addresses of callers from a header: whoever reaches the port itself can write any.
 
 The secrets are sealed: only the enclave that attests the registers of the EIF opens them, and the relay to it reads
 nothing. Root on this instance still reads the file or the secret that they come from: npm run provision seals them
@@ -52,20 +59,22 @@ certificates of a PEM file in place of AWS's root, for development.`,
     eif: { type: 'string', default: 'out/nitro.eif' },
     name: { type: 'string', default: 'sui-enclave' },
     debug: { type: 'boolean', default: false },
-    address: { type: 'string', default: '0.0.0.0' },
+    address: { type: 'string' },
     port: { type: 'string', default: '3000' },
   },
   async run({ values }, context) {
     const { env, io } = context;
-    if (!isIPv4(values.address)) throw new UsageError('--address must be an IPv4 address');
+    if (values.address !== undefined && !isIPv4(values.address))
+      throw new UsageError('--address must be an IPv4 address');
     const port = integer('port', values.port, 1, 65_535);
-    const listen = { address: values.address, port };
     const { isReady, proxyConfig, proxyConfigPath, servicesOf } = await import('./expose.ts');
-    const { loadImage, manifestOf } = await import('./image.ts');
+    const { loadImage, manifestOf, trustedProxiesOf } = await import('./image.ts');
     const { reportsPath } = await import('./reports.ts');
     const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
     const image = loadImage(values.eif);
     const manifest = manifestOf(image.eif);
+    const isBehindProxy = trustedProxiesOf(image.eif) > 0;
+    const listen = { address: values.address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
     // Checked before anything is started: a mistake in the secrets must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
     const sealing = secrets && { secrets, ...(await sealingFor(values, image, manifest, context)) };
@@ -80,11 +89,13 @@ certificates of a PEM file in place of AWS's root, for development.`,
     const hasSecrets = isReadyNow || sealing !== undefined;
     io.log(secretsLine(isReadyNow, hasSecrets, manifest));
     requireRunning(dir, services);
-    io.log(`It answers on port ${port}; its reports are in ${reportsPath(dir)}.`);
+    io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reportsPath(dir)}.`);
+    if (isBehindProxy && values.address === undefined) io.log(PROXY_LINES);
     return {
       json: {
         services: Object.fromEntries(services.map(({ name }, index) => [name, states[index]])),
         hasSecrets,
+        address: listen.address,
         port,
         reports: reportsPath(dir),
       },
@@ -123,6 +134,7 @@ async function runningEnclave(
 }
 
 function secretsLine(wasReady: boolean, hasSecrets: boolean, { secrets }: Manifest): string {
+  if (secrets.length === 0) return 'The application needs no secrets.';
   if (wasReady) return 'The enclave has its secrets.';
   if (!hasSecrets) {
     return `The enclave waits for its secrets: ${secrets.join(', ')}. Give --secrets or --secret-id, or run provision elsewhere.`;

@@ -1,14 +1,15 @@
-/** The image that runs on this parent, and the manifest in it. */
+/** The image that runs on this parent, with the manifest and the settings in it. */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, parseManifest } from '../../src/app.ts';
 import type { Image } from '../../src/attestation/index.ts';
+import { readServerConfig } from '../../src/server/config.ts';
 import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { type Eif, readEif } from '../image/eif/read.ts';
+import { environmentIn } from '../image/settings.ts';
 
-const MANIFEST = 'app/app.yaml';
 /** Limit on the unpacked size in bytes, far above that of any application. */
 const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 
@@ -35,16 +36,26 @@ export function loadImage(path: string): EnclaveImage {
 }
 
 /** The application's endpoints and secrets, as they are measured: the app.yaml in its ramdisk. */
-export function manifestOf({ ramdisks }: Eif): Manifest {
+export function manifestOf(eif: Eif): Manifest {
+  return parseManifest(fileIn(eif, 'app/app.yaml'));
+}
+
+/** `TRUSTED_PROXIES` of the image's server, as it is measured. */
+export function trustedProxiesOf(eif: Eif): number {
+  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf'))).trustedProxies;
+}
+
+/** A file of the application's ramdisk. @throws UsageError, if it is not there */
+function fileIn({ ramdisks }: Eif, path: string): string {
   let text: string | undefined;
   try {
     const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });
-    const file = readCpio(archive).find(({ path }) => path === MANIFEST);
+    const file = readCpio(archive).find((each) => each.path === path);
     if (file) text = Buffer.from(file.data).toString('utf8');
   } catch {
     // Not an image of this project: reported below.
   }
   if (text === undefined)
-    throw new UsageError(`this image was not built by this project: it has no /${MANIFEST}`);
-  return parseManifest(text);
+    throw new UsageError(`this image was not built by this project: it has no /${path}`);
+  return text;
 }

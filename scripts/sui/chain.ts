@@ -5,7 +5,7 @@ import type { Transaction } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from '../../src/sui/errors.ts';
 import { suiErrorOf } from '../../src/sui/failures.ts';
-import { sendTransaction } from '../../src/sui/send.ts';
+import { sendTransaction, waitUntilVisible } from '../../src/sui/send.ts';
 import type { Outcome } from './command.ts';
 import { expiryOf, withoutExpiry } from './expiry.ts';
 import { connect, type NodeConnection } from './network.ts';
@@ -68,6 +68,11 @@ export class Chain {
   /** The node, described for people. @throws as `client` */
   get description(): string {
     return this.#connected.description;
+  }
+
+  /** Why the node's last answer did not come: a code such as ECONNREFUSED, or null. @throws as `client` */
+  get failure(): string | null {
+    return this.#connected.failure();
   }
 
   /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
@@ -168,9 +173,10 @@ export class Chain {
       signatures: [signature],
       include: { effects: true, objectTypes: true } as const,
       lookUpMs: this.indexingMs,
+      waitMs: 0,
     });
     const { digest } = executed;
-    await this.#shown(digest);
+    await this.#visible(digest);
     const { changedObjects, gasUsed } = executed.effects;
     return {
       digest,
@@ -186,9 +192,9 @@ export class Chain {
   }
 
   /** The next command reads what this one wrote. */
-  async #shown(digest: string): Promise<void> {
+  async #visible(digest: string): Promise<void> {
     try {
-      await this.client.waitForTransaction({ digest, timeout: this.indexingMs });
+      await waitUntilVisible(this.client, digest, { waitMs: this.indexingMs });
     } catch {
       this.notes.push(
         'The transaction is executed, but the node does not show it yet: wait a little before the next step.',

@@ -10,19 +10,18 @@ import type { Contract, EnclaveConfig, Registration } from '../../src/sui/object
 import { addressOf } from '../../src/sui/values.ts';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { pcrsPath } from './command.ts';
+import { type Input, pcrsPath } from './command.ts';
 import { SuiCommandError } from './errors.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
-/** The registers of the software NSM (scripts/dev), which anyone can attest under a root of their own. */
-const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) => {
+/** PCR0 and PCR1 of the software NSM (scripts/dev), which anyone can attest under a root of their own, for any application. */
+const [pcr0, pcr1] = [0, 1].map((index) => {
   const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
   return sha384(Buffer.concat([Buffer.alloc(48), content])).toString('hex');
-}) as [string, string, string];
-const DEVELOPMENT: Image = { pcr0, pcr1, pcr2 };
+}) as [string, string];
 
 function sha384(bytes: Uint8Array): Buffer {
   return createHash('sha384').update(bytes).digest();
@@ -45,37 +44,87 @@ const Measurements = v.pipe(
 /**
  * The image of the PCR file. A note on the chain says what it was built from, as its build recorded it.
  *
- * @throws UnreadableFileError, AttestationError
+ * @throws UnreadableFileError, AttestationError; SuiCommandError: DEVELOPMENT_TRUST
  */
-export async function readImage(chain: Chain, options: Readonly<Record<string, string>>): Promise<Image> {
+export async function readImage(chain: Chain, options: Input['options']): Promise<Image> {
+  return (await readBuild(chain, options)).image;
+}
+
+/**
+ * The image of the PCR file, for a config that is to allow it. On a real network, it must be of a tagged release, or
+ * `--experimental` be given.
+ *
+ * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE
+ */
+export async function imageToAllow(
+  chain: Chain,
+  { options, flags }: Pick<Input, 'options' | 'flags'>,
+): Promise<Image> {
+  const { image, doubt } = await readBuild(chain, options);
+  if (doubt !== null && isOnRealNetwork(chain) && !flags.has('experimental')) {
+    throw new SuiCommandError(
+      'EXPERIMENTAL_IMAGE',
+      `${pcrsPath(options)} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
+    );
+  }
+  return image;
+}
+
+/** An image, and why it is not known to be of a tagged release: a predicate of its PCR file. */
+interface Build {
+  readonly image: Image;
+  readonly doubt: string | null;
+}
+
+async function readBuild(chain: Chain, options: Input['options']): Promise<Build> {
   const path = pcrsPath(options);
   const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
-  if (chain.isNamed && chain.isReal && isSameImage(image, DEVELOPMENT)) {
+  if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
       `${path} has the registers of make dev ATTEST=emulated, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
     );
   }
-  const note = await describeImage(path, image);
+  const { note, doubt } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
-  return image;
+  else if (isOnRealNetwork(chain)) {
+    chain.notes.push(`WARNING: nothing beside ${path} says which build its registers are from.`);
+  }
+  return { image, doubt };
+}
+
+function isOnRealNetwork(chain: Chain): boolean {
+  return chain.isNamed && chain.isReal;
 }
 
 /** `out/nitro.pcrs` has `out/measurements.json` beside it, any other `x.pcrs` has `x.measurements.json`. */
-async function describeImage(path: string, image: Image): Promise<string | null> {
+async function describeImage(
+  path: string,
+  image: Image,
+): Promise<{ note: string | null } & Pick<Build, 'doubt'>> {
   const name = basename(path, '.pcrs');
   const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
   const text = await readFile(beside, 'utf8').catch(() => null);
-  if (text === null) return null;
+  // Registers that were copied from a release come without it.
+  if (text === null) return { note: null, doubt: null };
   const parsed = v.safeParse(Measurements, text);
-  if (!parsed.success)
-    return `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`;
+  if (!parsed.success) {
+    return {
+      note: `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`,
+      doubt: `is of an unknown build, since ${beside} can't be read`,
+    };
+  }
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
   if (!isSameImage(registers, image)) {
-    return `WARNING: ${beside} has other registers than ${path}: they come from different builds.`;
+    return {
+      note: `WARNING: ${beside} has other registers than ${path}: they come from different builds.`,
+      doubt: `is of an unknown build, since ${beside} has other registers`,
+    };
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
-  return `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
+  const note = `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
+  if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null };
+  return { note, doubt: `is of an experimental image${tree}` };
 }
 
 export function isSameImage(one: Image, other: Image): boolean {
@@ -85,10 +134,10 @@ export function isSameImage(one: Image, other: Image): boolean {
 /** The certificates of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */
 export async function readRoots(
   chain: Chain,
-  { root }: Readonly<Record<string, string>>,
+  { root }: Input['options'],
 ): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
   if (root === undefined) return undefined;
-  if (chain.isNamed && chain.isReal) {
+  if (isOnRealNetwork(chain)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
       `--root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave --root out. Nothing was sent`,

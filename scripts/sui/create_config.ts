@@ -4,6 +4,7 @@ import type { Image } from '../../src/attestation/index.ts';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import {
+  EXPERIMENTAL_FLAG,
   type Input,
   type Outcome,
   PCRS_OPTION,
@@ -102,7 +103,7 @@ const spec: SuiCommand = {
     'Creates and shares a config at version 0, which allows the image of the PCR file. With --publisher, the sender also\ngets a new capability for it: for a module that is on chain already, or claims its Publisher in its init.',
   positionals: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name', 'name'],
   fromFile: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name'],
-  flags: { again: 'create another config even if the deployment file has one' },
+  flags: { ...EXPERIMENTAL_FLAG, again: 'create another config even if the deployment file has one' },
   options: {
     ...PCRS_OPTION,
     cap: ['<id>', 'the capability, where the sender owns several'],
@@ -126,9 +127,9 @@ const spec: SuiCommand = {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { createEnclaveConfig, newCapFromPublisher } = await import('../../src/sui/transactions.ts');
     const { addressOf } = await import('../../src/sui/values.ts');
-    const { readImage } = await import('./contract.ts');
+    const { imageToAllow } = await import('./contract.ts');
     const { enclavePackage, appPackage, applicationOf, name, capId: named, publisherId } = await read(input);
-    const image = await readImage(chain, input.options);
+    const image = await imageToAllow(chain, input);
     const application = applicationOf(await chain.originalPackage(addressOf('<app_package_id>', appPackage)));
     const there = input.flags.has('again') ? undefined : await present(input, chain, application, image);
     if (there !== undefined) return there;

@@ -1,6 +1,6 @@
 /** `npm run update_pcrs`: replaces the image that a config allows. */
 import { runAsProcess } from '../command.ts';
-import { PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
 
 export const main = suiCommand({
   name: 'update_pcrs',
@@ -9,18 +9,19 @@ export const main = suiCommand({
   positionals: ['enclave_package_id', 'enclave_config_id'],
   fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: PCRS_OPTION,
+  flags: EXPERIMENTAL_FLAG,
   plan: ({ args, options }) => [
     `read the registers in ${pcrsPath(options)}`,
     `read the config ${args['enclave_config_id']}, and end here if it has these registers`,
     `call ${args['enclave_package_id']}::enclave::update_pcrs with the capability that the config names`,
   ],
-  async run({ args, options, deployments }, chain) {
+  async run(input, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { readConfig } = await import('../../src/sui/objects.ts');
     const { updatePcrs } = await import('../../src/sui/transactions.ts');
-    const { checkContract, checkNotRetired, isSameImage, readImage } = await import('./contract.ts');
-    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
-    const image = await readImage(chain, options);
+    const { checkContract, checkNotRetired, imageToAllow, isSameImage } = await import('./contract.ts');
+    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = input.args;
+    const image = await imageToAllow(chain, input);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);
@@ -45,7 +46,7 @@ export const main = suiCommand({
       },
     });
     const version = Number(configVersion + 1n);
-    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+    await input.deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
       ...noted,
       ...(noted.config && { config: { ...noted.config, version } }),
     }));

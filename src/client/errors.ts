@@ -34,8 +34,10 @@ export class ClientError extends CodedError<ClientCode> {}
 export class EnclaveUnreachableError extends ClientError {
   readonly reason: UnreachableReason;
 
-  constructor(path: string, reason: UnreachableReason, options: ErrorOptions) {
-    super('CLIENT_UNREACHABLE', `no answer from the enclave at ${path}: ${UNREACHABLE[reason]}`, options);
+  /** @param causeCode the platform's code of the failure, where it gives one */
+  constructor(url: string, reason: UnreachableReason, causeCode: string | null, options: ErrorOptions) {
+    const why = causeCode === null ? UNREACHABLE[reason] : `${UNREACHABLE[reason]} (${causeCode})`;
+    super('CLIENT_UNREACHABLE', `no answer from the enclave at ${url}: ${why}`, options);
     this.reason = reason;
   }
 }

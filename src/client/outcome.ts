@@ -1,6 +1,8 @@
 /** What is known of a call that failed: whether the enclave may have executed it, and whether to try it again. */
 import { AttestationError } from '../attestation/index.ts';
+import { CodedError } from '../errors.ts';
 import { failedToConnect, pause } from '../fetch.ts';
+import type { SuiCode } from '../sui/errors.ts';
 import {
   ClientError,
   EnclaveRefusedError,
@@ -12,15 +14,21 @@ import {
 /** What failed calls threw, whose requests have left. */
 const unknownOutcomes = new WeakSet<object>();
 
+/** Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its digest. */
+const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
+
 /**
  * Whether the enclave may have executed the call that threw this error: then find out before you call again, unless
  * repeating it is harmless. False if nothing was sent, or it was refused with a status from 400 to 499. (A refusal in
- * clear is its host's word, as is everything that a host could repeat by itself.)
+ * clear is its host's word, as is everything that a host could repeat by itself.) Also true for the error of a Sui
+ * transaction that was executed, or may have been (UnknownOutcomeError, NotVisibleError): look up its `digest`.
  *
- * @param error what a call of `EnclaveClient` threw, also the reason of its signal; true for what is no object
+ * @param error what a call of `EnclaveClient` threw, also the reason of its signal, or what sending a transaction threw;
+ *   true for what is no object
  */
 export function mayHaveExecuted(error: unknown): boolean {
-  return typeof error !== 'object' || error === null || unknownOutcomes.has(error);
+  if (typeof error !== 'object' || error === null || unknownOutcomes.has(error)) return true;
+  return error instanceof CodedError && EXECUTED_CODES.includes(error.code as SuiCode);
 }
 
 /** One call, over all its attempts. */

@@ -15,6 +15,13 @@ const TIMEOUT_MS = 5000;
 /** The largest key set of the known providers has about 20 KB. */
 const MAX_SIZE = 256 * 1024;
 
+export interface IssuerKeysOptions {
+  /** A monotonic clock in milliseconds. */
+  readonly now?: () => number;
+  /** Waits for the request that another caller began. A server limits how many do. */
+  readonly waitForOther?: <T>(call: Promise<T>) => Promise<T>;
+}
+
 interface Kept {
   readonly keys: KeysById;
   readonly at: number;
@@ -24,6 +31,7 @@ export class IssuerKeys {
   readonly #ask: Upstream;
   readonly #path: string;
   readonly #now: () => number;
+  readonly #waitForOther: <T>(call: Promise<T>) => Promise<T>;
   #kept: Kept | undefined;
   /** Why the last attempt failed: of an upstream, or of the budget of calls to it. */
   #failure: unknown;
@@ -33,12 +41,16 @@ export class IssuerKeys {
   /**
    * @param ask the upstream for the host of the keys
    * @param path path and query of the keys
-   * @param now a monotonic clock in milliseconds
    */
-  constructor(ask: Upstream, path: string, now: () => number = () => performance.now()) {
+  constructor(
+    ask: Upstream,
+    path: string,
+    { now = () => performance.now(), waitForOther = (call) => call }: IssuerKeysOptions = {},
+  ) {
     this.#ask = ask;
     this.#path = path;
     this.#now = now;
+    this.#waitForOther = waitForOther;
   }
 
   /**
@@ -51,9 +63,12 @@ export class IssuerKeys {
   async with(kid: string): Promise<KeyOfId> {
     const known = this.#known(kid, FRESH_MS);
     if (known) return known;
-    const renewed = this.#renew();
+    const running = this.#asking;
+    const started = running ? undefined : this.#renew();
     // While the issuer fails, known keys are used without waiting for the next attempt.
-    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) await renewed;
+    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) {
+      await (running ? this.#waitForOther(running) : started);
+    }
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;
     if (this.#failure) throw this.#failure;
@@ -65,14 +80,13 @@ export class IssuerKeys {
     return kept && this.#now() - kept.at < maxAgeMs ? kept.keys.byId.get(kid) : undefined;
   }
 
-  async #renew(): Promise<void> {
-    if (!this.#asking) {
-      if (this.#now() < this.#askAgainAt) return;
-      this.#asking = this.#fetch().finally(() => {
-        this.#asking = undefined;
-      });
-    }
-    await this.#asking;
+  /** Never rejects. @returns undefined if it is too early to ask again */
+  #renew(): Promise<void> | undefined {
+    if (this.#now() < this.#askAgainAt) return undefined;
+    this.#asking = this.#fetch().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
   }
 
   async #fetch(): Promise<void> {

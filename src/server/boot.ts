@@ -140,6 +140,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     secrets,
     provisioning,
     health,
+    upstreamHosts: manifest.endpoints.length,
     documents,
     clock,
     report,

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { ConfigError } from '../errors.ts';
+import { FEWEST_CONNECTIONS } from './open_files.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -63,7 +64,11 @@ export function readServerConfig(env: Env): Config {
       otherwise: 64 * 1024,
     }),
     maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
-    maxConnections: integer(env, 'MAX_CONNECTIONS', { from: 16, to: 100_000, otherwise: 2048 }),
+    maxConnections: integer(env, 'MAX_CONNECTIONS', {
+      from: FEWEST_CONNECTIONS,
+      to: 100_000,
+      otherwise: 2048,
+    }),
     trustedProxies: integer(env, 'TRUSTED_PROXIES', { from: 0, to: 16, otherwise: 0 }),
     requests: anyOrSealed('REQUESTS', string(env, 'REQUESTS')),
     secrets: anyOrSealed('SECRETS', string(env, 'SECRETS')),

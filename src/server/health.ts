@@ -1,16 +1,22 @@
 import { ExchangeFailed, type Upstream } from './upstream.ts';
+import { waitForOther } from './waiting.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
-/** One round of probes serves all callers for this long, so that a GET can't serve as an amplifier. */
+/** How long after the start of a round a caller starts the next one, so that a GET can't serve as an amplifier. */
 const ROUND_MS = 10_000;
+/** How long after its start a finished round still answers, while the next one runs. */
+const MAX_AGE_MS = 20_000;
+
+type Statuses = Record<string, boolean>;
 
 /** Whether each endpoint of the application is reachable: any HTTP answer counts, even an error status. */
 export class EndpointHealth {
   readonly #hosts: readonly string[];
   readonly #upstream: (host: string) => Upstream;
   readonly #timeoutMs: number;
-  #round: Promise<Record<string, boolean>> | undefined;
-  #startedAt = 0;
+  #round: Promise<Statuses> | undefined;
+  #startedAt = Number.NEGATIVE_INFINITY;
+  #finished: { readonly statuses: Statuses; readonly startedAt: number } | undefined;
 
   constructor(
     hosts: readonly string[],
@@ -22,17 +28,38 @@ export class EndpointHealth {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The results of a round that started at most 10 seconds ago. */
-  status(): Promise<Record<string, boolean>> {
+  /**
+   * The results of the last finished round, which started at most 20 seconds ago; otherwise, waits for one.
+   *
+   * @throws OVERLOADED if too many requests wait for the round that another caller has started
+   */
+  async status(): Promise<Statuses> {
     const now = performance.now();
-    if (!this.#round || now - this.#startedAt >= ROUND_MS) {
-      this.#startedAt = now;
-      this.#round = this.#probeAll();
-    }
-    return this.#round;
+    const running = this.#round;
+    const started = !running && now - this.#startedAt >= ROUND_MS ? this.#start(now) : undefined;
+    if (this.#finished && now - this.#finished.startedAt < MAX_AGE_MS) return this.#finished.statuses;
+    return await (started ?? waitForOther(running as Promise<Statuses>));
   }
 
-  async #probeAll(): Promise<Record<string, boolean>> {
+  #start(startedAt: number): Promise<Statuses> {
+    this.#startedAt = startedAt;
+    const round = this.#probeAll();
+    this.#round = round;
+    // Whoever waits for the round learns why it failed, and the next caller starts another.
+    round
+      .then((statuses) => {
+        this.#finished = { statuses, startedAt };
+      })
+      .catch(() => {
+        this.#startedAt = Number.NEGATIVE_INFINITY;
+      })
+      .finally(() => {
+        this.#round = undefined;
+      });
+    return round;
+  }
+
+  async #probeAll(): Promise<Statuses> {
     const probes = this.#hosts.map(async (host) => [host, await this.#isReachable(host)] as const);
     return Object.fromEntries(await Promise.all(probes));
   }

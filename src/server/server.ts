@@ -33,6 +33,8 @@ export interface ServerParts {
   readonly secrets: Secrets;
   readonly provisioning: Provisioning;
   readonly health: EndpointHealth;
+  /** How many hosts the application may ask. */
+  readonly upstreamHosts: number;
   readonly documents: Documents;
   readonly clock: Clock;
   readonly report: BootReport;
@@ -44,6 +46,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
   const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
+    upstreamHosts: parts.upstreamHosts,
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
@@ -79,7 +82,7 @@ function ownRoutes(parts: ServerParts, inFlight: InFlight): Route[] {
     get('/get_attestation', async (request, response) => {
       const { nonce } = validate(AttestationQuery, { ...request.query });
       const document = await (nonce === undefined
-        ? documents.shared()
+        ? inFlight.waitFor(documents.shared())
         : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
       sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
     }),

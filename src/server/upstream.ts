@@ -6,6 +6,7 @@ import type { Manifest } from '../app.ts';
 import { ApplicationMistake } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { codeOf } from './log.ts';
+import { shareOpenFiles } from './open_files.ts';
 
 export interface UpstreamRequest {
   /** Default: GET. */
@@ -65,7 +66,7 @@ export class ExchangeFailed extends Error {
  * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
  * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
  */
-const POOL = { keepAlive: true, maxSockets: 256, maxFreeSockets: 256, timeout: 10_000 };
+const POOL = { keepAlive: true, timeout: 10_000 };
 
 /** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
 const TLS = {
@@ -86,14 +87,19 @@ const TLS = {
 
 /**
  * @param origins for development and tests: the origin to use in place of `https://<host>`
+ * @param hosts how many hosts the server asks in all. Default: the endpoints
  * @returns the upstream of a host; throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
   { endpoints, authorities = {} }: Pick<Manifest, 'endpoints' | 'authorities'>,
   origins: Readonly<Record<string, string>> = {},
+  hosts = endpoints.length,
 ): (host: string) => Upstream {
   const upstreams = new Map(
-    endpoints.map((host) => [host, createUpstream(origins[host] ?? `https://${host}`, authorities[host])]),
+    endpoints.map((host) => [
+      host,
+      createUpstream(origins[host] ?? `https://${host}`, authorities[host], hosts),
+    ]),
   );
   return (host) => {
     const upstream = upstreams.get(host);
@@ -102,12 +108,17 @@ export function createUpstreams(
   };
 }
 
-/** @param authority PEM of the authorities to trust for this host. Default: the public authorities */
-export function createUpstream(origin: string, authority?: string): Upstream {
+/**
+ * @param authority PEM of the authorities to trust for this host. Default: the public authorities
+ * @param hosts how many hosts the server asks in all: they share its open files
+ */
+export function createUpstream(origin: string, authority?: string, hosts = 1): Upstream {
   const isTls = origin.startsWith('https:');
+  const { socketsPerHost } = shareOpenFiles(hosts);
+  const pool = { ...POOL, maxSockets: socketsPerHost, maxFreeSockets: socketsPerHost };
   const agent = isTls
-    ? new https.Agent({ ...POOL, ...TLS, ...(authority !== undefined && { ca: authority }) })
-    : new http.Agent(POOL);
+    ? new https.Agent({ ...pool, ...TLS, ...(authority !== undefined && { ca: authority }) })
+    : new http.Agent(pool);
   const send = isTls ? https.request : http.request;
   return async (path, request) => {
     const { hostname, port, pathname, search } = urlOf(origin, path);

@@ -6,6 +6,7 @@ export const SUI_CODES = {
   SUI_VALUE: 'A value is invalid. Nothing was sent.',
   SUI_NODE_UNREACHABLE: "The node didn't answer.",
   SUI_UNKNOWN_OUTCOME: 'The transaction was sent, but its outcome is unknown: see UnknownOutcomeError.',
+  SUI_NOT_VISIBLE: 'The transaction was executed, but the node does not show it yet: see NotVisibleError.',
   SUI_NODE_REFUSED: 'The node refused the request for another reason than those below: see NodeRefusedError.',
   SUI_NODE_ANSWER: "The node's answer is invalid.",
   SUI_OBJECT_NOT_FOUND: 'The object does not exist, or was deleted: see ObjectNotFoundError.',
@@ -31,6 +32,25 @@ export class UnknownOutcomeError extends SuiError {
     super(
       'SUI_UNKNOWN_OUTCOME',
       `the transaction ${digest} was sent, but its outcome is unknown (${reason}): look it up before you send another`,
+      options,
+    );
+    this.digest = digest;
+  }
+}
+
+/**
+ * The transaction was executed, but the node's reads did not show it in time, or the wait for them was ended: don't send
+ * another in its place. `client.core.waitForTransaction({ digest })` waits again.
+ */
+export class NotVisibleError extends SuiError {
+  /** Of the transaction that was executed. */
+  readonly digest: string;
+
+  /** @param reason why the wait ended */
+  constructor(digest: string, reason: string, options?: ErrorOptions) {
+    super(
+      'SUI_NOT_VISIBLE',
+      `the transaction ${digest} was executed, but the node does not show it yet (${reason}): don't send another in its place; wait before you build on it`,
       options,
     );
     this.digest = digest;

@@ -1,5 +1,6 @@
 /** Turns what a node or the transport reports into an error that says what to do. Browser-safe. */
 import { ObjectError, SimulationError, type SuiClientTypes, TransactionError } from '@mysten/sui/client';
+import { abortIn } from './abort_text.ts';
 import { explainAbort } from './aborts.ts';
 import {
   MoveAbortError,
@@ -33,7 +34,7 @@ const FETCH_FAILED =
 
 // Nodes distinguish these causes only by the message.
 const GAS =
-  /insufficient\s*gas|gas\s*balance\s*too\s*low|insufficient SUI balance|gas\s*budget|no valid gas coin/i;
+  /insufficient\s*gas|gas\s*balance\s*too\s*low|insufficient SUI balance|gas\s*budget|no valid gas coin|unable to select sufficient gas coins/i;
 const LOCKED = /already locked by a different transaction|because of locked objects/i;
 const CHANGED = /not available for consumption|unavailable for consumption|needs to be rebuilt/i;
 const NOT_FOUND =
@@ -121,6 +122,8 @@ function givenStatus(error: unknown): string | null {
 
 function refusalOf(status: string | null, message: string, cause: Error): SuiError {
   const options = { cause };
+  const abort = status === 'INVALID_ARGUMENT' ? abortIn(message) : null;
+  if (abort !== null) return failureOf(abort);
   const fetchFailed = status === 'INTERNAL' && FETCH_FAILED.test(message);
   if (LOCKED.test(message)) {
     return new SuiError(
@@ -142,9 +145,17 @@ function refusalOf(status: string | null, message: string, cause: Error): SuiErr
   if (fetchFailed || (status !== null && NO_ANSWER.includes(status))) {
     return unreachable(fetchFailed ? 'the connection failed' : message, cause);
   }
+  // In place of a message that is empty, the transport gives the name of the status.
+  const isSilent = message === '' || message === status;
+  return new NodeRefusedError(status, isSilent ? silentReason(status) : message, options);
+}
+
+/** Why a node refuses without a message, by the status. */
+function silentReason(status: string | null): string {
   // A full node answers so when it is asked for a package that is not there.
-  const silent = status === 'NOT_FOUND' ? 'there is no such thing on this network' : 'it gives no reason';
-  return new NodeRefusedError(status, message || silent, options);
+  if (status === 'NOT_FOUND') return 'what was asked for does not exist on this network';
+  if (status === 'UNIMPLEMENTED') return 'it does not offer this method, perhaps because it is too old';
+  return 'it gives no reason';
 }
 
 function unreachable(reason: string, cause: Error): SuiError {

@@ -1,8 +1,9 @@
 /** Sends signed transactions, and looks for those whose send had no clear answer. Browser-safe. */
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import type { SuiError } from './errors.ts';
+import { NotVisibleError, type SuiError } from './errors.ts';
 import { failureOf, sendErrorOf } from './failures.ts';
+import { invalidValue } from './values.ts';
 
 type Include = SuiClientTypes.TransactionInclude;
 
@@ -16,35 +17,82 @@ export interface SignedTransaction<Included extends Include = object> {
   readonly include?: Included;
   /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
+  /**
+   * How long to wait until the node's reads show the executed transaction, in milliseconds; 0 returns at once. Nodes
+   * answer at finality, and what is built from reads before that fails, because it names old objects. Default: 60,000.
+   */
+  readonly waitMs?: number;
   /** Ends the waiting. The transaction may be executed nonetheless. */
   readonly signal?: AbortSignal;
 }
 
 const LOOK_UP_MS = 10_000;
+const WAIT_MS = 60_000;
+/** What timers accept (WHATWG HTML, "Timers"). */
+const MAX_MS = 2_147_483_647;
 
 /**
- * Executes a signed transaction. When the node doesn't answer, or answers with what it also says of executed
+ * Executes a signed transaction, and waits until the node shows it: what is read or built afterwards sees its changes,
+ * unless another node answers. When the node doesn't answer, or answers with what it also says of executed
  * transactions (the gRPC statuses ABORTED and RESOURCE_EXHAUSTED among them), it is asked for the digest until the
  * transaction shows, or the time is over. Sending the same bytes again is safe: the chain executes them once.
  *
  * @returns the client's description of the transaction
  * @throws SuiError: UnknownOutcomeError with the digest if the node doesn't know the transaction in time;
- *   MoveAbortError, SUI_EXECUTION or SUI_GAS when it was executed and failed
+ *   MoveAbortError, SUI_EXECUTION or SUI_GAS when it was executed and failed; NotVisibleError with the digest when it
+ *   was executed and did not fail, but the wait ended before the node showed it
  */
 export async function sendTransaction<Included extends Include = object>(
   client: ClientWithCoreApi,
-  signed: SignedTransaction<Included>,
+  { waitMs = WAIT_MS, ...signed }: SignedTransaction<Included>,
 ): Promise<SuiClientTypes.Transaction<Included>> {
+  checkDuration('waitMs', waitMs);
+  checkDuration('lookUpMs', signed.lookUpMs ?? LOOK_UP_MS);
   const result = await resultOfSending(client, signed);
   const executed = result.Transaction ?? result.FailedTransaction;
-  if (executed.status.error !== null) throw failureOf(executed.status.error);
+  const { error: cause } = executed.status;
+  const failure = cause === null ? null : failureOf(cause);
+  if (waitMs > 0) {
+    // Not the digest that the node names: it could name another transaction.
+    const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);
+    // A failed transaction has changed the gas coin.
+    await waitUntilVisible(client, digest, { waitMs, signal: signed.signal }).catch((error: SuiError) => {
+      throw failure ?? error;
+    });
+  }
+  if (failure !== null) throw failure;
   return executed;
 }
 
-/** `sendTransaction`, which returns a failed transaction too. */
+/** Waits until the node's reads show an executed transaction. @throws SuiError: NotVisibleError */
+export async function waitUntilVisible(
+  client: ClientWithCoreApi,
+  digest: string,
+  { waitMs, signal }: { readonly waitMs: number; readonly signal?: AbortSignal | undefined },
+): Promise<void> {
+  try {
+    await client.core.waitForTransaction({ digest, timeout: waitMs, ...(signal && { signal }) });
+  } catch (cause) {
+    const reason = signal?.aborted ? 'the signal ended the wait' : `after ${waitMs} ms`;
+    throw new NotVisibleError(digest, reason, { cause });
+  }
+}
+
+function checkDuration(name: string, value: number): void {
+  if (Number.isInteger(value) && value >= 0 && value <= MAX_MS) return;
+  throw invalidValue(`"${name}" must be an integer from 0 to ${MAX_MS}, in milliseconds`);
+}
+
+/** `sendTransaction`, which returns a failed transaction too, and does not wait until the node shows it. */
 export async function resultOfSending<Included extends Include = object>(
   client: ClientWithCoreApi,
-  { transaction, signatures, include, lookUpMs = LOOK_UP_MS, signal }: SignedTransaction<Included>,
+  {
+    transaction,
+    signatures,
+    include,
+    lookUpMs = LOOK_UP_MS,
+    signal,
+  }: Omit<SignedTransaction<Included>, 'waitMs'>,
 ): Promise<SuiClientTypes.TransactionResult<Included>> {
   const shared = { ...(include && { include }), ...(signal && { signal }) };
   try {

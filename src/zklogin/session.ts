@@ -43,6 +43,11 @@ export interface ExecuteOptions {
   readonly sponsor?: Sponsor;
   /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
+  /**
+   * How long to wait until the node's reads show the transaction, in milliseconds, so that the next one can be built;
+   * 0 returns at once. Default: 60,000.
+   */
+  readonly waitMs?: number;
   /** Ends the waiting for the node. The transaction may be executed nonetheless. */
   readonly signal?: AbortSignal;
 }
@@ -129,7 +134,8 @@ export class ZkLoginSession extends Signer {
 
   /**
    * Builds, signs and executes a transaction, as every `Signer` does: a failed transaction is returned, not thrown.
-   * `execute` throws it.
+   * `execute` throws it. Like every `Signer`, this does not wait until the node's reads show the transaction:
+   * `client.core.waitForTransaction` does.
    *
    * @throws as `execute` does; ZkLoginError: ZKLOGIN_SENDER when the transaction has another sender
    */
@@ -150,19 +156,20 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * Sets the session's address as the sender of a transaction, then builds, signs and executes it. Calling this again
-   * with the same `Transaction` is safe: it sends the same bytes, which the chain executes once. A newly created
-   * transaction is another one.
+   * Sets the session's address as the sender of a transaction, then builds, signs and executes it, and waits until the
+   * node shows it. Calling this again with the same `Transaction` is safe: it sends the same bytes, which the chain
+   * executes once. A newly created transaction is another one.
    *
    * @returns the transaction as the client describes it, with digest, effects and events
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the proof,
    *   ZKLOGIN_SPONSOR when the sponsor answers with another transaction; UnknownOutcomeError with the digest when the
-   *   node's answer leaves open whether it was executed; SuiError when the transaction can't be built, or failed
+   *   node's answer leaves open whether it was executed, NotVisibleError with the digest when it was executed but is
+   *   not shown in time; SuiError when the transaction can't be built, or failed
    */
   async execute(
     transaction: Transaction,
     client: ClientWithCoreApi,
-    { sponsor, lookUpMs, signal }: ExecuteOptions = {},
+    { sponsor, lookUpMs, waitMs, signal }: ExecuteOptions = {},
   ): Promise<SuiClientTypes.Transaction<{ effects: true; events: true }>> {
     const { address } = await this.#usable();
     transaction.setSender(address);
@@ -175,6 +182,7 @@ export class ZkLoginSession extends Signer {
     return await sendTransaction(client, {
       ...{ transaction: bytes, signatures, include },
       ...(lookUpMs !== undefined && { lookUpMs }),
+      ...(waitMs !== undefined && { waitMs }),
       ...(signal && { signal }),
     }).catch((error: SuiError) => {
       throw proofErrorOf(error);

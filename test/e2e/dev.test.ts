@@ -109,8 +109,11 @@ test('a second one on the same port says so, and leaves the files of the first a
 });
 
 test('APP=salt gives the salt of a token that a stand-in of Google signed', async () => {
-  const run = dev({ APP: 'salt' });
+  const run = dev({ APP: 'salt', ATTEST: 'emulated' });
   const { answer } = await tryIt(run);
+  // Another application has other registers, in a file of its own.
+  expect(run.output).toMatch(/^Attestation is emulated .* Registers: out\/dev-salt\.pcrs\.$/m);
+  expect(run.output).toMatch(/npm run verify -- \S+ --pcrs out\/dev-salt\.pcrs --root/);
   expect(run.output).toMatch(/^Client ids: development, of https:\/\/accounts\.google\.com\./m);
   expect(answer.status).toBe(200);
   expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });

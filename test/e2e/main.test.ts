@@ -122,7 +122,7 @@ describe('npm start', () => {
       app: 'weather',
       msg: expect.stringMatching(/^APP is not set: .* default$/),
     };
-    expect(lines).toEqual([expect.objectContaining({ msg: 'listening' }), expect.objectContaining(said)]);
+    expect(lines).toContainEqual(expect.objectContaining(said));
   });
 
   test('accepts secrets later, from a pipe', async () => {

@@ -138,7 +138,7 @@ fun as_written_here() {
 
 test('src/sui/README.md says how many bytes are stored', async () => {
   const readme = readFileSync(new URL('../../src/sui/README.md', import.meta.url), 'utf8');
-  const after = (call: string) => {
+  const stored = (call: string) => {
     const isRow = (line: string) => line.startsWith(`| \`${call}\``) && /bytes \|$/.test(line);
     const row = readme.split('\n').find(isRow) ?? '';
     return Number(row.split('|').at(-2)?.replace(/\D/g, ''));
@@ -147,12 +147,12 @@ test('src/sui/README.md says how many bytes are stored', async () => {
   const bytes = builds
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
-  expect(after('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
+  expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
   // The example has no registrar, and no greatest age of keys.
-  expect(after('create_enclave_config')).toBe(config.length - 32 - 8);
+  expect(stored('create_enclave_config')).toBe(config.length - 32 - 8);
   // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
-  expect(after('register_enclave')).toBe(enclave.length + 65);
-  expect(after('new_registrar_cap')).toBe(registrar.length + 32);
+  expect(stored('register_enclave')).toBe(enclave.length + 65);
+  expect(stored('new_registrar_cap')).toBe(registrar.length + 32);
 });
 
 /** A client whose node has one object. */

@@ -58,12 +58,12 @@ export async function startWeather(
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };
 }
 
-/** Lets a timer of exactly `ms` milliseconds end after 300 already, until the test ends. */
-export function shortenDeadline(ms: number): void {
+/** Lets a timer of exactly `ms` milliseconds end after `instead`, until the test ends. */
+export function changeDeadline(ms: number, instead: number): void {
   const { setTimeout } = globalThis;
   const spy = vi.spyOn(globalThis, 'setTimeout');
   spy.mockImplementation(((run: () => void, given?: number, ...args: []) =>
-    setTimeout(run, given === ms ? 300 : given, ...args)) as typeof setTimeout);
+    setTimeout(run, given === ms ? instead : given, ...args)) as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
 }
 

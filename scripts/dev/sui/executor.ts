@@ -12,7 +12,15 @@ import {
   type Upgrade,
 } from './commands.ts';
 import { publish, runCall } from './contract.ts';
-import { DigestMismatch, failure, INSUFFICIENT_GAS, Refusal, type Status, UNUSED_VALUE } from './failures.ts';
+import {
+  budgetRefusal,
+  DigestMismatch,
+  failure,
+  INSUFFICIENT_GAS,
+  Refusal,
+  type Status,
+  UNUSED_VALUE,
+} from './failures.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
 import type { MoveVm } from './vm/vm.ts';
 
@@ -40,6 +48,8 @@ export class Executor {
   payer: string | undefined;
   /** What the node adds to a transaction that it resolves. Default: nothing. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
+  /** Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget. */
+  isOld = false;
   /** Runs each call's Move code too, and refuses a transaction where it does anything else than the model. */
   vm: MoveVm | undefined;
   /** Modules published so far. */
@@ -51,6 +61,11 @@ export class Executor {
   constructor(ledger: Ledger, root: Uint8Array) {
     this.#ledger = ledger;
     this.root = root;
+  }
+
+  /** The same executor over another ledger. */
+  over(ledger: Ledger): Executor {
+    return Object.assign(new Executor(ledger, this.root), this);
   }
 
   /** @param isChecked whether the sender, or its sponsor, must have the gas */
@@ -67,15 +82,16 @@ export class Executor {
     const budget = gasPayment?.budget ?? this.proposedBudget;
     const coins = this.#ledger.coins(gasPayment?.owner ?? sender);
     if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
-      throw new Refusal(
-        'INVALID_ARGUMENT',
-        `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`,
-      );
+      const message = this.isOld
+        ? `unable to select sufficient gas coins from account ${sender} to satisfy required budget ${budget}`
+        : `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`;
+      throw new Refusal('INVALID_ARGUMENT', message);
     }
     const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
       inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
     );
     const { status } = await this.#run(sender, values, commands.map(grpcCommand), 'simulated', budget);
+    if (this.isOld && !status.success && gasPayment?.budget === undefined) throw budgetRefusal(status);
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
         objectId: object.id,

@@ -49,8 +49,7 @@ export function failure(error: unknown, command: bigint): Status {
   const { location, constant, code } = error;
   const named = typeof constant === 'string';
   const abort = GrpcTypes.MoveAbort.create({
-    // The abort code of a clever error has its top bit set, and encodes a line and constants.
-    abortCode: named ? 0x8000_001b_ffff_0001n : BigInt(constant),
+    abortCode: named ? cleverNumber(code) : BigInt(constant),
     location,
     ...(named && {
       cleverError: GrpcTypes.CleverError.create({
@@ -64,4 +63,24 @@ export function failure(error: unknown, command: bigint): Status {
   const details = { oneofKind: 'abort', abort } as const;
   const description = `MoveAbort(${constant})`;
   return failed({ description, command, kind: MOVE_ABORT, errorDetails: details });
+}
+
+/** What a function with an `#[error]` constant aborts with: a version, the constant's code, a line, and indices. */
+function cleverNumber(code = 0xff): bigint {
+  return (0xc0n << 56n) | (BigInt(code) << 48n) | 0x001b_ffff_0001n;
+}
+
+/** How Sui 1.63 refuses to build a transaction that would fail, where it has to estimate the budget. */
+export function budgetRefusal({ error }: Status): Refusal {
+  const { description, command, errorDetails } = error ?? {};
+  const cause = errorDetails?.oneofKind === 'abort' ? abortText(errorDetails.abort) : description;
+  const at = command === undefined ? 'None' : `Some(${command})`;
+  const status = `Failure { error: ${cause}, command: ${at} }`;
+  return new Refusal('INVALID_ARGUMENT', `Budget estimation failed with status: ${status}.`);
+}
+
+function abortText({ abortCode, location }: GrpcTypes.MoveAbort): string {
+  const { package: id = '', module, functionName } = location ?? {};
+  const moduleId = `ModuleId { address: ${id.replace('0x', '')}, name: Identifier("${module}") }`;
+  return `MoveAbort(MoveLocation { module: ${moduleId}, function: 3, instruction: 27, function_name: Some("${functionName}") }, ${abortCode})`;
 }

@@ -143,6 +143,18 @@ export class Ledger {
   readonly executed: string[] = [];
   clock = 1n;
 
+  /** The same chain as of now: later transactions do not change it. */
+  copy(): Ledger {
+    const copy = new Ledger();
+    for (const [id, object] of this.objects) copy.objects.set(id, object);
+    for (const [id, original] of this.packages) copy.packages.set(id, original);
+    for (const [id, modules] of this.modules) copy.modules.set(id, modules);
+    for (const id of this.locked) copy.locked.add(id);
+    copy.executed.push(...this.executed);
+    copy.clock = this.clock;
+    return copy;
+  }
+
   /** A package as an object in BCS, up to its modules; what follows is empty. */
   packageBytes(id: string): Uint8Array {
     const modules = this.modules.get(id) ?? [];

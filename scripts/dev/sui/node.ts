@@ -5,16 +5,16 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { fromBase64, normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
+import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
 import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
+import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
 
@@ -49,6 +49,8 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
+  /** How long reads and simulations do not show what was executed: nodes answer a send before that. */
+  lagMs = 0;
   /** Whether pages of any origin may ask it. */
   servesPages = false;
   /** In base58: the digest of the first checkpoint. */
@@ -64,6 +66,8 @@ export class LoopbackNode {
   readonly calls: string[] = [];
   /** By digest, of the transactions that were sent. */
   readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
+  /** The ledger before each transaction that reads do not show yet, the oldest first. */
+  #hidden: { readonly untilMs: number; readonly before: Ledger }[] = [];
   // Compiling and executing Move blocks this process for seconds. With Node's default of 5 s the server would close an
   // idle connection that a client in the same process is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -83,6 +87,12 @@ export class LoopbackNode {
     const node = new LoopbackNode(root);
     await listen(node.#server, 'PORT', port);
     return node;
+  }
+
+  /** The ledger as reads show it. */
+  get #shown(): Ledger {
+    this.#hidden = this.#hidden.filter(({ untilMs }) => performance.now() < untilMs);
+    return this.#hidden[0]?.before ?? this.ledger;
   }
 
   get url(): string {
@@ -129,9 +139,9 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/BatchGetObjects': (bytes) => {
       const { requests } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
       const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
-        const object = this.ledger.objects.get(objectId);
+        const object = this.#shown.objects.get(objectId);
         if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
-        if (this.ledger.packages.has(objectId)) {
+        if (this.#shown.packages.has(objectId)) {
           const found = { objectId, version: 1n, digest: '1', objectType: 'package' };
           return {
             result: {
@@ -139,7 +149,7 @@ export class LoopbackNode {
               object: GrpcTypes.Object.create({
                 ...found,
                 owner: { kind: OwnerKind.IMMUTABLE },
-                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.ledger.packageBytes(objectId) }),
+                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.#shown.packageBytes(objectId) }),
               }),
             },
           };
@@ -164,7 +174,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
       const { digest = '' } = GrpcTypes.GetTransactionRequest.fromBinary(bytes);
-      if (!this.ledger.executed.includes(digest)) {
+      if (!this.#shown.executed.includes(digest)) {
         throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
       }
       const effects = this.#effects.get(digest) ?? { status: { success: true } };
@@ -174,7 +184,7 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
-      const objects = this.ledger
+      const objects = this.#shown
         .owned(owner)
         .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
         .map((object) => this.#object(object));
@@ -182,7 +192,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.StateService/GetBalance': (bytes) => {
       const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
-      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.ledger.coins(owner) : [];
+      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.#shown.coins(owner) : [];
       const balance = coins.reduce((sum, coin) => sum + coin.balance, 0n);
       return GrpcTypes.GetBalanceResponse.toBinary({ balance: { coinType, balance, coinBalance: balance } });
     },
@@ -190,7 +200,7 @@ export class LoopbackNode {
       const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
       const size = Math.min(pageSize ?? PAGE, PAGE);
       const from = pageToken ? Number(Buffer.from(pageToken).toString()) : 0;
-      const all = this.ledger.fields(parent);
+      const all = this.#shown.fields(parent);
       const dynamicFields = all.slice(from, from + size).map(({ id, content }) =>
         GrpcTypes.DynamicField.create({
           kind: GrpcTypes.DynamicField_DynamicFieldKind.FIELD,
@@ -208,7 +218,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
-      const originalId = this.ledger.packages.get(packageId);
+      const originalId = this.#shown.packages.get(packageId);
       // Full nodes give no text here.
       if (!originalId) throw new Refusal('NOT_FOUND', '');
       return GrpcTypes.GetPackageResponse.toBinary({
@@ -238,10 +248,9 @@ export class LoopbackNode {
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
       const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
       const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
-      const { resolved, status } = await this.executor.simulate(
-        transaction as GrpcTypes.Transaction,
-        isChecked,
-      );
+      const shown = this.#shown;
+      const executor = shown === this.ledger ? this.executor : this.executor.over(shown);
+      const { resolved, status } = await executor.simulate(transaction as GrpcTypes.Transaction, isChecked);
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
@@ -267,9 +276,10 @@ export class LoopbackNode {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
-      const before = new Map(this.ledger.objects);
+      const before = this.ledger.copy();
       const effects = await this.executor.execute(parsed, digest);
-      this.events.record(before, this.ledger.objects, parsed, digest);
+      this.events.record(before.objects, this.ledger.objects, parsed, digest);
+      if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
       this.#effects.set(digest, effects);
       return GrpcTypes.ExecuteTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects, ...describedIfEmpty(parsed) }),
@@ -330,18 +340,6 @@ function describedIfEmpty({
 const ONLY_GRPC =
   'A model of a Sui node: it speaks gRPC-web only. Use SuiGrpcClient of @mysten/sui/grpc, not JSON-RPC or GraphQL.\n';
 
-function isGrpcWeb({ headers }: IncomingMessage): boolean {
-  return headers['content-type']?.startsWith('application/grpc-web') ?? false;
-}
-
-/** Lets pages of any origin ask. @returns whether that was the question */
-function answersPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
-  response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
-  if (method !== 'OPTIONS') return false;
-  response.writeHead(204).end();
-  return true;
-}
-
 /** @param filter a type, or the name of a generic one for all of its instances */
 function isOfType(type: string, filter: string): boolean {
   const wanted = normalizeStructTag(filter);
@@ -350,23 +348,4 @@ function isOfType(type: string, filter: string): boolean {
 
 function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {
   return { status: 'INTERNAL', message: `the loopback node failed: ${(error as Error).message}` };
-}
-
-/** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
-function frame(flag: number, data: Uint8Array): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(flag);
-  head.writeUInt32BE(data.length, 1);
-  return Buffer.concat([head, data]);
-}
-
-function trailer(status: GrpcStatusCode, message = ''): Buffer {
-  return frame(0x80, Buffer.from(`grpc-status:${status}\r\ngrpc-message:${encodeURIComponent(message)}\r\n`));
-}
-
-async function messageOf(request: IncomingMessage): Promise<Uint8Array> {
-  const body = await buffer(request);
-  const isText = request.headers['content-type']?.includes('-text') ?? false;
-  const framed = isText ? fromBase64(body.toString()) : body;
-  return framed.subarray(5);
 }

@@ -33,8 +33,10 @@ export interface Metadata {
     readonly OperatingSystem: string;
     readonly KernelVersion: string;
   };
-  readonly DockerInfo: null;
-  readonly CustomMetadata: null;
+  /** Any JSON. Here null; `nitro-cli build-enclave` writes what Docker says about the image that it converts. */
+  readonly DockerInfo: unknown;
+  /** Any JSON. Here null; nitro-cli copies a file of its user's. */
+  readonly CustomMetadata: unknown;
 }
 
 /** The parts of an image that are measured. */

@@ -24,6 +24,18 @@ export interface Eif extends ImageParts {
   readonly signature: Uint8Array | undefined;
 }
 
+/** Far above what Docker says about an image, with nitro-cli's 4 KiB for a file of its user's. */
+const MAX_METADATA_BYTES = 1024 ** 2;
+/** Levels of lists and objects: what prints the metadata, such as JSON.stringify, fails at some thousand. */
+const MAX_DEPTH = 32;
+
+const anyJson = v.custom<unknown>((value) => isWithin(value, MAX_DEPTH));
+
+function isWithin(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((each) => isWithin(each, depth - 1));
+}
+
 const MetadataJson = v.object({
   ImageName: v.string(),
   ImageVersion: v.string(),
@@ -34,8 +46,8 @@ const MetadataJson = v.object({
     OperatingSystem: v.string(),
     KernelVersion: v.string(),
   }),
-  DockerInfo: v.null(),
-  CustomMetadata: v.null(),
+  DockerInfo: anyJson,
+  CustomMetadata: anyJson,
 });
 
 /**
@@ -116,6 +128,8 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
 }
 
 function readMetadata(data: Buffer): Metadata {
+  if (data.length > MAX_METADATA_BYTES)
+    throw new ImageError('EIF_INVALID', `the metadata has more than ${MAX_METADATA_BYTES} bytes`);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));

@@ -5,6 +5,7 @@ import { ConfigError, quantity } from '../../errors.ts';
 import { IssuerKeys } from '../../oidc/keys.ts';
 import { type Env, integer, string } from '../../server/config.ts';
 import type { Upstream } from '../../server/upstream.ts';
+import { waitForOther } from '../../server/waiting.ts';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';
@@ -136,7 +137,10 @@ function keysByIssuer(clients: readonly SaltClient[], upstream: AppContext['upst
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
     if (keys.has(jwksUrl.href)) continue;
-    keys.set(jwksUrl.href, new IssuerKeys(wayTo(jwksUrl, upstream), jwksUrl.pathname + jwksUrl.search));
+    keys.set(
+      jwksUrl.href,
+      new IssuerKeys(wayTo(jwksUrl, upstream), jwksUrl.pathname + jwksUrl.search, { waitForOther }),
+    );
   }
   return ({ jwksUrl }: SaltClient) => keys.get(jwksUrl.href) as IssuerKeys;
 }

@@ -1,3 +1,5 @@
+import { waitForOther } from '../../server/waiting.ts';
+
 export interface CacheBounds {
   /** How long to keep a result. 0 keeps nothing, but concurrent requests still share a load. */
   readonly ttlMs: number;
@@ -8,7 +10,7 @@ export interface CacheBounds {
 
 /**
  * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a result or a failure,
- * answers later requests until it expires.
+ * answers later requests until it expires. Only the request that began the load holds a slot for work meanwhile.
  */
 export class LoadCache<T> {
   readonly #bounds: CacheBounds;
@@ -20,10 +22,12 @@ export class LoadCache<T> {
     this.#bounds = bounds;
   }
 
+  /** @throws what the load throws; OVERLOADED if too many requests wait for it */
   get(key: string, load: (key: string) => Promise<T>): Promise<T> {
     const kept = this.#kept.get(key);
     if (kept && performance.now() < kept.until) return kept.outcome;
-    return this.#loading.get(key) ?? this.#load(key, load);
+    const loading = this.#loading.get(key);
+    return loading ? waitForOther(loading) : this.#load(key, load);
   }
 
   #load(key: string, load: (key: string) => Promise<T>): Promise<T> {

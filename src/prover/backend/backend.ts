@@ -148,6 +148,7 @@ function createServer(
       // The wait for the witness, the witness, the wait for the proof, and the proof.
       requestTimeoutMs: 4 * timeoutMs + ARRIVAL_MS,
     },
+    upstreamHosts: 0,
     corsOrigins: [],
     trustedProxies: 0,
     routes: (inFlight, bodies) =>

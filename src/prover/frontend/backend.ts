@@ -22,9 +22,12 @@ export class Backend {
   readonly #path: string;
   readonly #timeoutSeconds: number;
 
-  /** @param uri takes the circuit's inputs; its host also answers `GET /healthz` */
-  constructor(uri: URL, timeoutSeconds: number) {
-    this.#ask = createUpstream(uri.origin);
+  /**
+   * @param uri takes the circuit's inputs; its host also answers `GET /healthz`
+   * @param hosts how many hosts the service asks in all
+   */
+  constructor(uri: URL, timeoutSeconds: number, hosts: number) {
+    this.#ask = createUpstream(uri.origin, undefined, hosts);
     this.#path = uri.pathname + uri.search;
     this.#timeoutSeconds = timeoutSeconds;
   }

@@ -21,6 +21,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   const service = new ProvingService(options);
   const server = createHttpServer({
     limits: config.limits,
+    upstreamHosts: service.hosts,
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: 0,

@@ -5,6 +5,7 @@ import { TokenVerifier, type Verified } from '../../oidc/verify.ts';
 import type { Logger } from '../../server/log.ts';
 import { RateLimit } from '../../server/rate_limit.ts';
 import { createUpstreams, ExchangeFailed, type Upstream } from '../../server/upstream.ts';
+import { waitForOther } from '../../server/waiting.ts';
 import type { ProofRequest } from '../../zklogin/services.ts';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
@@ -43,12 +44,17 @@ export class ProvingService {
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
+  /** How many hosts it asks: the backend's, and those of the issuers' keys. */
+  readonly hosts: number;
 
   constructor({ config, log, origins = {} }: ProvingOptions) {
     this.#config = config;
     this.#log = log;
-    this.#backend = new Backend(config.backend, config.timeoutSeconds);
-    this.#verifier = new TokenVerifier(config.clients, keysByIssuer(config, log, origins));
+    const issuers = new Set(config.clients.map(({ jwksUrl }) => jwksUrl.hostname));
+    this.hosts = issuers.size + 1;
+    const upstream = createUpstreams({ endpoints: [...issuers] }, origins, this.hosts);
+    this.#backend = new Backend(config.backend, config.timeoutSeconds, this.hosts);
+    this.#verifier = new TokenVerifier(config.clients, keysByIssuer(config, log, upstream));
     this.#perUser = new RateLimit(config.userRequestsPerMinute);
   }
 
@@ -194,10 +200,8 @@ function hashOf(request: ProofRequest): string {
 function keysByIssuer(
   { clients, isLogged }: FrontendConfig,
   log: Logger,
-  origins: Readonly<Record<string, string>>,
+  upstream: ReturnType<typeof createUpstreams>,
 ) {
-  const hosts = new Set(clients.map(({ jwksUrl }) => jwksUrl.hostname));
-  const upstream = createUpstreams({ endpoints: [...hosts] }, origins);
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
     if (keys.has(jwksUrl.href)) continue;
@@ -205,7 +209,9 @@ function keysByIssuer(
     const ask = upstream(hostname);
     keys.set(
       jwksUrl.href,
-      new IssuerKeys(isLogged('jwks') ? logged(ask, hostname, log) : ask, pathname + search),
+      new IssuerKeys(isLogged('jwks') ? logged(ask, hostname, log) : ask, pathname + search, {
+        waitForOther,
+      }),
     );
   }
   return ({ jwksUrl }: ProverClient) => keys.get(jwksUrl.href) as IssuerKeys;

@@ -1,4 +1,4 @@
-import { IncomingMessage } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Listed, OrderedList } from '../ordered_list.ts';
 
@@ -8,6 +8,12 @@ import { type Listed, OrderedList } from '../ordered_list.ts';
  */
 const MAX_PIPELINED = 8;
 
+/** A request whose headers have arrived and whose answer is not sent yet. */
+export interface Pending {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
 /** The state of an open connection. */
 export interface Connection extends Listed<Connection> {
   readonly socket: Socket;
@@ -15,10 +21,8 @@ export interface Connection extends Listed<Connection> {
   readonly openedAt: number;
   /** Number of requests so far. */
   requests: number;
-  /** Number of requests whose headers have arrived and whose answer is not sent yet. */
-  pending: number;
-  /** The latest request. */
-  request: IncomingMessage | undefined;
+  /** Oldest first. */
+  readonly pending: Pending[];
   /** The latest request whose answer was sent, if that was before its body had arrived. */
   answered: IncomingMessage | undefined;
   /** Bytes read when the last answer was sent: further bytes are the beginning of a request. */
@@ -49,6 +53,11 @@ export class Connections {
     return this.#open.size;
   }
 
+  /** Number of requests that wait for their answer. */
+  get pending(): number {
+    return this.#pending;
+  }
+
   of(request: IncomingMessage): Connection | undefined {
     return this.#open.get(request.socket);
   }
@@ -59,7 +68,7 @@ export class Connections {
    */
   isFull(socket: unknown): boolean {
     const connection = this.#open.get(socket);
-    return !connection || connection.pending >= (this.#pending < this.#max ? MAX_PIPELINED : 1);
+    return !connection || connection.pending.length >= (this.#pending < this.#max ? MAX_PIPELINED : 1);
   }
 
   opened(socket: Socket): void {
@@ -71,8 +80,7 @@ export class Connections {
       socket,
       openedAt: performance.now(),
       requests: 0,
-      pending: 0,
-      request: undefined,
+      pending: [],
       answered: undefined,
       bytesAtRest: 0,
       list: undefined,
@@ -82,33 +90,40 @@ export class Connections {
     this.#open.set(socket, connection);
     // Not as idle: new connections would otherwise replace each other before they could send anything.
     this.#receiving.add(connection);
-    socket.once('close', () => this.#forget(connection));
+    socket.once('close', () => {
+      this.#forget(connection);
+      for (const pending of [...connection.pending]) abandon(pending);
+    });
   }
 
   /** A request's headers have arrived. */
-  began(connection: Connection, request: IncomingMessage): void {
+  began(connection: Connection, pending: Pending): void {
     connection.requests += 1;
-    connection.pending += 1;
+    connection.pending.push(pending);
     this.#pending += 1;
-    connection.request = request;
     this.#receiving.add(connection);
   }
 
   /** A request's answer was sent, or will never be. */
-  ended(connection: Connection, request: IncomingMessage): void {
-    connection.pending -= 1;
+  ended(connection: Connection, pending: Pending): void {
+    const { request } = pending;
+    connection.pending.splice(connection.pending.indexOf(pending), 1);
     connection.answered = request.complete ? undefined : request;
     this.#pending -= 1;
-    if (connection.pending > 0 || !this.#open.has(connection.socket)) return;
-    connection.request = undefined;
+    if (connection.pending.length > 0 || !this.#open.has(connection.socket)) return;
     connection.bytesAtRest = connection.socket.bytesRead;
     this.#idle.add(connection);
   }
 
   /** Whether all its requests are answered, and the rest of a body is still to come: what is wrong with it needs no answer. */
   isAnswered(socket: unknown): boolean {
-    const { pending = 1, answered } = this.#open.get(socket) ?? {};
-    return pending === 0 && answered?.complete === false;
+    const { pending, answered } = this.#open.get(socket) ?? {};
+    return pending?.length === 0 && answered?.complete === false;
+  }
+
+  /** The last unsent answer to a complete request of a connection. */
+  pendingOn(socket: unknown): ServerResponse | undefined {
+    return this.#open.get(socket)?.pending.findLast(({ request }) => request.complete)?.response;
   }
 
   /** Closes the connections that have sent nothing yet: Node does not count them as idle. */
@@ -125,9 +140,9 @@ export class Connections {
       this.#receiving.add(connection);
     }
     for (let connection = this.#receiving.first; connection; connection = this.#receiving.first) {
-      const { pending, request } = connection;
+      const { pending } = connection;
       // All requests but the latest have arrived completely.
-      if (pending < 2 && !request?.complete) return this.#end(connection);
+      if (pending.length < 2 && !pending[0]?.request.complete) return this.#end(connection);
       this.#receiving.delete(connection);
     }
     return false;
@@ -143,6 +158,15 @@ export class Connections {
     this.#open.delete(connection.socket);
     connection.list?.delete(connection);
   }
+}
+
+/**
+ * Ends a request of a closed connection. Node does so for the answer whose turn it is, but not for those that wait behind
+ * it, nor for any request of a connection that it stopped parsing (an upgrade, CONNECT).
+ */
+function abandon({ request, response }: Pending): void {
+  if (!response.socket) response.emit('close');
+  if (!request.destroyed) request.destroy(new Error('the connection was closed'));
 }
 
 /**

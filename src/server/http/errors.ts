@@ -5,6 +5,7 @@ import { NsmError } from '../../nsm/errors.ts';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { SecretsMissing } from '../secrets.ts';
+import { hasBody } from './json_body.ts';
 import { addHeader, sendJson } from './respond.ts';
 
 /** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
@@ -88,11 +89,6 @@ function sendError(
   if (hasBody(request) && !request.complete) addHeader(response, 'connection', 'close');
   (response as Refusal)[CODE] = error.code;
   write(response, status, error);
-}
-
-/** RFC 9112, section 6.3. */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**

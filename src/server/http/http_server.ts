@@ -6,11 +6,12 @@ import { ConfigError } from '../../errors.ts';
 import type { Config } from '../config.ts';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { allowedConnections } from '../open_files.ts';
 import { createMessageClasses } from './classes.ts';
 import { Connections } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight } from './in_flight.ts';
-import { JsonBodies } from './json_body.ts';
+import { discardBody, JsonBodies } from './json_body.ts';
 import { type AppOptions, createApp, type Route } from './routes.ts';
 import { originForm } from './target.ts';
 
@@ -27,6 +28,8 @@ export type Limits = Pick<
 
 export interface HttpServerParts extends AppOptions {
   readonly limits: Limits;
+  /** How many hosts the server asks by upstreams, which need open files too. */
+  readonly upstreamHosts: number;
   readonly log: Logger;
   routes(inFlight: InFlight, bodies: JsonBodies): readonly Route[];
   /** Answers a request with an error. Never throws. Default: in JSON. */
@@ -39,10 +42,12 @@ const connectionsOf = new WeakMap<Server, Connections>();
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, routes, answerError: answerWith = answerError } = parts;
-  const connections = new Connections(limits.maxConnections);
+  const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
+  const connections = new Connections(maxConnections);
   const inFlight = new InFlight(log, connections, {
     timeoutMs: limits.requestTimeoutMs,
     maxRunning: limits.maxConcurrentRequests,
+    maxWaiting: Math.floor(maxConnections / 4),
   });
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp(routes(inFlight, bodies), parts);
@@ -73,9 +78,9 @@ export function createHttpServer(parts: HttpServerParts): Server {
   server.on('clientError', (error, socket) => {
     // The client would take a second answer for that to its next request.
     if (connections.isAnswered(socket)) endInSilence(socket);
-    else onClientError(error, socket, inFlight.pendingOn(socket));
+    else onClientError(error, socket, connections.pendingOn(socket));
   });
-  server.on('connect', (_request, socket) => refuseConnect(socket, inFlight.pendingOn(socket)));
+  server.on('connect', (_request, socket) => refuseConnect(socket, connections.pendingOn(socket)));
   return server;
 }
 
@@ -94,6 +99,7 @@ function createAnswer(app: Express, inFlight: InFlight, answerWith: AnswerError)
         );
       }
       request.url = target;
+      if (request.method !== 'POST') discardBody(request);
       // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
       // that was answered at its deadline.
       app(request as Request, response as Response, fail);

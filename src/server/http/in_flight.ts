@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { quantity } from '../../errors.ts';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
+import { runAs, WaitingRoom, type Work } from '../waiting.ts';
 import type { Connection, Connections } from './connections.ts';
 import { refusalCode } from './errors.ts';
 import { addHeader } from './respond.ts';
@@ -29,9 +29,20 @@ interface Entry extends Listed<Entry> {
   readonly response: ServerResponse;
   readonly connection: Connection;
   readonly fail: (error: unknown) => void;
-  /** Whether the handler is running, which may take longer than the caller waits. */
-  running: boolean;
+  /**
+   * Whether the handler is at work, which may take longer than the caller waits: `running` holds a slot, `waiting` for
+   * the call of another request does not.
+   */
+  work: 'none' | 'running' | 'waiting';
   closed: boolean;
+}
+
+export interface InFlightLimits {
+  readonly timeoutMs: number;
+  /** Handlers that run at once. */
+  readonly maxRunning: number;
+  /** Requests that wait at once for calls of others, half of them for one call. */
+  readonly maxWaiting: number;
 }
 
 /**
@@ -46,11 +57,13 @@ export class InFlight {
   /** Sorted by deadline. */
   readonly #entries = new OrderedList<Entry>();
   readonly #sweeping: NodeJS.Timeout;
+  readonly #room: WaitingRoom;
   #running = 0;
 
-  constructor(log: Logger, connections: Connections, limits: { timeoutMs: number; maxRunning: number }) {
+  constructor(log: Logger, connections: Connections, limits: InFlightLimits) {
     this.#log = log;
     this.#connections = connections;
+    this.#room = new WaitingRoom(limits.maxWaiting);
     this.#timeoutMs = limits.timeoutMs;
     this.#maxRunning = limits.maxRunning;
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
@@ -59,6 +72,11 @@ export class InFlight {
   /** Number of requests that are not answered or aborted, or whose handler is still running. */
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** Number of requests that wait for the call of another. */
+  get waiting(): number {
+    return this.#room.size;
   }
 
   stop(): void {
@@ -76,7 +94,6 @@ export class InFlight {
   track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
     const connection = this.#connections.of(request);
     if (!connection || request.socket.destroyed) return false;
-    this.#connections.began(connection, request);
     const [id, start] = [randomUUID(), performance.now()];
     const entry: Entry = {
       id,
@@ -85,12 +102,13 @@ export class InFlight {
       response,
       connection,
       fail,
-      running: false,
+      work: 'none',
       closed: false,
       list: undefined,
       before: undefined,
       after: undefined,
     };
+    this.#connections.began(connection, entry);
     addHeader(response, 'x-request-id', id);
     const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
     if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
@@ -126,35 +144,52 @@ export class InFlight {
         },
       );
     }
-    entry.running = true;
+    entry.work = 'running';
     this.#running += 1;
+    // Connections that the handler opens keep `work` as long as they last: it must not keep the request.
+    let current: Entry | undefined = entry;
+    const work: Work = { waitFor: (call) => (current ? this.#waitFor(current, call) : call) };
     try {
-      await handler();
+      await runAs(work, handler);
     } finally {
+      current = undefined;
       this.#settle(entry);
     }
   }
 
-  #settle(entry: Entry): void {
-    if (!entry.running) return;
-    entry.running = false;
+  /** Waits, outside of `work`, for a call that many requests share. @throws OVERLOADED immediately */
+  waitFor<T>(call: Promise<T>): Promise<T> {
+    return this.#room.waitFor(call);
+  }
+
+  /** Holds no slot meanwhile. Whoever has waited goes on, even if all slots are taken again. */
+  async #waitFor<T>(entry: Entry, call: Promise<T>): Promise<T> {
+    // Its deadline has passed, or it waits for two calls at once.
+    if (entry.work !== 'running') return await this.#room.waitFor(call);
+    entry.work = 'waiting';
     this.#running -= 1;
+    try {
+      return await this.#room.waitFor(call);
+    } finally {
+      // Unless its deadline has passed meanwhile.
+      if (entry.work === 'waiting') {
+        entry.work = 'running';
+        this.#running += 1;
+      }
+    }
+  }
+
+  #settle(entry: Entry): void {
+    if (entry.work === 'running') this.#running -= 1;
+    entry.work = 'none';
     if (entry.closed) this.#entries.delete(entry);
   }
 
-  /** The last unsent answer to a complete request of a connection. */
-  pendingOn(socket: Duplex): ServerResponse | undefined {
-    let last: ServerResponse | undefined;
-    for (const { request, response, closed } of this.#entries) {
-      if (!closed && request.complete && request.socket === socket) last = response;
-    }
-    return last;
-  }
-
   #end(entry: Entry): void {
+    if (entry.closed) return;
     entry.closed = true;
-    this.#connections.ended(entry.connection, entry.request);
-    if (!entry.running) this.#entries.delete(entry);
+    this.#connections.ended(entry.connection, entry);
+    if (entry.work === 'none') this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
     if (!this.#log.isLevelEnabled(level)) return;

@@ -21,6 +21,16 @@ const SWEEP_MS = 250;
 /** Memory limit for all incomplete bodies together; at least four bodies of the maximum size fit. */
 const MAX_INCOMPLETE_BYTES = 16 * 1024 ** 2;
 
+/** Whether a request has a body (RFC 9112, section 6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** Lets go of a body that nobody will read. Node would keep up to 64 KiB of it until the answer is sent. */
+export function discardBody(request: IncomingMessage): void {
+  if (!request.readableEnded && hasBody(request)) request.resume();
+}
+
 /** A partially received body. */
 interface Reading extends Listed<Reading> {
   readonly start: number;

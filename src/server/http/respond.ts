@@ -5,6 +5,7 @@ import { SEALED_TYPE } from '../../sealing/request.ts';
 import { type AnswerSecret, sealAnswer } from '../../sealing/response.ts';
 import { sealAesGcm } from '../sealing_key.ts';
 import { SignedAnswer } from '../signer.ts';
+import { discardBody } from './json_body.ts';
 
 /** Where a response keeps what its answer must be sealed with. */
 const SECRET = Symbol('secret');
@@ -54,6 +55,7 @@ function send(
     'nosniff',
   ]);
   response.end(body);
+  discardBody(response.req);
 }
 
 /** @throws ApplicationMistake if there is no JSON for the value */

@@ -47,9 +47,28 @@ describe('the container build', () => {
     build();
     expect(calls().map((call) => call.split(' ')[0])).toEqual(['docker', 'podman', 'buildah']);
     expect(said).toEqual([
-      'Building with docker (a path that is not tested).',
-      'Building with podman (a path that is not tested).',
+      'Building with docker, which was never tested for this.',
+      'Building with podman.',
       'Building with buildah.',
+    ]);
+  });
+
+  test('says that podman was not tested for images that it keeps', () => {
+    install('podman');
+    buildContainer({ file: 'Containerfile', context: 'ctx', args: {}, output: { image: 'x' } });
+    expect(said).toEqual(['Building with podman, which was never tested for this.']);
+  });
+
+  test('calls podman with the options of buildah', () => {
+    install('podman');
+    build();
+    build(true);
+    const common = `--file Containerfile --output type=local,dest=${dir} --build-arg A=b ctx`;
+    const head = `podman build --isolation chroot --timestamp 0 --iidfile ${dir}/image-id`;
+    expect(calls()).toEqual([
+      `${head} --layers ${common}`,
+      `${head} --no-cache ${common}`,
+      'podman rmi the-id',
     ]);
   });
 

@@ -50,6 +50,7 @@ function enclaveOf(eif: string, isDebug: boolean) {
 /** A parent with a running enclave, whose server answers in this process. */
 async function start({
   manifest,
+  serverEnv,
   runs,
   isDebug = false,
   ready = false,
@@ -59,6 +60,7 @@ async function start({
   whenAsked = async () => {},
 }: {
   manifest?: string;
+  serverEnv?: string;
   /** The manifest of another image, which runs. */
   runs?: string;
   isDebug?: boolean;
@@ -70,7 +72,7 @@ async function start({
 } = {}) {
   const parent = new Parent(missing);
   const enclave = enclaveOf(parent.makeImage(runs ?? manifest), isDebug);
-  const eif = parent.makeImage(manifest);
+  const eif = parent.makeImage(manifest, serverEnv);
   parent.set('root.pem', toPem(root.certificate));
   parent.setEnclave();
   const server = createServer(async ({ url }, response) => {
@@ -313,6 +315,32 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
+  test('is open to this instance alone for an image that trusts proxies, unless an address is given', async () => {
+    const { expose, calls } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
+    const inbound = () => calls().findLast((call) => call.includes('TCP-LISTEN'));
+    const closed = await expose();
+    expect(inbound()).toContain(',bind=127.0.0.1,');
+    expect(closed.stdout).toMatch(/TRUSTED_PROXIES.*proxy on another host, give --address/s);
+    expect(JSON.parse((await expose(['--json'])).stdout)).toMatchObject({ address: '127.0.0.1' });
+    const open = await expose(['--address', '0.0.0.0']);
+    expect(inbound()).toContain(',bind=0.0.0.0,');
+    expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
+  });
+
+  test('is open to all for an image that trusts no proxies', async () => {
+    const { expose, calls } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
+    expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);
+    expect(calls().find((call) => call.includes('TCP-LISTEN'))).toContain(',bind=0.0.0.0,');
+  });
+
+  test('says nothing of secrets that the application does not have', async () => {
+    const { expose } = await start({ ready: true, manifest: 'endpoints: []\nsecrets: []\n' });
+    const { status, stdout } = await expose();
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^The application needs no secrets\.$/m);
+    expect(stdout).not.toMatch(/has its secrets/);
+  });
+
   test('reads the endpoints and the names of the secrets from the image', async () => {
     const { parent, expose, calls } = await start();
     const eif = parent.makeImage('endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
@@ -337,11 +365,16 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test('refuses an image of another project', async () => {
     const { parent, expose } = await start();
-    for (const ramdisk of [Buffer.from('no archive'), gzipSync(writeCpio(new Map()))]) {
+    const half = new Map([['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }]]);
+    for (const [ramdisk, missing] of [
+      [Buffer.from('no archive'), 'app.yaml'],
+      [gzipSync(writeCpio(new Map())), 'app.yaml'],
+      [gzipSync(writeCpio(half)), 'enclave.conf'],
+    ] as const) {
       const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
       writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
       expect((await expose(['--eif', join(parent.dir, 'other.eif')])).stderr).toMatch(
-        /^USAGE: this image was not built by this project: it has no \/app\/app.yaml$/m,
+        `USAGE: this image was not built by this project: it has no /app/${missing}\n`,
       );
     }
   });

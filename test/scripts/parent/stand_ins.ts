@@ -20,7 +20,9 @@ import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { writeCpio } from '../../../scripts/image/cpio.ts';
 import { writeEif } from '../../../scripts/image/eif/write.ts';
+import { makeEnvironment, makeSettings } from '../../../scripts/image/settings.ts';
 import { stopServices } from '../../../scripts/parent/services.ts';
+import { parseManifest } from '../../../src/app.ts';
 import { METADATA } from '../image/metadata.ts';
 import { callScript, type Result } from '../run.ts';
 
@@ -211,9 +213,16 @@ export class Parent {
     return readFileSync(join(this.dir, file), 'utf8');
   }
 
-  /** A small image whose application has the manifest. */
-  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n'): string {
-    const application = writeCpio(new Map([['app/app.yaml', { data: Buffer.from(manifest) }]]));
+  /** A small image whose application has the manifest. @param serverEnv of the application */
+  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n', serverEnv = ''): string {
+    const parsed = parseManifest(manifest);
+    const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
+    const application = writeCpio(
+      new Map([
+        ['app/app.yaml', { data: Buffer.from(manifest) }],
+        ['app/enclave.conf', { data: Buffer.from(settings) }],
+      ]),
+    );
     const parts = {
       kernel: Buffer.alloc(1),
       cmdline: 'a',

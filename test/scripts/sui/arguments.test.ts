@@ -1,11 +1,13 @@
 /** Mistakes on a command line are found before a file is read or anything is asked, in a dry run too. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parsePcrs } from '../../../src/attestation/index.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 const OBJECT = `0x${'b'.repeat(64)}`;
 const REGISTRATION = [PACKAGE, PACKAGE, OBJECT, 'http://127.0.0.1:1', 'weather', 'WEATHER'];
+const CODE = 'EXPERIMENTAL_IMAGE';
 /** The arguments of a registration, with some in place of others. */
 const but = (changes: Record<number, string>) => [
   'register_enclave',
@@ -93,6 +95,14 @@ describe('on a real network, development is refused by name', () => {
     expect(fixture.node.calls).toEqual([]);
   });
 
+  test("registers of any application's emulated enclave", async () => {
+    writeFileSync(fixture.file('dice.pcrs'), fixture.nsmOf('dice').pcrsFile());
+    const args = [...config().slice(0, -1), fixture.file('dice.pcrs'), ...where(), '--network', 'testnet'];
+    const { exit, json } = await script('create_config', args, key());
+    expect([exit, json()['code']]).toEqual([2, 'DEVELOPMENT_TRUST']);
+    expect(fixture.node.calls).toEqual([]);
+  });
+
   test('a node elsewhere is real too, and one of this machine is not', async () => {
     const elsewhere = ['--rpc-url', 'https://sui.example', '--json'];
     const refused = await script('create_config', [...config(), ...elsewhere], key());
@@ -106,5 +116,89 @@ describe('on a real network, development is refused by name', () => {
     const args = [...config().slice(0, 5), '--pcrs', fixture.file('debug.pcrs')];
     const refused = await script('create_config', [...args, ...where()], key());
     expect(refused.json()).toMatchObject({ code: 'POLICY_ZERO_IMAGE' });
+  });
+});
+
+describe('on a real network, an image that is not known to be of a tagged release is refused', () => {
+  const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
+  const registers = () => parsePcrs(readFileSync(fixture.file('other.pcrs'), 'utf8'));
+  /** As the build of a tagged release wrote it. */
+  const released = () => ({
+    application: 'weather',
+    commit: 'c0ffee',
+    unchanged_tree: true,
+    channel: 'stable',
+    registers: registers(),
+  });
+  const measured = (measurements: unknown) =>
+    writeFileSync(fixture.file('other.measurements.json'), JSON.stringify(measurements));
+  const URL_OF_NONE = 'http://127.0.0.1:1';
+  const COMMANDS: [string, string[], string][] = [
+    ['create_config', [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'x'], 'SUI_OBJECT_NOT_FOUND'],
+    ['update_pcrs', [PACKAGE, OBJECT], 'SUI_OBJECT_NOT_FOUND'],
+    ['rotate', [PACKAGE, OBJECT, URL_OF_NONE], 'CLIENT_UNREACHABLE'],
+  ];
+  const run = (name: string, args: string[], network: string, ...more: string[]) => {
+    const node = ['--network', network, '--rpc-url', fixture.node.url];
+    return script(name, [...args, '--pcrs', fixture.file('other.pcrs'), ...node, ...more, '--json'], key());
+  };
+
+  test.each(COMMANDS)('by %s, unless --experimental is given', async (name, args, later) => {
+    measured({ ...released(), channel: 'experimental' });
+    const asked = fixture.node.calls.length;
+    for (const network of ['mainnet', 'testnet', 'devnet']) {
+      const { exit, json } = await run(name, args, network);
+      expect([exit, json()]).toMatchObject([
+        2,
+        {
+          error: expect.stringMatching(/other\.pcrs is of an experimental image.*CHANNEL=stable/),
+          code: CODE,
+        },
+      ]);
+    }
+    expect((await run(name, args, 'testnet', '--dry-run')).json()).toMatchObject({ code: CODE });
+    expect(fixture.node.calls).toHaveLength(asked);
+    expect((await run(name, args, 'testnet', '--experimental')).json()).toMatchObject({ code: later });
+    expect((await run(name, args, 'localnet')).json()).toMatchObject({ code: later });
+  });
+
+  test.each<[string, () => object, RegExp]>([
+    [
+      'one of uncommitted changes',
+      () => ({ ...released(), unchanged_tree: false }),
+      /with changes that were not committed/,
+    ],
+    ['one of no repository', () => ({ ...released(), unchanged_tree: null }), /experimental image/],
+    [
+      'one of another build',
+      () => ({ ...released(), registers: { ...registers(), pcr2: '5'.repeat(96) } }),
+      /unknown build, since .* has other registers/,
+    ],
+    [
+      'one whose build is unreadable',
+      () => ({ ...released(), channel: 5 }),
+      /unknown build, since .* can't be read/,
+    ],
+  ])('such as %s', async (_what, measurements, message) => {
+    measured(measurements());
+    const [name, args] = COMMANDS[0] as (typeof COMMANDS)[0];
+    const refused = await run(name, args, 'mainnet');
+    expect(refused.json()).toMatchObject({ error: expect.stringMatching(message), code: CODE });
+  });
+
+  test('and a release is not', async () => {
+    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    measured(released());
+    expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: later });
+  });
+
+  test('and registers without the record of their build cause a warning', async () => {
+    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    rmSync(fixture.file('other.measurements.json'), { force: true });
+    expect((await run(name, args, 'mainnet', '--dry-run')).json()).toMatchObject({
+      code: later,
+      notes: [expect.stringMatching(/^WARNING: nothing beside .*other\.pcrs says which build/)],
+    });
+    expect((await run(name, args, 'localnet', '--dry-run')).json()).not.toHaveProperty('notes');
   });
 });

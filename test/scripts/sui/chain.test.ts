@@ -290,6 +290,53 @@ describe('nothing is sent', () => {
   });
 });
 
+describe('a node of Sui 1.63 says in its own words', () => {
+  beforeEach(() => {
+    fixture.node.executor.isOld = true;
+  });
+
+  test('that a call aborts: the error is the same as with --gas-budget, where the node gives a structure', async () => {
+    const configId = await fixture.config(capId);
+    const other = fixture.publish();
+    const failing = async (values: Record<string, string>) => {
+      const tx = new Transaction();
+      updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId: other, image });
+      return await chain(values)
+        .submit(tx, submission)
+        .catch((thrown: Error) => thrown);
+    };
+    const error = await failing({});
+    expect(error).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidCap',
+      location: `${PACKAGE}::enclave::assert_cap`,
+      message: expect.stringMatching(/^the capability is not the one that made this config/),
+    });
+    expect(error).toEqual(await failing({ 'gas-budget': '5000000' }));
+  });
+
+  test('that the sender has too little SUI', async () => {
+    const poor = new Ed25519Keypair();
+    capId = fixture.publish(poor.toSuiAddress());
+    await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_GAS',
+      message: expect.stringMatching(/unable to select sufficient gas coins .* Send SUI to the sender/),
+    });
+  });
+
+  test.each<['NOT_FOUND' | 'UNIMPLEMENTED' | 'PERMISSION_DENIED', string]>([
+    ['NOT_FOUND', 'what was asked for does not exist on this network'],
+    ['UNIMPLEMENTED', 'it does not offer this method, perhaps because it is too old'],
+    ['PERMISSION_DENIED', 'it gives no reason'],
+  ])('nothing but %s: the error has a sentence instead', async (status, sentence) => {
+    fixture.node.faults.set('SimulateTransaction', { status, message: '' });
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+      message: `the Sui node refuses this (${status}): ${sentence}`,
+    });
+  });
+});
+
 describe('an execution that goes wrong', () => {
   test('equivocation: another transaction holds the capability', async () => {
     fixture.node.ledger.locked.add(capId);
@@ -356,7 +403,7 @@ describe('an execution that goes wrong', () => {
   ])('%s is not a refusal: the digest says where to look', async (_, fault) => {
     fixture.node.faults.set('ExecuteTransaction', fault);
     const sending = chain();
-    sending.indexingMs = 50;
+    sending.indexingMs = 200;
     const error = await sending.submit(creation(), submission).catch((thrown: Error) => thrown);
     const { digest } = error as { digest?: string };
     expect(digest).toMatch(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/);
@@ -365,6 +412,14 @@ describe('an execution that goes wrong', () => {
       message: expect.stringContaining(`${digest} was sent`),
     });
     expect(fixture.node.calls).toContain('GetTransaction');
+  });
+
+  test('a node that shows later what it executed: the next command waits for it', async () => {
+    fixture.node.lagMs = 100;
+    const config = await fixture.config(capId);
+    const tx = new Transaction();
+    updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId: config, capId, image });
+    expect(await chain().submit(tx, submission)).toMatchObject({ status: 'done' });
   });
 
   test('a node that does not show yet what it executed: a note, no failure', async () => {

@@ -1,5 +1,6 @@
 /** Inputs from people, namely PCR files and PEM files; and the pinned root. */
 import { createHash, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
@@ -103,6 +104,19 @@ describe('the pinned root', () => {
   test('has the published SHA-256', () => {
     expect(createHash('sha256').update(awsNitroRoot()).digest('hex')).toBe(AWS_NITRO_ROOT_SHA256);
     expect(AWS_NITRO_ROOT_SHA256).toBe('641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b');
+  });
+
+  test('is, as PEM without a newline at the end, the file of which AWS and Sui print the SHA-256', () => {
+    const lines =
+      Buffer.from(awsNitroRoot())
+        .toString('base64')
+        .match(/.{1,64}/g) ?? [];
+    const pem = ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----'].join('\n');
+    const digest = createHash('sha256').update(pem).digest('hex');
+    expect(digest).toBe('6eb9688305e4bbca67f44b59c29a0661ae930f09b5945b5d1d9ae01125c8d6c0');
+    const page = readFileSync(new URL('../../../src/attestation/README.md', import.meta.url), 'utf8');
+    expect(page).toContain(`SHA-256 of the DER:       ${AWS_NITRO_ROOT_SHA256}\n`);
+    expect(page).toContain(`SHA-256 of the PEM file:  ${digest}\n`);
   });
 
   test('is what real documents start their bundle with', () => {

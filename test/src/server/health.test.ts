@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../../../src/server/health.ts';
-import { createUpstream } from '../../../src/server/upstream.ts';
+import { createUpstream, ExchangeFailed } from '../../../src/server/upstream.ts';
 
 /** A server that answers everything with these bytes. */
 async function answering(bytes: string): Promise<string> {
@@ -27,24 +27,72 @@ test.each([
   expect(await health.status()).toEqual({ 'x.example': reachable });
 });
 
-test('a round serves all callers for 10 seconds, and the next one detects changes', async () => {
-  let now = 1000;
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => clock.mockRestore());
-  let origin = await answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-  let rounds = 0;
-  const health = new EndpointHealth(['x.example'], () => {
-    rounds++;
-    return createUpstream(origin);
+describe('a round of probes', () => {
+  /** The host of an endpoint whose answers the test gives, and a clock that it sets. */
+  function start() {
+    const probes: PromiseWithResolvers<void>[] = [];
+    const clock = { now: 1000 };
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => clock.now);
+    onTestFinished(() => spy.mockRestore());
+    const health = new EndpointHealth(['x.example'], () => async () => {
+      const probe = Promise.withResolvers<void>();
+      probes.push(probe);
+      await probe.promise;
+      return { status: 200, body: Buffer.alloc(0) };
+    });
+    return { health, clock, probes };
+  }
+  const REACHABLE = { 'x.example': true };
+  const UNREACHABLE = { 'x.example': false };
+  const GONE = new ExchangeFailed('unreachable');
+
+  test('is begun by a call, never by time, and serves all callers at once', async () => {
+    const { health, probes } = start();
+    expect(probes).toHaveLength(0);
+    const callers = [health.status(), health.status()];
+    expect(probes).toHaveLength(1);
+    probes[0]?.resolve();
+    expect(await Promise.all(callers)).toEqual([REACHABLE, REACHABLE]);
   });
-  expect(await health.status()).toEqual({ 'x.example': true });
-  origin = await answering('');
-  now += 9999;
-  expect(await health.status()).toEqual({ 'x.example': true });
-  expect(rounds).toBe(1);
-  now += 1;
-  expect(await health.status()).toEqual({ 'x.example': false });
-  now += 9999;
-  await health.status();
-  expect(rounds).toBe(2);
+
+  test('answers for 10 seconds after it began; then a call begins the next one, and does not wait for it', async () => {
+    const { health, clock, probes } = start();
+    const first = health.status();
+    clock.now += 4000;
+    probes[0]?.resolve();
+    await first;
+    clock.now += 5999;
+    expect(await health.status()).toEqual(REACHABLE);
+    expect(probes).toHaveLength(1);
+    clock.now += 1;
+    expect(await health.status()).toEqual(REACHABLE);
+    expect(probes).toHaveLength(2);
+    probes[1]?.reject(GONE);
+    await vi.waitFor(async () => expect(await health.status()).toEqual(UNREACHABLE));
+    expect(probes).toHaveLength(2);
+  });
+
+  test('no longer answers 20 seconds after it began: callers wait for the next one', async () => {
+    const { health, clock, probes } = start();
+    const first = health.status();
+    probes[0]?.resolve();
+    await first;
+    clock.now += 19_999;
+    expect(await health.status()).toEqual(REACHABLE);
+    clock.now += 1;
+    const late = health.status();
+    probes[1]?.reject(GONE);
+    expect(await late).toEqual(UNREACHABLE);
+    expect(probes).toHaveLength(2);
+  });
+
+  test('that fails for another reason is told to who waits, and the next call begins another', async () => {
+    const { health, probes } = start();
+    const first = health.status();
+    probes[0]?.reject(new Error('a mistake'));
+    await expect(first).rejects.toThrow('a mistake');
+    const second = health.status();
+    probes[1]?.resolve();
+    expect(await second).toEqual(REACHABLE);
+  });
 });

@@ -524,6 +524,39 @@ describe('a transaction', () => {
     }
   });
 
+  describe('that the node shows later than it executes', () => {
+    test('is shown before execute returns: the next one can be built', async () => {
+      const { node, client, session } = await setUp(8n);
+      node.lagMs = 100;
+      for (let i = 0; i < 2; i++) await session.execute(new Transaction(), client);
+      // Besides the one that sent SUI to the address.
+      expect(node.ledger.executed).toHaveLength(3);
+    });
+
+    test('is not waited for, or not for ever, where the caller says so', async () => {
+      const { node, client, session } = await setUp(8n);
+      node.lagMs = 60_000;
+      const { digest } = await session.execute(new Transaction(), client, { waitMs: 0 });
+      expect(node.ledger.executed.at(-1)).toBe(digest);
+      expect(node.calls).not.toContain('GetTransaction');
+      node.lagMs = 0;
+      await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+        code: 'SUI_OBJECT_CHANGED',
+      });
+    });
+
+    test('fails with its digest after waitMs, and the same object may be executed again', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
+      const error = await session.execute(tx, client, { waitMs: 30 }).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: 'SUI_NOT_VISIBLE', digest: node.ledger.executed.at(-1) });
+      node.faults.clear();
+      expect(await session.execute(tx, client)).toMatchObject({ digest: error.digest });
+      expect(node.ledger.executed).toHaveLength(2);
+    });
+  });
+
   test('is not even built after maxEpoch', async () => {
     const { node, client, session } = await setUp(11n);
     await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 /** The format is written here as literals again, from its description, so that reader and writer can't share a mistake. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Metadata } from '../../../../scripts/image/eif/format.ts';
 import { formatPcrs, measureImage } from '../../../../scripts/image/eif/measure.ts';
 import { readEif } from '../../../../scripts/image/eif/read.ts';
@@ -137,6 +137,41 @@ describe('an image', () => {
     signed.writeBigUInt64BE(3n, 284 + 8 * 5);
     signed.writeUInt32BE(crc32(signed.subarray(548), crc32(signed.subarray(0, 544))), 544);
     expect(readEif(signed).signature).toEqual(Buffer.from('sig'));
+  });
+});
+
+describe('the metadata', () => {
+  const DOCKER = {
+    Id: `sha256:${'5'.repeat(64)}`,
+    RepoTags: ['hello:latest'],
+    Config: { Env: ['PATH=/bin'], Cmd: ['/bin/hello.sh'], Labels: null },
+    Size: 4_123_456,
+  };
+  const readBack = (metadata: object) => readEif(writeEif(PARTS, { ...METADATA, ...metadata })).metadata;
+
+  test.each<[string, object]>([
+    ['what nitro-cli says of a Docker image', { DockerInfo: DOCKER }],
+    ["a file of nitro-cli's user", { DockerInfo: DOCKER, CustomMetadata: [{ team: 'a' }, 1, 'b', false] }],
+    ['32 levels', { DockerInfo: JSON.parse(`${'[{"a":'.repeat(16)}0${'}]'.repeat(16)}`) }],
+  ])('may hold %s', (_what, metadata) => {
+    expect(readBack(metadata)).toEqual({ ...METADATA, ...metadata });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['33 levels', { DockerInfo: JSON.parse('['.repeat(33) + ']'.repeat(33)) }, /metadata's DockerInfo/],
+    ['a mebibyte', { CustomMetadata: 'x'.repeat(1024 ** 2) }, /more than 1048576 bytes/],
+    ['no word on Docker', { DockerInfo: undefined }, /metadata's DockerInfo/],
+    ['a number for a name', { ImageName: 1 }, /metadata's ImageName/],
+  ])('may not hold %s', (_what, metadata, message) => {
+    expect(() => readBack(metadata)).toThrow(message);
+  });
+
+  test('may not have levels without end, which no reader could print', () => {
+    const levels = 20_000;
+    const text = JSON.stringify(METADATA).replace('null', '['.repeat(levels) + ']'.repeat(levels));
+    // The writer can't print them either.
+    vi.spyOn(JSON, 'stringify').mockReturnValueOnce(text);
+    expect(() => readEif(writeEif(PARTS, METADATA))).toThrow(/metadata's DockerInfo/);
   });
 });
 

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { readVerifyingKey } from '../../../../src/prover/verify.ts';
-import { shortenDeadline } from '../../support.ts';
+import { changeDeadline } from '../../support.ts';
 import { Issuer, OTHER_KEY, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
 
 const devnet = { network: 'devnet', verifyingKey: readVerifyingKey(OTHER_KEY.vkey) } as const;
@@ -208,7 +208,7 @@ describe('an issuer whose keys', () => {
     ['are elsewhere', (response) => response.writeHead(302, { location: '/x' }).end(), 502, 'PROVER_ISSUER'],
     ['are slow', (response) => response.write('{"keys":'), 504, 'PROVER_ISSUER_TIMEOUT'],
   ])('%s: a typed error, and other issuers are not affected', async (_, answer, status, code) => {
-    shortenDeadline(5000);
+    changeDeadline(5000, 300);
     const issuer = await Issuer.start();
     const clients = [
       { issuer: 'https://accounts.google.com', client_id: 'mine' },

@@ -1,0 +1,63 @@
+/** How a server's connections and its upstreams share the process's limit on open files (RLIMIT_NOFILE). */
+import { readFileSync } from 'node:fs';
+import { ConfigError } from '../errors.ts';
+import type { Logger } from './log.ts';
+
+/** For everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files, the NSM. */
+const OTHERS = 64;
+const MAX_SOCKETS_PER_HOST = 256;
+/** The minimum of MAX_CONNECTIONS. */
+export const FEWEST_CONNECTIONS = 16;
+
+/**
+ * The limit that applies: the soft one, which Node raises to the hard one when it starts. Infinity where there is none, or
+ * where the system does not say, as macOS.
+ */
+export function openFilesLimit(path = '/proc/self/limits'): number {
+  let limits: string;
+  try {
+    limits = readFileSync(path, 'utf8');
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+  const [, soft] = /^Max open files +(\d+) /m.exec(limits) ?? [];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+}
+
+/**
+ * Upstreams get at most half of what there is, so that each connection can have a request to one.
+ *
+ * @param hosts how many hosts the server asks, each over connections of its own
+ * @throws ConfigError if the limit is too low for any server
+ */
+export function shareOpenFiles(
+  hosts: number,
+  limit = openFilesLimit(),
+): { readonly connections: number; readonly socketsPerHost: number } {
+  const needed = OTHERS + (hosts === 0 ? FEWEST_CONNECTIONS : 2 * Math.max(FEWEST_CONNECTIONS, hosts));
+  if (limit < needed) {
+    throw new ConfigError(
+      `RLIMIT_NOFILE (ulimit -n) allows ${limit} open files, and this server needs ${needed}: raise it`,
+    );
+  }
+  const available = limit - OTHERS;
+  const socketsPerHost = hosts === 0 ? 0 : Math.min(MAX_SOCKETS_PER_HOST, Math.floor(available / 2 / hosts));
+  return { connections: available - hosts * socketsPerHost, socketsPerHost };
+}
+
+/**
+ * As many connections as are wanted, or as the limit on open files allows: beyond it, the system would refuse every new
+ * connection, instead of this server closing an idle one for it.
+ *
+ * @throws as `shareOpenFiles`
+ */
+export function allowedConnections(wanted: number, hosts: number, log: Logger): number {
+  const limit = openFilesLimit();
+  const { connections } = shareOpenFiles(hosts, limit);
+  if (wanted <= connections) return wanted;
+  log.warn(
+    { max_connections: connections, wanted, open_files: limit },
+    `MAX_CONNECTIONS is lowered from ${wanted} to ${connections}: RLIMIT_NOFILE (ulimit -n) allows ${limit} open files`,
+  );
+  return connections;
+}

@@ -1,0 +1,67 @@
+/**
+ * Waiting for a call that another request makes, such as the same question to an upstream. Who waits costs neither CPU nor
+ * a place upstream, so it gives up its slot for work meanwhile and takes a place in a bounded room.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { ServerError } from './errors.ts';
+
+/** The work on a request, as the calls within it see it. */
+export interface Work {
+  waitFor<T>(call: Promise<T>): Promise<T>;
+}
+
+const present = new AsyncLocalStorage<Work>();
+
+/** Runs the handler of a request: `waitForOther` within it waits as this work. */
+export function runAs<T>(work: Work, handler: () => T): T {
+  return present.run(work, handler);
+}
+
+/**
+ * Waits for a call that another request began. Who begins the call awaits the call itself, and keeps its slot.
+ *
+ * @throws OVERLOADED immediately if too many requests wait; what the call throws
+ */
+export function waitForOther<T>(call: Promise<T>): Promise<T> {
+  return present.getStore()?.waitFor(call) ?? call;
+}
+
+/** The places of requests that wait: some in all, and half of them for one call. */
+export class WaitingRoom {
+  readonly #places: number;
+  readonly #ofCall = new Map<Promise<unknown>, number>();
+  #taken = 0;
+
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  /** Number of requests that wait. */
+  get size(): number {
+    return this.#taken;
+  }
+
+  /** @throws OVERLOADED without waiting if there is no place; what the call throws */
+  async waitFor<T>(call: Promise<T>): Promise<T> {
+    const same = this.#ofCall.get(call) ?? 0;
+    if (this.#taken >= this.#places || same >= this.#places / 2) {
+      throw new ServerError('OVERLOADED', 'too many requests wait for the answer to another: try again', {
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#taken += 1;
+    this.#ofCall.set(call, same + 1);
+    try {
+      return await call;
+    } finally {
+      this.#taken -= 1;
+      this.#leave(call);
+    }
+  }
+
+  #leave(call: Promise<unknown>): void {
+    const others = (this.#ofCall.get(call) as number) - 1;
+    if (others === 0) this.#ofCall.delete(call);
+    else this.#ofCall.set(call, others);
+  }
+}

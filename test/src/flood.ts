@@ -1,0 +1,39 @@
+/** Many callers at once, over raw sockets. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface Flood {
+  /** How many callers have an answer with this status. */
+  answered(status: number): number;
+}
+
+/** As many connections as `requests`, each of which sends one of them and stays open until the test ends. */
+export async function flood(url: string, requests: readonly string[]): Promise<Flood> {
+  const port = Number(new URL(url).port);
+  const sockets: Socket[] = [];
+  const received = new Map<Socket, string>();
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  for (const [at, request] of requests.entries()) {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    socket.on('error', () => {});
+    socket.once('data', (chunk) => received.set(socket, chunk.toString('latin1')));
+    sockets.push(socket);
+    // Not more at once than the system's queue of new connections takes.
+    if (at % 100 === 99) await once(socket, 'connect');
+  }
+  return {
+    answered: (status) =>
+      [...received.values()].filter((answer) => answer.startsWith(`HTTP/1.1 ${status} `)).length,
+  };
+}
+
+export const getRequest = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+export function postRequest(path: string, body: unknown): string {
+  const json = JSON.stringify(body);
+  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json`;
+  return `${head}\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`;
+}

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openFilesLimit, shareOpenFiles } from '../../../src/server/open_files.ts';
+
+const SRC = fileURLToPath(new URL('../../../src', import.meta.url));
+
+describe('the limit on open files', () => {
+  const read = (text: string) => {
+    const dir = mkdtempSync(join(tmpdir(), 'limits-'));
+    onTestFinished(() => rmSync(dir, { recursive: true }));
+    writeFileSync(join(dir, 'limits'), text);
+    return openFilesLimit(join(dir, 'limits'));
+  };
+  /** proc_pid_limits(5). */
+  const limits = (
+    soft: string,
+    hard: string,
+  ) => `Limit                     Soft Limit           Hard Limit           Units     
+Max processes             94866                94866                processes 
+Max open files            ${soft.padEnd(20)} ${hard.padEnd(20)} files     
+Max locked memory         8388608              8388608              bytes     
+`;
+
+  test('is the soft one', () => {
+    expect(read(limits('1024', '524288'))).toBe(1024);
+    expect(read(limits('1048576', '1048576'))).toBe(1_048_576);
+  });
+
+  test('is none where the system sets none, or does not say', () => {
+    expect(read(limits('unlimited', 'unlimited'))).toBe(Number.POSITIVE_INFINITY);
+    expect(openFilesLimit('/nonexistent/limits')).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test.each([
+    [Number.POSITIVE_INFINITY, 3, { connections: Number.POSITIVE_INFINITY, socketsPerHost: 256 }],
+    [16_384, 0, { connections: 16_320, socketsPerHost: 0 }],
+    [16_384, 1, { connections: 16_064, socketsPerHost: 256 }],
+    [16_384, 64, { connections: 8192, socketsPerHost: 127 }],
+    [1024, 2, { connections: 480, socketsPerHost: 240 }],
+    [256, 1, { connections: 96, socketsPerHost: 96 }],
+    [96, 1, { connections: 16, socketsPerHost: 16 }],
+    [80, 0, { connections: 16, socketsPerHost: 0 }],
+  ])('of %d is shared with the upstreams of %d hosts', (limit, hosts, share) => {
+    expect(shareOpenFiles(hosts, limit)).toEqual(share);
+    expect(share.connections + hosts * share.socketsPerHost + 64).toBeLessThanOrEqual(limit);
+  });
+
+  test.each([
+    [95, 1, 96],
+    [79, 0, 80],
+    [200, 100, 264],
+  ])('of %d is too low for a server of %d hosts', (limit, hosts, needed) => {
+    expect(() => shareOpenFiles(hosts, limit)).toThrow(
+      expect.objectContaining({
+        code: 'CONFIG',
+        message: expect.stringMatching(`RLIMIT_NOFILE .* ${limit} open files, .* needs ${needed}`),
+      }),
+    );
+  });
+});
+
+/** Runs Node as a process that may open so many files; it ends with the test. */
+function startWithin(openFiles: number, args: readonly string[], env: Record<string, string> = {}) {
+  const command = [`ulimit -n ${openFiles} && exec "$@"`, 'sh', process.execPath, ...args];
+  const child = spawn('sh', ['-c', ...command], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (printed += chunk));
+  return { child, printed: () => printed };
+}
+
+const halfBody = (path: string) =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n{"payload"`;
+
+/** `asks` is answered at once, `takes` after a body. */
+const SERVERS = {
+  'the enclave server': {
+    entry: 'server/main.ts',
+    env: { APP: 'weather', API_KEY: 'x', PORT: '0' },
+    ...{ args: [], asks: '/livez', takes: '/process_data', configured: 2048 },
+  },
+  'the front end of the proving service': {
+    entry: 'prover/frontend/main.ts',
+    env: { PROVER_URI: 'http://127.0.0.1:9/input' },
+    ...{ args: ['0'], asks: '/ping', takes: '/v1', configured: 1024 },
+  },
+};
+
+describe.runIf(process.platform === 'linux')('a server that may open 256 files', () => {
+  test.each(Object.entries(SERVERS))('%s: 400 half bodies shut nobody out', async (_what, server) => {
+    const { printed } = startWithin(256, [join(SRC, server.entry), ...server.args], server.env);
+    await expect.poll(printed, { timeout: 20_000 }).toMatch(/"url":"/);
+    const [, url = ''] = /"url":"([^"]+)"/.exec(printed()) ?? [];
+    const sockets = Array.from({ length: 400 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    for (const socket of sockets) {
+      socket.on('error', () => {});
+      socket.write(halfBody(server.takes));
+    }
+    await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => {})));
+    for (let times = 0; times < 5; times += 1) {
+      const answer = await fetch(url + server.asks, { headers: { connection: 'close' } });
+      expect(answer.status).toBe(200);
+      await answer.text();
+    }
+    const warning = `"level":"warn".*MAX_CONNECTIONS is lowered from ${server.configured} to \\d+: RLIMIT_NOFILE .* 256 `;
+    expect(printed()).toMatch(new RegExp(warning));
+  });
+});
+
+test.runIf(process.platform === 'linux')(
+  'of 96 open files, an upstream takes 16 sockets at most',
+  async () => {
+    let [open, most] = [0, 0];
+    const host = createServer((_request, response) => setTimeout(() => response.end('yes'), 20));
+    host.on('connection', (socket) => {
+      most = Math.max(most, ++open);
+      socket.once('close', () => open--);
+    });
+    await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void host.close());
+    const { port } = host.address() as AddressInfo;
+    const program = `
+    import { createUpstream } from ${JSON.stringify(join(SRC, 'server/upstream.ts'))};
+    const ask = createUpstream('http://127.0.0.1:${port}');
+    const asked = Array.from({ length: 40 }, () => ask('/', { timeoutMs: 5000, maxSize: 10 }));
+    console.log((await Promise.all(asked)).map(({ body }) => String(body)).join(' '));
+    process.exit();`;
+    const { child, printed } = startWithin(96, ['--input-type=module', '-e', program]);
+    await once(child, 'close');
+    expect(printed().trim()).toBe('yes '.repeat(40).trim());
+    expect(most).toBe(16);
+  },
+);

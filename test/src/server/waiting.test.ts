@@ -1,0 +1,150 @@
+/** Whoever waits for another's call holds no slot, so that it can't keep others out. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { WaitingRoom, waitForOther } from '../../../src/server/waiting.ts';
+import { CLIENT_ID, GOOGLE, Issuer, startSalt } from '../apps/salt/support.ts';
+import { type Flood, flood, getRequest, postRequest } from '../flood.ts';
+import { requestFor, startTestFrontend } from '../prover/frontend/support.ts';
+import { changeDeadline, startServer, startWeather } from '../support.ts';
+
+const OVERLOADED = { code: 'OVERLOADED', status: 503, retryAfterSeconds: 1 };
+
+describe('the room', () => {
+  test('has its places for all calls together, and half of them for one; further ones are refused at once', async () => {
+    const room = new WaitingRoom(8);
+    const first = Promise.withResolvers<string>();
+    const second = Promise.withResolvers<string>();
+    const ofFirst = Array.from({ length: 4 }, () => room.waitFor(first.promise));
+    await expect(room.waitFor(first.promise)).rejects.toMatchObject(OVERLOADED);
+    const ofSecond = Array.from({ length: 4 }, () => room.waitFor(second.promise));
+    await expect(room.waitFor(Promise.resolve('third'))).rejects.toMatchObject(OVERLOADED);
+    expect(room.size).toBe(8);
+    first.resolve('done');
+    expect(await Promise.all(ofFirst)).toEqual(Array(4).fill('done'));
+    expect(room.size).toBe(4);
+    expect(await room.waitFor(Promise.resolve('third'))).toBe('third');
+    second.reject(new Error('failed'));
+    for (const waiting of ofSecond) await expect(waiting).rejects.toThrow('failed');
+    expect(room.size).toBe(0);
+  });
+
+  test('is not entered where no request is at work', async () => {
+    expect(await waitForOther(Promise.resolve(1))).toBe(1);
+  });
+});
+
+const CALLERS = 2000;
+
+/**
+ * 20 honest calls, one after the other, are answered while the attackers' shared call still hangs.
+ *
+ * @param waiting how many wait for it: an eighth of MAX_CONNECTIONS, which is 2048
+ */
+async function expectAnswered(attack: Flood, honest: () => Promise<number>, waiting = 256): Promise<void> {
+  // The caller who began the call has a slot.
+  await expect.poll(() => attack.answered(503), { timeout: 60_000 }).toBe(CALLERS - 1 - waiting);
+  const statuses: number[] = [];
+  for (let each = 0; each < 20; each += 1) statuses.push(await honest());
+  expect(statuses).toEqual(Array(20).fill(200));
+}
+
+const MICROSOFT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
+const OWN = 'https://id.example';
+
+/** What anyone can write: it is not signed. */
+function forgedToken(iss = MICROSOFT): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const tid = '9188040d-6c67-4c5b-b112-36a304b66dad';
+  return `${part({ alg: 'RS256', kid: 'x' })}.${part({ iss, aud: CLIENT_ID, sub: '1', tid })}.AAAA`;
+}
+
+/** A server whose every answer waits until the test releases it. */
+async function hanging(): Promise<{ origin: string; asked(): number; release(): void }> {
+  const gate = Promise.withResolvers<void>();
+  let asked = 0;
+  const server = createServer(async (_, response) => {
+    asked += 1;
+    await gate.promise;
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, asked: () => asked, release: gate.resolve };
+}
+
+describe('callers of one slow thing keep nobody else out:', { timeout: 120_000 }, () => {
+  // Otherwise a busy machine might not finish within the upstream's deadline.
+  beforeEach(() => changeDeadline(5000, 120_000));
+
+  test('a new place of the weather', async () => {
+    const { server, ask, weather } = await startWeather();
+    expect((await ask('Paris')).status).toBe(200);
+    const slow = postRequest('/process_data', { payload: { location: '!timeout' } });
+    const attack = await flood(server.url, Array(CALLERS).fill(slow));
+    await expectAnswered(attack, async () => (await ask('Paris')).status);
+    expect(attack.answered(504)).toBe(0);
+    expect(weather.asked.filter((place) => place === '!timeout')).toHaveLength(1);
+  });
+
+  test('/health_check, when an endpoint hangs', async () => {
+    const upstream = await hanging();
+    const server = await startServer({ origins: { 'api.weatherapi.com': upstream.origin } });
+    const attack = await flood(server.url, Array(CALLERS).fill(getRequest('/health_check')));
+    await expectAnswered(attack, async () => (await server.get('/boot')).status);
+    expect(attack.answered(200)).toBe(0);
+    expect(upstream.asked()).toBe(1);
+    upstream.release();
+    await expect.poll(() => attack.answered(200)).toBe(257);
+  });
+
+  test("forged tokens for the salt service, while their issuer's keys hang", async () => {
+    const issuer = await Issuer.start();
+    const clients = [GOOGLE, MICROSOFT].map((each) => ({ issuer: each, client_id: CLIENT_ID, seed: 1 }));
+    const server = await startSalt(issuer, { clients });
+    const token = await issuer.token();
+    expect((await server.ask(token)).status).toBe(200);
+    issuer.answer = () => {};
+    const forged = postRequest('/get_salt', { token: forgedToken() });
+    const attack = await flood(server.url, Array(CALLERS).fill(forged));
+    await expectAnswered(attack, async () => (await server.ask(token)).status);
+    expect(issuer.asked).toBe(2);
+    expect(attack.answered(504)).toBe(0);
+  });
+
+  test("forged tokens for the proving service, while their issuer's keys hang", async () => {
+    const issuer = await Issuer.start();
+    const clients = [
+      { issuer: GOOGLE, client_id: CLIENT_ID },
+      { issuer: OWN, client_id: CLIENT_ID, jwks_url: `${OWN}/keys` },
+    ];
+    const { url, ask } = await startTestFrontend({
+      issuer,
+      CLIENTS: JSON.stringify(clients),
+      USER_REQUESTS_PER_MINUTE: '100',
+    });
+    expect((await ask()).status).toBe(200);
+    issuer.answer = () => {};
+    // Its MAX_CONNECTIONS is 1024. With a salt each: for the same one, they would also wait for each other's proof.
+    const forged = Array.from({ length: CALLERS }, (_, salt) =>
+      postRequest('/v1', requestFor(forgedToken(OWN), { salt: String(salt) })),
+    );
+    const attack = await flood(url, forged);
+    await expectAnswered(attack, async () => (await ask()).status, 128);
+    expect(issuer.asked).toBe(2);
+    expect(attack.answered(504)).toBe(0);
+  });
+});
+
+test('callers of a known place whose reading has just expired are all answered, by one call', async () => {
+  const { server, ask, weather } = await startWeather({ env: { WEATHER_CACHE_SECONDS: '0' }, delayMs: 300 });
+  expect((await ask('Paris')).status).toBe(200);
+  const known = postRequest('/process_data', { payload: { location: 'Paris' } });
+  const callers = await flood(server.url, Array(128).fill(known));
+  await expect.poll(() => callers.answered(200)).toBe(128);
+  expect(weather.asked).toEqual(['paris', 'paris']);
+});
