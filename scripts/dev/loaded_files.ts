@@ -6,6 +6,7 @@ import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../../', import.meta.url).href;
+const reported = new Set<string>();
 
 registerHooks({
   resolve(specifier, context, next) {
@@ -20,8 +21,6 @@ registerHooks({
     }
   },
 });
-
-const reported = new Set<string>();
 
 function report(url: string): void {
   if (reported.has(url) || !url.startsWith(ROOT) || url.includes('/node_modules/')) return;

@@ -51,7 +51,8 @@ function start(): ChildProcess {
       return;
     }
     if ('wants' in message) {
-      child.send({ seed });
+      // With a callback, since it may have ended meanwhile, which is no error of this process.
+      child.send({ seed }, () => {});
       return;
     }
     port = message.port;
