@@ -107,6 +107,11 @@ export class AnswerTimeError extends ClientError {
     super(code, `the signed answer is dated ${timestampMs} ms since 1970, ${fault}`);
     this.timestampMs = timestampMs;
   }
+
+  /** For `JSON.stringify`, which throws on a bigint: `timestampMs` in decimal, as in the JSON of an answer. */
+  toJSON(): object {
+    return { ...this, timestampMs: this.timestampMs.toString() };
+  }
 }
 
 /** The signed answer is to another request: a property of its data differs from `expect`. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,6 +44,19 @@ describe('the bundle', () => {
     const loaded: string[] = JSON.parse(stdout);
     expect(loaded).toContain('NativeModule https');
     expect(loaded.filter((name) => /undici|sqlite/.test(name))).toEqual([]);
+  });
+
+  test('has no default application: without APP it does not start, though its app.yaml is there', () => {
+    const file = join(stage, 'with_app_yaml.cjs');
+    writeFileSync(file, source.replaceAll('/app/app.yaml', join(ROOT, 'src/apps/weather/app.yaml')));
+    const { status, stderr } = spawnSync(process.execPath, [file], {
+      env: { API_KEY: 'x', PORT: '0' },
+      encoding: 'utf8',
+      timeout: 10_000,
+    });
+    rmSync(file);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^sui-enclave: APP must name the application to run/);
   });
 
   test('is the same again', async () => {
