@@ -47,8 +47,7 @@ install: $(INSTALLED)
 	@node scripts/check/node.cjs
 
 $(INSTALLED): package.json package-lock.json
-	npm ci --no-audit --no-fund --loglevel=error
-	@touch $@
+	@node scripts/check/install.cjs .
 
 # Builds the native NSM addon. Where the pinned Node is not available, everything else works without it.
 addon: install
@@ -59,9 +58,10 @@ ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=h
   -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
   -Wl,-z,relro,-z,now,-z,noexecstack -isystem node_modules/node-addon-api -isystem $(NODE_HEADERS)
 
+# A name of its own until it is complete: another make may compile it too, or load it.
 build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
-	$(CXX) $(ADDON_FLAGS) $< -o $@
+	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
 # Builds the native programs that tests run. These are init with sanitizers and short waits, compiled as one file (which takes
 # a third of the time), and the stand-in of the NSM's driver. npm test makes them too, so that none tests an old binary.
@@ -105,9 +105,8 @@ docs: install build/docs/node_modules/.package-lock.json
 
 build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/docs/package-lock.json
 	@mkdir -p build/docs
-	@cp scripts/docs/package.json scripts/docs/package-lock.json scripts/docs/.npmrc build/docs
-	cd build/docs && npm ci --no-audit --no-fund --loglevel=error
-	@touch $@
+	@cp -p scripts/docs/package.json scripts/docs/package-lock.json scripts/docs/.npmrc build/docs
+	@node scripts/check/install.cjs build/docs
 
 # Runs the unit tests of the Move packages, without the Sui CLI.
 .PHONY: test-move
@@ -216,8 +215,7 @@ build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -na
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
 $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
-	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	@touch $@
+	@node scripts/check/install.cjs src/prover/circuit --ignore-scripts
 
 # Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs. The engine's
 # tests run while the circuit is compiled, which takes two minutes of a single core.

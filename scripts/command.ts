@@ -19,6 +19,8 @@ export interface Io {
   error(text: string): void;
   /** Reads standard input to its end. */
   stdin(): string;
+  /** Asks the person at the terminal for a line; missing where there is no terminal. */
+  ask?(question: string): Promise<string>;
 }
 
 /** @param argv the arguments after the command's name @returns the exit code */
@@ -165,7 +167,21 @@ export async function runAsProcess(main: Main): Promise<void> {
     log: (text) => console.log(text),
     error: (text) => console.error(text),
     stdin: () => readFileSync(0, 'utf8'),
+    ...(process.stdin.isTTY && process.stderr.isTTY && { ask: askOnTerminal }),
   });
+}
+
+/** Returns an empty line at the end of input. */
+async function askOnTerminal(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  // Without line editing of its own, Ctrl-C still ends the process.
+  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  try {
+    return await Promise.race([lines.question(question), ended]);
+  } finally {
+    lines.close();
+  }
 }
 
 /** @throws UsageError that names the argument */
@@ -217,7 +233,7 @@ function parseNumbersToo<Options extends ParseArgsOptionsConfig>(
 
 /** Says where registers come from, to users who don't have any yet. */
 export const PCRS_HINT =
-  '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs';
+  '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs, or out/dev-<name>.pcrs for another application than weather';
 
 /**
  * The content of a file that the command line names.

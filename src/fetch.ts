@@ -81,6 +81,20 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
 }
 
 /**
+ * The platform's code of what caused the failure, such as ECONNREFUSED; null where there is none, as in browsers.
+ *
+ * @param error of `fetch`
+ */
+export function causeCode(error: unknown): string | null {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return null;
+  // Fetch standard, "Port blocking": nothing is sent, and Node gives no code.
+  if (cause.message === 'bad port') return 'BAD_PORT';
+  const code = 'code' in cause ? cause.code : undefined;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
+}
+
+/**
  * Whether the exchange failed while it was connecting, so that no byte of the request has left. False where the
  * platform doesn't say, as in browsers.
  *

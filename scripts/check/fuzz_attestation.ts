@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
 import { decodeAttestation } from '../../src/attestation/index.ts';
-import { CodedError } from '../../src/errors.ts';
+import { CodedError, quantity } from '../../src/errors.ts';
 import { readCall } from '../../src/sealing/request.ts';
 import { decodeSealedSecrets, readSecrets } from '../../src/sealing/secrets.ts';
 import { decodeUserData } from '../../src/sealing/user_data.ts';
@@ -236,7 +236,7 @@ command line`,
     return {
       json: { seed, seconds, inputs, outcomes: Object.fromEntries(outcomes) },
       text: [
-        `seed ${seed}: ${inputs} inputs in ${seconds} s, each decoded or refused with a typed error`,
+        `seed ${seed}: ${quantity(inputs, 'input')} in ${seconds} s, each decoded or refused with a typed error`,
         ...lines,
       ].join('\n'),
     };

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError, quantity } from '../../src/errors.ts';
 import { command, type Result, runAsProcess } from '../command.ts';
 import { type Channel, checkChannel } from '../image/measurements.ts';
 
@@ -174,7 +174,7 @@ function pack(channel: Channel): Result {
   const file = `out/${filename}`;
   return {
     json: { file, version, channel, files: entryCount, bytes: size },
-    text: `${file}: ${entryCount} files, ${size} bytes (${channel})`,
+    text: `${file}: ${quantity(entryCount, 'file')}, ${quantity(size, 'byte')} (${channel})`,
   };
 }
 

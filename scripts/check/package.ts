@@ -3,6 +3,7 @@
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
  * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`.
  */
+
 import { execFile } from 'node:child_process';
 import {
   copyFileSync,
@@ -21,6 +22,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
+import { quantity } from '../../src/errors.ts';
 
 const run = promisify(execFile);
 
@@ -129,7 +131,7 @@ async function useFromTypeScript(): Promise<string> {
     const files = ['app.ts', 'given.d.ts', ...snippets];
     await run(process.execPath, [tsc, ...options, '--module', module, ...files], { cwd: project });
   }
-  return `${snippets.length} snippets compile; by the rules of Node and of bundlers, libraries checked as well`;
+  return `compiles ${quantity(snippets.length, 'snippet')}; by the rules of Node and of bundlers, libraries checked as well`;
 }
 
 /** The steps in order: each needs the result of the one before it. */
@@ -149,7 +151,7 @@ const steps: Record<string, () => Promise<string>> = {
     const { version: packed, publishConfig } = manifest();
     expectEqual(String(packed).startsWith(`${version}-experimental.`), channel === 'experimental');
     expectEqual(publishConfig, { tag: channel });
-    return `${paths.length} files, ${statSync(tarball).size} bytes packed`;
+    return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarball).size, 'byte')} packed`;
   },
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
@@ -172,7 +174,7 @@ const steps: Record<string, () => Promise<string>> = {
     for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
       if (unwanted in rest) throw new Error(`the manifest has "${unwanted}"`);
     }
-    return `${imported.size} packages`;
+    return quantity(imported.size, 'package');
   },
 
   async 'its README names the Node, the file and the peers that its manifest does'() {
@@ -218,8 +220,8 @@ const steps: Record<string, () => Promise<string>> = {
     expectEqual(others.length, 0);
     expectEqual(chunk.imports, []);
     const size = gzipSync(chunk.code, { level: 9 }).length;
-    if (size > MAX_BUNDLE_SIZE) throw new Error(`${size} bytes, over ${MAX_BUNDLE_SIZE}`);
-    return `${size} bytes minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
+    if (size > MAX_BUNDLE_SIZE) throw new Error(`${quantity(size, 'byte')}, over ${MAX_BUNDLE_SIZE}`);
+    return `${quantity(size, 'byte')} minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
   },
 
   async 'a page in Chromium verifies a real document with it'() {

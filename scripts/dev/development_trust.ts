@@ -5,41 +5,47 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createRoot, type Identity, ROOT_NAME, toPem } from './attestation_ca.ts';
-import { SoftwareNsm } from './software_nsm.ts';
+import { developmentRegisters, SoftwareNsm } from './software_nsm.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const OWNER_ONLY = 0o600;
 
 export class DevelopmentTrust {
   readonly nsm: SoftwareNsm;
+  /** The name of the registers' file in the folder: each application has its own. */
+  readonly pcrsName: string;
   readonly #folder: URL;
   readonly #root: Identity;
   /** Whether `save` writes a new root. */
   readonly isNew: boolean;
 
-  /** @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced at `save`. */
-  static load(folder: URL, now = Date.now()): DevelopmentTrust {
-    return new DevelopmentTrust(folder, readRoot(folder, now), now);
+  /**
+   * @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced at `save`.
+   * @param application that the NSM attests, a folder of src/apps
+   */
+  static load(folder: URL, application: string, now = Date.now()): DevelopmentTrust {
+    return new DevelopmentTrust(folder, application, readRoot(folder, now), now);
   }
 
-  private constructor(folder: URL, kept: Identity | undefined, now: number) {
+  private constructor(folder: URL, application: string, kept: Identity | undefined, now: number) {
     this.#folder = folder;
     this.isNew = kept === undefined;
     this.#root = kept ?? createRoot(new Date(now));
-    this.nsm = new SoftwareNsm(Date.now, this.#root);
+    this.nsm = new SoftwareNsm(Date.now, this.#root, developmentRegisters(application));
+    this.pcrsName = application === 'weather' ? 'dev.pcrs' : `dev-${application}.pcrs`;
   }
 
   /** Writes registers, root and its key. @returns a line for people */
   save(): string {
     mkdirSync(this.#folder, { recursive: true });
-    writeFileSync(new URL('dev.pcrs', this.#folder), this.nsm.pcrsFile());
+    writeFileSync(new URL(this.pcrsName, this.#folder), this.nsm.pcrsFile());
     if (this.isNew) {
       const key = this.#root.privateKey.export({ type: 'pkcs8', format: 'pem' });
       replace(new URL('dev-root.key', this.#folder), key.toString(), OWNER_ONLY);
       replace(new URL('dev-root.pem', this.#folder), toPem(this.#root.certificate), 0o644);
     }
     const root = this.isNew ? 'a new root, out/dev-root.pem' : 'the root in out/dev-root.pem';
-    return `Attestation is emulated under ${root}: its documents prove nothing. Registers: out/dev.pcrs.`;
+    return `Attestation is emulated under ${root}: its documents prove nothing. Registers: out/${this.pcrsName}.`;
   }
 }
 

@@ -22,11 +22,12 @@ exit codes: 0 written; 1 something of that name exists; 2 invalid command line`;
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_NAME_LENGTH = 32;
 /** Move's keywords, and the packages and modules that the price feed uses. */
-const RESERVED = new Set(
-  'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test'.split(
-    ' ',
-  ),
-);
+const RESERVED_IN_MOVE =
+  'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test self tx_context';
+/** The price feed's files declare or use these, as constants in Move and as types in TypeScript. */
+const TAKEN =
+  'public_key signature signed_at_ms minute_ms max_age_ms request answer application upstream app_context error_table exchange_failed date buffer big_int';
+const RESERVED = new Set(`${RESERVED_IN_MOVE} ${TAKEN}`.split(' '));
 
 /** Path and content of each file that the page shows. */
 export function filesOf(page: string): Map<string, string> {
@@ -34,23 +35,29 @@ export function filesOf(page: string): Map<string, string> {
   return new Map([...blocks].map(([, path = '', content = '']) => [path, content]));
 }
 
-/** The price feed's path or content under another name; what it says about prices stays. */
+const pascalCase = (name: string) =>
+  name.replace(/(?:^|_)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
+
+/**
+ * The price feed's path or content under another name. The page says "price" only where it means the application, and
+ * never in the plural, so that every name fits.
+ */
 export function rename(text: string, name: string): string {
-  const pascal = name.replace(/(?:^|_)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
-  return text
-    .replaceAll('PRICE', name.toUpperCase())
-    .replaceAll('Price', pascal)
-    .replace(/\bprice(?=_tests\b|::|\.ts\b|\.move\b)/g, name)
-    .replace(/(?<=(?:apps|move)\/|::|'|"|`|module )price(?=['"`/;:]|$)/gm, name);
+  const forms: Record<string, string> = { price: name, Price: pascalCase(name), PRICE: name.toUpperCase() };
+  return text.replace(/price/gi, (form) => forms[form] ?? form);
 }
 
 /** @throws UsageError, if it can't be the name of an application and of its Move module */
 export function checkName(name: string): void {
   if (!NAME.test(name) || name.length > MAX_NAME_LENGTH || RESERVED.has(name)) {
     throw new UsageError(
-      `invalid name: ${name}. Use lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move`,
+      `invalid name: ${name}. Use lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move or name that the files use`,
       USAGE,
     );
+  }
+  // X would be the one-time witness of the Move module and the signed struct.
+  if (pascalCase(name) === name.toUpperCase()) {
+    throw new UsageError(`invalid name: ${name}. Use two letters or more in a row`, USAGE);
   }
 }
 

@@ -2,17 +2,22 @@
  * The server as in production, against stand-ins on loopback, as `main.ts` runs it for `make dev`. Only this
  * entry has stand-ins; `src/server/main.ts` can't reach them.
  */
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pretty from 'pino-pretty';
 import { loadApplication } from '../../src/app.ts';
 import { ConfigError, EnclaveError } from '../../src/errors.ts';
+import { NsmDevice } from '../../src/nsm/device.ts';
+import { NsmError } from '../../src/nsm/errors.ts';
+import type { NsmTransport } from '../../src/nsm/transport.ts';
 import { boot } from '../../src/server/boot.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';
 import { endOnSignal } from '../../src/server/signals.ts';
 import { parseServerEnv } from '../image/settings.ts';
 import { DevelopmentTrust } from './development_trust.ts';
+import { reportFile } from './loaded_files.ts';
 import type { StandIns } from './stand_ins.ts';
 
 const APPS = new URL('../../src/apps/', import.meta.url);
@@ -23,8 +28,11 @@ async function main(): Promise<void> {
   if (attest !== undefined && attest !== 'emulated') {
     throw new ConfigError('ATTEST must be emulated, or not set');
   }
-  const given = { APP: 'weather', ...process.env };
+  // At this level each request leaves a line, whatever an image's server.env sets.
+  const logLevel = process.env['RUST_LOG'] === undefined && { LOG_LEVEL: 'debug' };
+  const given = { APP: 'weather', ...logLevel, ...process.env };
   const { app } = readServerConfig(given);
+  reportFile(new URL(`${app}/app.yaml`, APPS));
   const application = await loadApplication(APPS, app);
   const { endpoints, secrets } = application.manifest;
   const standIns = await startStandIns(app);
@@ -35,19 +43,22 @@ async function main(): Promise<void> {
   }
   const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };
   const config = readServerConfig(env);
-  const trust = attest && DevelopmentTrust.load(OUT);
+  const trust = attest && DevelopmentTrust.load(OUT, app);
+  const signingSeed = trust && (await keptSeed());
   const server = await boot({
     config,
     env,
     log: createLog(config.logLevel, readableLines(), { withMessages: true }),
     ...application,
     ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
-    ...(trust && { nsm: trust.nsm }),
+    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
+    ...(signingSeed && { signingSeed }),
   });
+  signingSeed?.fill(0);
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
-  console.log(describe(server.url, endpoints, standIns, trust !== undefined));
-  console.log('\nIt restarts when a file changes. Ctrl-C ends it.');
+  console.log(describe(server.url, endpoints, standIns, trust?.pcrsName));
+  console.log('\nIt restarts when a file changes that it has loaded. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80' });
   const end = async () => {
     await server.close();
@@ -56,6 +67,31 @@ async function main(): Promise<void> {
   endOnSignal(end);
   // The parent process has ended without sending a signal.
   process.on('disconnect', () => process.exit(1));
+}
+
+/** The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without `main.ts`. */
+async function keptSeed(): Promise<Uint8Array | undefined> {
+  if (!process.send) return undefined;
+  process.send({ wants: 'seed' });
+  const [{ seed }] = await once(process, 'message');
+  return seed;
+}
+
+/** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
+function deviceOrAdvice(path: string): NsmTransport {
+  const device = new NsmDevice({ path });
+  return {
+    transact: (request) =>
+      device.transact(request).catch((error: unknown) => {
+        if (!(error instanceof NsmError && error.code === 'NSM_UNAVAILABLE')) throw error;
+        // Without the cause, whose stack the log would print.
+        throw new NsmError(
+          'NSM_UNAVAILABLE',
+          `${error.message} For documents of an emulated NSM, start make dev ATTEST=emulated.`,
+        );
+      }),
+    close: () => device.close(),
+  };
 }
 
 /** pino's lines of JSON as a person reads them. */
@@ -72,11 +108,13 @@ function readableLines() {
 /** The settings that the image's build would put into the environment of the application. */
 function serverEnv(app: string, secrets: readonly string[]): Record<string, string> {
   const file = new URL(`${app}/server.env`, APPS);
+  reportFile(file);
   return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
 }
 
 async function startStandIns(app: string): Promise<StandIns | undefined> {
   const file = new URL(`./apps/${app}.ts`, import.meta.url);
+  reportFile(file);
   if (!existsSync(file)) return undefined;
   const { start }: { start: () => Promise<StandIns> } = await import(file.href);
   return start();
@@ -86,7 +124,7 @@ function describe(
   url: string,
   endpoints: readonly string[],
   standIns: StandIns | undefined,
-  isAttested: boolean,
+  pcrsName: string | undefined,
 ): string {
   const lines = [''];
   if (standIns) {
@@ -95,9 +133,8 @@ function describe(
     lines.push(`The server runs against stand-ins of ${list(Object.keys(standIns.origins))}${rest}.`);
     lines.push(...(standIns.notes ?? []));
   }
-  const attestation = isAttested
-    ? `npm run verify -- ${url} --pcrs ${path('dev.pcrs')} --root ${path('dev-root.pem')}`
-    : undefined;
+  const attestation =
+    pcrsName && `npm run verify -- ${url} --pcrs ${path(pcrsName)} --root ${path('dev-root.pem')}`;
   if (attestation === undefined) {
     lines.push('It does not attest its key: make dev ATTEST=emulated does, and needs no NSM addon.');
   }

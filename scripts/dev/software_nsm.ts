@@ -52,6 +52,11 @@ interface Register {
 
 type Arguments = Record<string, unknown>;
 
+/** PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 tells the applications apart. */
+export function developmentRegisters(application: string): Uint8Array[] {
+  return ['PCR0', 'PCR1', `PCR2 ${application}`].map((name) => measure(`sui-enclave development ${name}`));
+}
+
 export class SoftwareNsm implements NsmTransport {
   readonly #root: Identity;
   readonly #registers: Register[];
@@ -61,12 +66,12 @@ export class SoftwareNsm implements NsmTransport {
   /**
    * @param now the clock that dates documents and certificates, in milliseconds since 1970
    * @param root the authority; by default a new one
-   * @param registers PCR0 to PCR2, 48 bytes each; by default constants
+   * @param registers PCR0 to PCR2, 48 bytes each; by default those of the weather application
    */
   constructor(
     now: () => number = Date.now,
     root: Identity = createRoot(new Date(now())),
-    registers: readonly Uint8Array[] = [0, 1, 2].map((at) => measure(`sui-enclave development PCR${at}`)),
+    registers: readonly Uint8Array[] = developmentRegisters('weather'),
   ) {
     this.#now = now;
     this.#root = root;

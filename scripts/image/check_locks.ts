@@ -1,4 +1,5 @@
 /** `make check-locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
+import { quantity } from '../../src/errors.ts';
 import { command, runAsProcess } from '../command.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
@@ -15,7 +16,7 @@ export const main = command({
       const lock = readLock(path);
       const files = await fetchAll([...lock.packages, ...lock.sources], lock, mirrors, values.cache);
       locks.push({ path, files: files.length });
-      io.log(`${path}: ${files.length} files are there`);
+      io.log(`${path}: ${quantity(files.length, 'file')} found`);
     }
     return { json: { locks } };
   },

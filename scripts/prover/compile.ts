@@ -31,8 +31,12 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
   mkdirSync(partial);
   try {
     build(partial);
-    // A concurrent build may have finished first, with the same bytes.
-    if (!existsSync(folder)) renameSync(partial, folder);
+    try {
+      renameSync(partial, folder);
+    } catch (error) {
+      // A concurrent build may have finished first, with the same bytes. A folder with content is not replaced.
+      if (!existsSync(folder)) throw error;
+    }
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }

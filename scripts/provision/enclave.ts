@@ -49,7 +49,7 @@ export async function attest(
 export async function needsSecrets(http: Http): Promise<boolean> {
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const { status, text } = await fetchText(new URL('readyz', http.base), {}, bounds).catch((error) =>
-    noAnswer('readyz', error),
+    noAnswer(http, 'readyz', error),
   );
   if (status === 200) return false;
   const code = serverCode(text);
@@ -66,7 +66,7 @@ export async function deliver(http: Http, { json, openAnswer, isReceipt }: Seale
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const url = new URL(SECRETS_PATH, http.base);
-  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(SECRETS_PATH, error));
+  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(http, SECRETS_PATH, error));
   if (received.status !== 200 || received.type !== SEALED_TYPE) {
     const code = serverCode(new TextDecoder().decode(received.bytes));
     throw notTaken('the secrets', received.status, code);

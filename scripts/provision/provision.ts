@@ -2,7 +2,7 @@
  * `npm run provision -- <url> --pcrs out/nitro.pcrs --secrets secrets.json`: seals secrets for an attested enclave.
  *
  * Exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no receipt; 2 not tried; 3 it does not
- * prove to be the image; 4 it can't be reached.
+ * prove to be the image; 4 it can't be reached; 5 unconfirmed: whoever answered says that it has secrets.
  */
 import type { Image } from '../../src/attestation/index.ts';
 import type { Http } from '../../src/client/http.ts';
@@ -27,6 +27,7 @@ import type { Recipient, Requirements } from './enclave.ts';
 
 const NOT_PROVEN = 3;
 const UNREACHABLE = 4;
+const UNCONFIRMED = 5;
 
 const TIMEOUT_MS = 10_000;
 
@@ -48,7 +49,8 @@ or proxy on the way can read, change or replace them.
   --help            print this
 
 exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no receipt; 2 not tried (usage, unreadable
-or open files); 3 it does not prove to be the image; 4 it can't be reached`;
+or open files); 3 it does not prove to be the image; 4 it can't be reached; 5 unconfirmed: /readyz, which a host can forge,
+says that it has secrets, so nothing was sent`;
 
 interface Options {
   readonly pcrs?: readonly string[] | undefined;
@@ -103,8 +105,8 @@ async function provision(options: Options, url: string | undefined, context: Con
   const recipient = await attest(work.http, work.requirements);
   if (!(await needsSecrets(work.http))) {
     const text =
-      'The enclave has its secrets already: nothing was sent. (Its /readyz says so, which a host can forge.)';
-    return { json: { status: 'ready', names: [] }, text };
+      'Unconfirmed: /readyz says that the enclave has secrets, so nothing was sent. A host can forge that answer, and nothing proves which secrets they are.';
+    return { exit: UNCONFIRMED, json: { status: 'unconfirmed', names: [] }, text };
   }
   await send(work, recipient);
   return { json: { status: 'provisioned', names }, text: `The enclave has its secrets: ${names.join(', ')}` };

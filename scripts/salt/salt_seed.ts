@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CodedError } from '../../src/errors.ts';
+import { CodedError, quantity } from '../../src/errors.ts';
 import {
   command,
   commandFailure,
@@ -152,7 +152,10 @@ async function combineShares(path: string, files: readonly string[]): Promise<Re
   for (const [version, { seedFingerprint, threshold }] of first.entries()) {
     const parts = [first, ...rest].map((shares) => (shares[version] as Share).bytes);
     if (files.length < threshold) {
-      throw new SaltSeedError('SHARES', `${files.length} shares are not enough: ${threshold} are needed`);
+      throw new SaltSeedError(
+        'SHARES',
+        `${quantity(files.length, 'share')} can't restore the seed: ${threshold} are needed`,
+      );
     }
     // The last byte of a share is its x coordinate on the polynomial.
     if (new Set(parts.map((bytes) => bytes.at(-1))).size < parts.length) {

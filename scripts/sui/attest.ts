@@ -1,6 +1,7 @@
 /** Asks an enclave for its attestation and verifies it, before a command registers it. */
 import type { Image } from '../../src/attestation/index.ts';
 import type { Chain } from './chain.ts';
+import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 
 interface Attested {
@@ -8,6 +9,16 @@ interface Attested {
   readonly nonce: Uint8Array;
   /** The time at which it was verified, in milliseconds since 1970. */
   readonly now: number;
+}
+
+/** What an enclave must prove. */
+export interface Expected {
+  readonly image: Image;
+  /** DER of the roots to trust in place of AWS's. */
+  readonly roots: Uint8Array[] | undefined;
+  /** The config for which it is attested, and the file that may name its application. */
+  readonly configId: string;
+  readonly deployments: Deployments | undefined;
 }
 
 /** The enclave's document, if the chain can be expected to verify it. @throws SuiCommandError: WOULD_ABORT */
@@ -35,11 +46,39 @@ export async function askForAttestation(
 /** The key that the document attests, for this image. @throws AttestationError */
 export async function attestedKeyOf(
   { document, nonce, now }: Attested,
-  image: Image,
-  roots: Uint8Array[] | undefined,
+  expected: Expected,
 ): Promise<Uint8Array> {
-  const { verifyAttestation } = await import('../../src/attestation/index.ts');
+  const { AttestationError, verifyAttestation } = await import('../../src/attestation/index.ts');
   const { attestedKey } = await import('../../src/client/attestation.ts');
+  const { image, roots } = expected;
   const policy = { images: [image], nonce };
-  return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+  try {
+    return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+  } catch (error) {
+    if (!(error instanceof AttestationError) || error.code !== 'POLICY_PCRS') throw error;
+    const message = `${error.message}\n${await applicationsOf(document, expected)}`;
+    throw new AttestationError('POLICY_PCRS', message, { cause: error });
+  }
+}
+
+/** Of an enclave with other registers and of the config, as far as they are known. The document's signature is verified. */
+async function applicationsOf(document: Uint8Array, { configId, deployments }: Expected): Promise<string> {
+  const { AttestationError, decodeAttestation, readUserData } = await import(
+    '../../src/attestation/index.ts'
+  );
+  let runs: string;
+  try {
+    runs = readUserData(decodeAttestation(document)).application;
+  } catch (error) {
+    if (!(error instanceof AttestationError)) throw error;
+    return 'The enclave does not say which application it runs';
+  }
+  const says = `The enclave says that it runs ${runs}`;
+  const known = deployments?.known() ?? {};
+  const name = Object.keys(known).find((each) => known[each]?.config?.id === configId);
+  if (name === undefined) return says;
+  const config = `the config ${configId} is of ${name} (${deployments?.path})`;
+  if (name === runs) return `${says}, and ${config}: it is another build of the application`;
+  const own = known[runs]?.config?.id;
+  return `${says}, and ${config}${own === undefined ? '' : `: use the config ${own}, or --app ${runs}`}`;
 }

@@ -70,6 +70,11 @@ export class Chain {
     return this.#connected.description;
   }
 
+  /** Why the node's last answer did not come: a code such as ECONNREFUSED, or null. @throws as `client` */
+  get failure(): string | null {
+    return this.#connected.failure();
+  }
+
   /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
   async sender(): Promise<string> {
     // A command that sends nothing doesn't need the signature schemes.

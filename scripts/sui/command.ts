@@ -8,6 +8,7 @@ import {
   type Environment,
   EXIT,
   type Failure,
+  type Io,
   type Main,
   type Result,
   UsageError,
@@ -44,7 +45,11 @@ export interface Input {
   readonly deployments: Deployments | undefined;
   /** The command's own flags that were given. */
   readonly flags: ReadonlySet<string>;
+  /** Whether nothing will be sent, because of --dry-run or --unsigned. */
+  readonly isTrial: boolean;
   readonly env: Environment;
+  /** As `Io.ask`. */
+  readonly ask: Io['ask'];
 }
 
 export interface SuiCommand {
@@ -122,7 +127,7 @@ export function suiCommand(spec: SuiCommand): Main {
       if (given['dry-run'] && given['unsigned']) {
         throw new UsageError('give either --dry-run or --unsigned', usage);
       }
-      return await execute(spec, await inputOf(spec, given, positionals, context.env), given, context);
+      return await execute(spec, await inputOf(spec, given, positionals, context), given, context);
     },
     report,
   });
@@ -132,7 +137,7 @@ async function inputOf(
   spec: SuiCommand,
   values: Values,
   positionals: readonly string[],
-  env: Environment,
+  { env, io }: Context,
 ): Promise<Input> {
   const { args, isFilled } = argumentsOf(spec, positionals);
   const { network, app } = values;
@@ -158,7 +163,9 @@ async function inputOf(
     ),
     deployments,
     flags: new Set(Object.keys(spec.flags ?? {}).filter((name) => values[name] === true)),
+    isTrial: values['dry-run'] === true || values['unsigned'] === true,
     env,
+    ask: io.ask,
   };
 }
 
@@ -230,12 +237,13 @@ async function execute(
   }
 }
 
-/** An error of the node, as the reports have it: with the node's address. */
+/** An error of the node, as the reports have it: with the node's address, and why it did not answer. */
 class NodeError extends EnclaveError {
   readonly code: string;
 
-  constructor({ code, message }: EnclaveError, node: string, cause: unknown) {
-    super(`${message}. The node: ${node}`, { cause });
+  constructor({ code, message }: EnclaveError, { description, failure }: Chain, cause: unknown) {
+    const why = failure === null ? '' : `, which failed with ${failure}`;
+    super(`${message}. The node: ${description}${why}`, { cause });
     this.code = code;
   }
 }
@@ -245,7 +253,7 @@ const OF_NODE = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
 
 function withNode(error: unknown, chain: Chain): unknown {
   if (!(error instanceof EnclaveError) || !OF_NODE.test(error.code)) return error;
-  return new NodeError(error, chain.description, error);
+  return new NodeError(error, chain, error);
 }
 
 /** Codes of errors without which a dry run continues as far as it can. */
@@ -262,6 +270,7 @@ const NOT_TRIED: readonly string[] = [
   'DEPLOYMENT',
   'DEVELOPMENT_TRUST',
   'EXPERIMENTAL_IMAGE',
+  'NOT_CONFIRMED',
   'FRAMEWORK_UNREACHABLE',
   'POLICY_INVALID',
   'CLIENT_OPTION',

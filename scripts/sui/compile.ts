@@ -1,4 +1,5 @@
 /** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
+import { quantity } from '../../src/errors.ts';
 import { SuiError } from '../../src/sui/errors.ts';
 import type { Environment } from '../command.ts';
 import type { BuildNetwork, Bytecode } from './bytecode.ts';
@@ -62,7 +63,9 @@ export async function compile(
   const bytecode = await compileForPublishing(name, framework, await buildNetwork(chain), options);
   const bytes = bytecode.modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
   const title = bytecode.packages.map((packageName) => `move/${packageName}`).join(' and ');
-  chain.notes.push(`Compiled ${title}: ${bytecode.modules.length} modules, ${bytes} bytes.`);
+  chain.notes.push(
+    `Compiled ${title}: ${quantity(bytecode.modules.length, 'module')}, ${quantity(bytes, 'byte')}.`,
+  );
   if (framework.isStandIn && !(await isModel(chain))) {
     throw new SuiCommandError(
       'STAND_IN_FRAMEWORK',

@@ -139,6 +139,16 @@ export class Deployments {
     );
   }
 
+  /** The applications by their names, to explain an error; none if there is no file that can be used. */
+  known(): Readonly<Record<string, Application>> {
+    try {
+      return this.read()?.applications ?? {};
+    } catch (error) {
+      if (!(error instanceof SuiCommandError)) throw error;
+      return {};
+    }
+  }
+
   /** The values of positional arguments. @throws SuiCommandError: DEPLOYMENT */
   fill(positionals: readonly string[]): Record<string, string> {
     const [name, application] = this.application();

@@ -13,6 +13,7 @@ export const SUI_COMMAND_CODES = {
   DEVELOPMENT_TRUST: 'Registers or roots of development are given for a real network. Nothing was sent.',
   EXPERIMENTAL_IMAGE:
     'The image is not known to be of a tagged release, and a real network would allow it. Nothing was sent.',
+  NOT_CONFIRMED: 'The step can not be undone, and nobody confirmed it. Nothing was sent.',
   FRAMEWORK_UNREACHABLE: "Sui's framework could not be fetched.",
   MOVE: 'The compiler refuses a package, or warns about it.',
   ALREADY_PUBLISHED: '`Published.toml` says that the package is already on the network.',

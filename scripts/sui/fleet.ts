@@ -2,6 +2,7 @@
 import type { AttestationError } from '../../src/attestation/index.ts';
 import type { ClientError } from '../../src/client/errors.ts';
 import type { Enclave, EnclaveConfig } from '../../src/sui/objects.ts';
+import type { Expected } from './attest.ts';
 import type { Chain } from './chain.ts';
 
 /** A key that answered at a URL, or why nothing there is trusted. */
@@ -25,14 +26,14 @@ export async function answering(
   config: EnclaveConfig,
   enclaves: readonly Enclave[],
   chain: Chain,
-  roots: Uint8Array[] | undefined,
+  expected: Expected,
 ): Promise<Answering[]> {
   // The second request shows whether there is more than one.
   const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, enclaves.length));
   const found = new Map<string, Answering>();
   for (const url of urls) {
     for (let request = 0; request < requests; request += 1) {
-      const answer = await attest(url, config, chain, roots, urls.length === 1 && request === 0);
+      const answer = await attest(url, config, chain, expected, urls.length === 1 && request === 0);
       const key = answer.trusted ? answer.publicKey : answer.code;
       found.set(`${url} ${key}`, answer);
     }
@@ -45,24 +46,23 @@ async function attest(
   url: string,
   config: EnclaveConfig,
   chain: Chain,
-  roots: Uint8Array[] | undefined,
+  expected: Expected,
   isOnly: boolean,
 ): Promise<Answering> {
   const { toHex } = await import('@mysten/sui/utils');
-  const { AttestationError, verifyAttestation } = await import('../../src/attestation/index.ts');
-  const { attestedKey, fetchAttestation } = await import('../../src/client/attestation.ts');
+  const { AttestationError } = await import('../../src/attestation/index.ts');
+  const { fetchAttestation } = await import('../../src/client/attestation.ts');
   const { ClientError } = await import('../../src/client/errors.ts');
   const { findRegistration } = await import('../../src/sui/objects.ts');
+  const { attestedKeyOf } = await import('./attest.ts');
   const { enclaveAt } = await import('./contract.ts');
   const isVerdict = (error: unknown): error is AttestationError | ClientError =>
     error instanceof AttestationError ||
     (error instanceof ClientError && (!isOnly || error.code === 'CLIENT_ATTESTED_KEY'));
   let publicKey: Uint8Array;
   try {
-    const { document, nonce } = await fetchAttestation(enclaveAt(url));
-    const policy = { images: [config.image], nonce };
-    const verified = await verifyAttestation(document, { now: Date.now(), policy, ...(roots && { roots }) });
-    publicKey = attestedKey(verified);
+    const attested = { ...(await fetchAttestation(enclaveAt(url))), now: Date.now() };
+    publicKey = await attestedKeyOf(attested, expected);
   } catch (error) {
     if (!isVerdict(error)) throw error;
     return { url, trusted: false, code: error.code, reason: error.message };

@@ -1,6 +1,8 @@
 /** A Move function that verifies a signed answer: the meaning of its parameters, by their types alone. */
+
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
+import { quantity } from '../../src/errors.ts';
 import { type SignedType, signedType } from '../../src/wire/intent.ts';
 import { SuiCommandError } from './errors.ts';
 import type { ModuleInterface } from './module_bytecode.ts';
@@ -117,7 +119,7 @@ export function signedTypeOf(
     const types = values.join(', ');
     throw unfit(
       module.name,
-      `the enclave signs ${values.length} fields (${types}): name each once by --fields`,
+      `the enclave signs ${quantity(values.length, 'field')} (${types}): name each once by --fields`,
     );
   }
   const types = Object.fromEntries(names.map((name, index) => [name, valueType(values[index] ?? '')]));

@@ -1,6 +1,7 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { fromBase58, toBase58 } from '@mysten/sui/utils';
+import { causeCode } from '../../src/fetch.ts';
 import { SuiError } from '../../src/sui/errors.ts';
 import { SuiCommandError } from './errors.ts';
 
@@ -50,6 +51,8 @@ export interface Node {
 
 export interface NodeConnection extends Node {
   readonly client: SuiGrpcClient;
+  /** The code of the last request's failure, such as ECONNREFUSED, which the client's own error does not keep. */
+  failure(): string | null;
 }
 
 /**
@@ -81,17 +84,24 @@ export function connect(
   timeoutMs = TIMEOUT_MS,
 ): NodeConnection {
   const node = nodeOf(network, rpcUrl);
+  let failure: string | null = null;
   const client = new SuiGrpcClient({
     network: network ?? 'custom',
     baseUrl: node.url,
     // The transport has no deadline of its own, and waits for a node that hangs.
-    fetch: (input, init) => {
+    fetch: async (input, init) => {
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
-      return fetch(input, { ...init, signal, redirect: 'error' });
+      failure = null;
+      try {
+        return await fetch(input, { ...init, signal, redirect: 'error' });
+      } catch (error) {
+        failure = causeCode(error);
+        throw error;
+      }
     },
   });
-  return { ...node, client };
+  return { ...node, client, failure: () => failure };
 }
 
 function isLoopback({ hostname }: URL): boolean {

@@ -66,8 +66,8 @@ export async function chainOf(chain: Chain): Promise<string> {
 }
 
 /**
- * Notes a publication in the file, if the node's chain is that of the network. Never fails: the package is on chain,
- * and the command must say so.
+ * Notes a publication in the file, if the network lasts and the node's chain is its chain. Never fails: the package is
+ * on chain, and the command must say so. Of other networks the deployment file alone has the ids.
  */
 export async function notePublication(
   chain: Chain,
@@ -75,13 +75,14 @@ export async function notePublication(
   publication: Omit<Publication, 'chainId'>,
 ): Promise<void> {
   const { network = '' } = chain;
+  const expected = CHAIN_IDS[network];
+  if (expected === undefined) return;
   const because = (reason: string) =>
-    chain.notes.push(`${path} is not written: ${reason}. Note the ids that are printed here.`);
+    chain.notes.push(`${path} is not written: ${reason}. The Move compiler does not know the package.`);
   try {
-    if (CHAIN_IDS[network] === undefined) return void because(`${network} does not last`);
     const chainId = await chainOf(chain);
-    if (chainId !== CHAIN_IDS[network]) {
-      return void because(`the node's chain is ${chainId}, and that of ${network} is ${CHAIN_IDS[network]}`);
+    if (chainId !== expected) {
+      return void because(`the node's chain is ${chainId}, and that of ${network} is ${expected}`);
     }
     writeFileSync(path, withPublication(readPublished(path), network, { ...publication, chainId }));
     chain.notes.push(`Noted in ${path}: commit that file.`);

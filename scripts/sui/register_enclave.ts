@@ -1,5 +1,4 @@
 /** `npm run register_enclave`: registers the enclave at a URL, if the chain can be expected to accept it. */
-import type { Transaction } from '@mysten/sui/transactions';
 import type { EnclaveConfig } from '../../src/sui/objects.ts';
 import { runAsProcess } from '../command.ts';
 import { type Input, ROOT_OPTION, suiCommand } from './command.ts';
@@ -26,19 +25,6 @@ function checkRegistrar({ id, registrars }: EnclaveConfig, registrarId: string |
     'WOULD_ABORT',
     `${registrarId} may not register under the config ${id}: it was revoked, or is of another config`,
   );
-}
-
-async function addRegistration(
-  tx: Transaction,
-  enclavePackage: string,
-  { application, id: configId, capabilityId: capId }: EnclaveConfig,
-  registrarId: string | undefined,
-  attestation: Uint8Array,
-): Promise<void> {
-  const { registerEnclave, registerEnclaveAsRegistrar } = await import('../../src/sui/transactions.ts');
-  const call = { enclavePackage, application, configId, attestation };
-  if (registrarId === undefined) registerEnclave(tx, { ...call, capId });
-  else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
 }
 
 export const main = suiCommand({
@@ -72,12 +58,11 @@ export const main = suiCommand({
     ];
   },
   async run(input, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { toHex } = await import('@mysten/sui/utils');
-    const { findRegistration, readConfig } = await import('../../src/sui/objects.ts');
+    const { readConfig } = await import('../../src/sui/objects.ts');
     const { addressOf } = await import('../../src/sui/values.ts');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
     const { checkContract, checkNotRetired, readRoots } = await import('./contract.ts');
+    const { register } = await import('./registration.ts');
     const { enclavePackage, configId, url, application, registrarId: named } = await read(input);
     const registrarId = named === undefined ? undefined : addressOf('--registrar', named);
     const roots = await readRoots(chain, input.options);
@@ -86,34 +71,12 @@ export const main = suiCommand({
     await checkContract(chain, config, { enclavePackage, application });
     checkNotRetired(config);
     checkRegistrar(config, registrarId);
-    const publicKey = await attestedKeyOf(attested, config.image, roots);
-    const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
-    const fields = {
-      enclave: enclaveId,
-      publicKey: toHex(publicKey),
-      config: config.id,
-      configVersion: config.configVersion,
-    };
-    if (state === 'registered') {
-      return { status: 'unchanged', title: 'This enclave is registered already: nothing to do.', fields };
-    }
-    if (state === 'destroyed') {
-      throw new SuiCommandError(
-        'WOULD_ABORT',
-        `register_enclave would abort: the key ${fields.publicKey} was registered at version ${config.configVersion} and destroyed. Restart the enclave for a new key`,
-      );
-    }
-    const tx = new Transaction();
-    await addRegistration(tx, enclavePackage, config, registrarId, attested.document);
-    const outcome = await chain.submit(tx, {
-      title: `register the enclave at ${url} for ${config.application}`,
-      fields: {
-        ...fields,
-        ...(registrarId === undefined ? { capability: config.capabilityId } : { registrar: registrarId }),
-      },
-    });
-    await input.deployments?.noteEnclave(chain, outcome, config, { id: enclaveId, url });
-    return outcome;
+    const { deployments } = input;
+    const expected = { image: config.image, roots, configId: config.id, deployments };
+    const publicKey = await attestedKeyOf(attested, expected);
+    const { document } = attested;
+    const applicant = { enclavePackage, config, url, document, publicKey, deployments };
+    return await register(chain, applicant, registrarId);
   },
 });
 

@@ -50,7 +50,8 @@ export const main = suiCommand({
       (enclave) => !config.isRetired && !isStale(enclave, config) && !isKeyTooOld(enclave, config, now),
     );
     const { answering } = await import('./fleet.ts');
-    const found = await answering(urls, config, maySpeak, chain, roots);
+    const expected = { image: config.image, roots, configId: config.id, deployments: input.deployments };
+    const found = await answering(urls, config, maySpeak, chain, expected);
     const heard = new Set(found.map((each) => (each.trusted ? each.enclave : each.url)));
     const { image, ...shown } = config;
     const mayNot = found.some((each) => !each.trusted || !maySpeak.some(({ id }) => id === each.enclave));
@@ -73,8 +74,6 @@ export const main = suiCommand({
           answering: found,
           silent: maySpeak.filter(({ id }) => !heard.has(id)).map(({ id }) => id),
         }),
-        // The one at a single URL.
-        ...(found.length === 1 && { live: found[0] }),
       },
       alarm: mayNot,
     };

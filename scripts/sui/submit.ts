@@ -1,5 +1,7 @@
 /** `npm run submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with it. */
+
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
+import { quantity } from '../../src/errors.ts';
 import type { EnclaveConfig } from '../../src/sui/objects.ts';
 import type { SignedArguments } from '../../src/sui/signed.ts';
 import { integer, runAsProcess } from '../command.ts';
@@ -73,7 +75,7 @@ function applicationOf(
   if (only !== undefined && others.length === 0) return only[1];
   throw new SuiCommandError(
     'DEPLOYMENT',
-    `${deployments.path} has ${fitting.length} applications with this package and module: give the package and --config, or --app`,
+    `${deployments.path} has ${quantity(fitting.length, 'application')} with this package and module: give the package and --config, or --app`,
   );
 }
 
@@ -206,7 +208,7 @@ function checkObjects({ roles, typeParameters, application }: MoveCall, objects:
     const needed = types.length === 0 ? 'none' : types.join(', ');
     throw usageError(
       spec,
-      `the function takes ${types.length} objects by --object, in this order: ${needed}`,
+      `the function takes ${quantity(types.length, 'object')} by --object, in this order: ${needed}`,
     );
   }
   if (typeParameters > 1 || (typeParameters === 1 && application !== 'T0')) {

@@ -3,8 +3,10 @@
  * Nitro's chains need it). Numbers in brackets refer to the rules in `README.md`. Each rule is applied to the
  * whole chain before the next one.
  */
+
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
+import { quantity } from '../errors.ts';
 import { malformedCertificate, type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError, CertificateError } from './errors.ts';
@@ -81,7 +83,7 @@ export function checkChain(
     const allowed = basicConstraints?.pathLength ?? Number.POSITIVE_INFINITY;
     const found = authorities.length - 1 - position;
     if (found > allowed) {
-      const message = `allows ${allowed} authorities after it (pathLenConstraint), but ${found} follow`;
+      const message = `has a pathLenConstraint of ${allowed}, below the number of authorities that follow it: ${found}`;
       throw new CertificateError('CERTIFICATE_PATH_LENGTH', position, message);
     }
   }
@@ -162,7 +164,7 @@ export function certificateFingerprint(der: Uint8Array): string {
 function parse(der: Uint8Array, position: number): ParsedCertificate {
   const certificate = parseCertificate(der, position);
   if (certificate.trailing > 0) {
-    throw malformedCertificate(position, `${certificate.trailing} bytes follow it`);
+    throw malformedCertificate(position, `it is followed by ${quantity(certificate.trailing, 'byte')}`);
   }
   if (certificate.repeated.length > 0) throw malformedCertificate(position, 'it has an extension twice');
   return certificate;

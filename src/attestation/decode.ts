@@ -2,7 +2,9 @@
  * Reads an attestation document (COSE_Sign1, RFC 9052 section 4.2; payload: AWS Nitro Enclaves user guide,
  * "Cryptographic attestation") without trusting it. Numbers in brackets refer to the rules in `README.md`.
  */
+
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
+import { quantity } from '../errors.ts';
 import { type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { PROTECTED_HEADER } from './cose.ts';
 import { AttestationError, FieldError } from './errors.ts';
@@ -99,12 +101,12 @@ function decodeEnvelope(bytes: Uint8Array): { payload: Uint8Array; signature: Ui
   }
   // [9]
   if (payload.length === 0 || payload.length > MAX_PAYLOAD_SIZE) {
-    const message = `the payload has ${payload.length} bytes, but must have 1 to ${MAX_PAYLOAD_SIZE}`;
+    const message = `the payload has ${quantity(payload.length, 'byte')}, but must have 1 to ${MAX_PAYLOAD_SIZE}`;
     throw new AttestationError('COSE_PAYLOAD_SIZE', message);
   }
   // [10]
   if (signature.length !== SIGNATURE_SIZE) {
-    const message = `the signature has ${signature.length} bytes, but an ES384 signature has ${SIGNATURE_SIZE}`;
+    const message = `the signature has ${quantity(signature.length, 'byte')}, but an ES384 signature has ${SIGNATURE_SIZE}`;
     throw new AttestationError('COSE_SIGNATURE_SIZE', message);
   }
   return { payload, signature };
@@ -118,7 +120,10 @@ function shapeError(what: string): AttestationError {
 }
 
 function trailingBytes(where: string, count: number): AttestationError {
-  return new AttestationError('CBOR_TRAILING_BYTES', `${count} bytes follow the end of ${where}`);
+  return new AttestationError(
+    'CBOR_TRAILING_BYTES',
+    `the end of ${where} is followed by ${quantity(count, 'byte')}`,
+  );
 }
 
 function decodePayload(payload: Uint8Array): Omit<AttestationDocument, 'payload' | 'signature'> {

@@ -1,5 +1,7 @@
 /** Parses the answers of an enclave's endpoints. */
+
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
+import { quantity } from '../errors.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { ClientError } from './errors.ts';
 import { invalidOption, malformedAnswer } from './http.ts';
@@ -44,7 +46,7 @@ export function readAnswer<Data, Input>(
   }
   const signatureBytes = hex(endpoint, 'signature', signature);
   if (signatureBytes.length !== SIGNATURE_SIZE) {
-    throw malformedAnswer(endpoint, `"signature" has ${signatureBytes.length} bytes, not 64`);
+    throw malformedAnswer(endpoint, `"signature" has ${quantity(signatureBytes.length, 'byte')}, not 64`);
   }
   const signedBytes = serialize(endpoint, schema, { intent, timestamp_ms, payload: data });
   // Parse the signed bytes: this drops properties that the schema doesn't have, which are not signed.

@@ -34,8 +34,10 @@ export class ClientError extends CodedError<ClientCode> {}
 export class EnclaveUnreachableError extends ClientError {
   readonly reason: UnreachableReason;
 
-  constructor(path: string, reason: UnreachableReason, options: ErrorOptions) {
-    super('CLIENT_UNREACHABLE', `no answer from the enclave at ${path}: ${UNREACHABLE[reason]}`, options);
+  /** @param causeCode the platform's code of the failure, where it gives one */
+  constructor(url: string, reason: UnreachableReason, causeCode: string | null, options: ErrorOptions) {
+    const why = causeCode === null ? UNREACHABLE[reason] : `${UNREACHABLE[reason]} (${causeCode})`;
+    super('CLIENT_UNREACHABLE', `no answer from the enclave at ${url}: ${why}`, options);
     this.reason = reason;
   }
 }
@@ -104,6 +106,11 @@ export class AnswerTimeError extends ClientError {
         : `more than ${limitMs} ms ahead of this clock: one of the clocks is wrong`;
     super(code, `the signed answer is dated ${timestampMs} ms since 1970, ${fault}`);
     this.timestampMs = timestampMs;
+  }
+
+  /** For `JSON.stringify`, which throws on a bigint: `timestampMs` in decimal, as in the JSON of an answer. */
+  toJSON(): object {
+    return { ...this, timestampMs: this.timestampMs.toString() };
   }
 }
 

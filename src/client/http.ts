@@ -1,5 +1,12 @@
 /** Requests to an enclave, which return JSON or throw a ClientError. */
-import { fetchText, NoAnswerError, serverCode, type TextAnswer, unreachableReason } from '../fetch.ts';
+import {
+  causeCode,
+  fetchText,
+  NoAnswerError,
+  serverCode,
+  type TextAnswer,
+  unreachableReason,
+} from '../fetch.ts';
 import { ClientError, EnclaveRefusedError, EnclaveUnreachableError } from './errors.ts';
 
 export interface Http {
@@ -38,7 +45,7 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   const url = new URL(path, http.base);
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const answer = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
-    noAnswer(name, error),
+    noAnswer(http, name, error),
   );
   if (!answer.ok) throw refusedError(name, answer);
   try {
@@ -57,14 +64,16 @@ export function refusedError(
   return new EnclaveRefusedError(name, { status, ...said, retryAfterSeconds: retryAfterSeconds ?? null });
 }
 
-/** @param name of the endpoint, for the message */
-export function noAnswer(name: string, error: unknown): never {
+/** @param name of the endpoint, without its query, for the message */
+export function noAnswer({ base }: Http, name: string, error: unknown): never {
   if (!(error instanceof NoAnswerError)) throw error;
   if (error.reason === 'too large') {
     const message = `the answer to ${name} has more than ${MAX_ENCLAVE_ANSWER_SIZE} bytes`;
     throw new ClientError('CLIENT_ANSWER_TOO_LARGE', message);
   }
-  throw new EnclaveUnreachableError(name, unreachableReason(error), { cause: error.cause });
+  const { href } = new URL(name, base);
+  const { cause } = error;
+  throw new EnclaveUnreachableError(href, unreachableReason(error), causeCode(cause), { cause });
 }
 
 /** @param endpoint that gave the answer, for the message */

@@ -29,7 +29,7 @@ export async function requestSealed(
     body: message as Uint8Array<ArrayBuffer>,
   };
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
-  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(name, error));
+  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(http, name, error));
   if (received.status !== 200 || !TYPE.test(received.type ?? '')) {
     const text = new TextDecoder().decode(received.bytes);
     throw new UnauthenticatedError(received.status, serverCode(text));

@@ -1,4 +1,4 @@
-import { CodedError } from '../errors.ts';
+import { CodedError, quantity } from '../errors.ts';
 
 /** Everything that can go wrong between a caller and the NSM. The last eight are the NSM's own `ErrorCode`s. */
 export const NSM_ERRORS = {
@@ -43,7 +43,7 @@ export class NsmBusy extends NsmError {
   readonly retryAfterSeconds: number;
 
   constructor(waiting: number, retryAfterSeconds = 1) {
-    super('NSM_BUSY', `The NSM is busy: ${waiting} calls are already waiting.`);
+    super('NSM_BUSY', `The NSM is busy, with ${quantity(waiting, 'call')} in its queue.`);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }

@@ -1,7 +1,9 @@
 /** The client of the proving engine's worker (native/README.md has the protocol). Pipes only: no witness is in a file. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import * as v from 'valibot';
+import { quantity } from '../errors.ts';
 import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';
 
@@ -189,7 +191,7 @@ export class EngineWorker {
     while (!this.#fault && this.#received.length >= LENGTH_SIZE) {
       const length = this.#received.readUInt32LE(0);
       if (length < HEAD_SIZE || length > MAX_ANSWER) {
-        this.#stop(new EngineError('invalid', `the engine sent a frame of ${length} bytes`));
+        this.#stop(new EngineError('invalid', `the engine sent a frame of ${quantity(length, 'byte')}`));
         return;
       }
       const end = LENGTH_SIZE + length;

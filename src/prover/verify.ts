@@ -1,5 +1,7 @@
 /** Verifies Groth16 proofs on BN254, in the format of snarkjs and circom's tools. */
+
 import { bn254, bn254_Fr } from '@noble/curves/bn254.js';
+import { quantity } from '../errors.ts';
 import { ProverError } from './errors.ts';
 
 /** A proof: affine coordinates in decimal with a last coordinate of 1. Coordinates of G2 have the real part first. */
@@ -64,7 +66,7 @@ export function verifyProof(
   if (publicInputs.length !== others.length) {
     throw new ProverError(
       'PROVER_MALFORMED_PROOF',
-      `the verifying key is for ${others.length} public inputs`,
+      `the verifying key is for ${quantity(others.length, 'public input')}`,
     );
   }
   // An input above the order would be a second representation, for which the same proof is valid.

@@ -1,6 +1,8 @@
 /** Runs circom's witness generator, in C++ or in Node, without files, since its input and output are private. */
+
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import { quantity } from '../errors.ts';
 import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
 
@@ -109,7 +111,7 @@ function failureOf(exit: string, timeoutMs: number): string {
 }
 
 function wrongSize(bytes: number): ProverError {
-  const message = `the witness generator does not make witnesses of ${bytes} bytes: it belongs to another circuit than the key`;
+  const message = `the witness generator does not make witnesses of ${quantity(bytes, 'byte')}: it belongs to another circuit than the key`;
   return new ProverError('PROVER_WITNESS', message);
 }
 

@@ -43,6 +43,8 @@ export interface BootOptions {
   readonly secrets?: Readonly<Record<string, string>>;
   /** For development and tests, never from the environment: a replacement for the NSM's device. */
   readonly nsm?: NsmTransport;
+  /** For development and tests, never from the environment: the signing key's seed, 32 bytes, instead of a new one. */
+  readonly signingSeed?: Uint8Array;
 }
 
 export interface RunningServer {
@@ -76,7 +78,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     if (isAbsent && !config.nsmRequired) return undefined;
     throw error;
   });
-  const { key, sealingKey } = createKeys(nsmRandom);
+  const { key, sealingKey } = createKeys(nsmRandom, options.signingSeed);
   const { publicKey } = key;
   const userData = encodeUserData({ sealingKey: sealingKey.publicKey, application: config.app, version });
   const documents = new Documents(nsm, { publicKey, userData });
@@ -175,9 +177,10 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
 }
 
 /** @param nsmRandom from GetRandom, which both keys use; wiped */
-function createKeys(nsmRandom: Uint8Array | undefined) {
+function createKeys(nsmRandom: Uint8Array | undefined, signingSeed: Uint8Array | undefined) {
   try {
-    return { key: EphemeralKey.create(nsmRandom), sealingKey: SealingKey.create(nsmRandom) };
+    const key = signingSeed ? EphemeralKey.of(signingSeed) : EphemeralKey.create(nsmRandom);
+    return { key, sealingKey: SealingKey.create(nsmRandom) };
   } finally {
     nsmRandom?.fill(0);
   }

@@ -3,6 +3,7 @@ import { bootSeed } from './seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an ed25519 private key, up to the 32 bytes of the seed. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SEED_BYTES = 32;
 
 /**
  * The enclave's ed25519 key (RFC 8032). It is generated at boot and exists only in the memory of this process. It
@@ -25,13 +26,24 @@ export class EphemeralKey {
    */
   static create(nsmRandom?: Uint8Array): EphemeralKey {
     const seed = bootSeed('sui-enclave ephemeral ed25519 key', nsmRandom);
+    try {
+      return EphemeralKey.of(seed);
+    } finally {
+      seed.fill(0);
+    }
+  }
+
+  /** @param seed 32 bytes, which the caller wipes; for development and test vectors. Otherwise use `create` */
+  static of(seed: Uint8Array): EphemeralKey {
+    if (seed.length !== SEED_BYTES)
+      throw new RangeError(`the seed of an ed25519 key has ${SEED_BYTES} bytes`);
     const pkcs8 = Buffer.alloc(PKCS8_PREFIX.length + seed.length);
     pkcs8.set(PKCS8_PREFIX);
     pkcs8.set(seed, PKCS8_PREFIX.length);
     try {
       return new EphemeralKey(createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }));
     } finally {
-      for (const secret of [seed, pkcs8]) secret.fill(0);
+      pkcs8.fill(0);
     }
   }
 

@@ -5,4 +5,9 @@ import { start } from './start.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
-await start({ version, load: (name) => loadApplication(new URL('../apps/', import.meta.url), name) });
+await start({
+  version,
+  load: (name) => loadApplication(new URL('../apps/', import.meta.url), name),
+  // Only here: an image names its application, and must not start another one.
+  defaultApp: 'weather',
+});

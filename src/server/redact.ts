@@ -2,6 +2,7 @@
  * Redacts properties of a log line whose names suggest a secret. This is a safety net: code must never pass secrets,
  * tokens, salts or proofs to the log in the first place.
  */
+import { quantity } from '../errors.ts';
 
 const SECRET_NAMES = [
   'accessToken',
@@ -104,7 +105,8 @@ export class Redactor {
     if (typeof value === 'symbol') return '[Symbol]';
     if (typeof value !== 'object' || value === null) return value;
     if (value instanceof Error) return this.#describeError(value);
-    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+      return `[${quantity(value.byteLength, 'byte')}]`;
     if (depth >= MAX_DEPTH) return TOO_DEEP;
     if ('toJSON' in value && typeof value.toJSON === 'function') {
       return this.#copy(value.toJSON(), left, depth + 1);

@@ -1,4 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
+import { quantity } from '../errors.ts';
 
 const SEED_BYTES = 32;
 /** The minimum that GetRandom must contribute; the NSM gives up to 256 bytes. */
@@ -16,7 +17,7 @@ const MIN_NSM_RANDOM_BYTES = 32;
 export function bootSeed(label: string, nsmRandom?: Uint8Array): Uint8Array {
   if (nsmRandom !== undefined && nsmRandom.length < MIN_NSM_RANDOM_BYTES) {
     throw new RangeError(
-      `NSM GetRandom gave ${nsmRandom.length} bytes, want ${MIN_NSM_RANDOM_BYTES} or more`,
+      `NSM GetRandom gave ${quantity(nsmRandom.length, 'byte')}, want ${MIN_NSM_RANDOM_BYTES} or more`,
     );
   }
   const random = randomBytes(SEED_BYTES);

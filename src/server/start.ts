@@ -11,19 +11,22 @@ export interface StartOptions {
   readonly version: string;
   /** @param name the application that `APP` names */
   load(name: string): Promise<{ manifest: Manifest; module: ApplicationModule }>;
+  /** The application where `APP` is not set. Default: none, so that `APP` must be set. */
+  readonly defaultApp?: string;
   /** Absolute path of the NSM addon. Default: `build/nsm.node` of the repository. */
   readonly nsmAddon?: string;
 }
 
 /** Starts the server with the process's environment. An error exits with 1 after printing one line. */
-export async function start({ version, load, nsmAddon }: StartOptions): Promise<void> {
+export async function start({ version, load, defaultApp, nsmAddon }: StartOptions): Promise<void> {
   let reportFd: number | undefined;
   // The registered key is lost when the process exits: once the server runs, only a signal may end it.
   const isRunning = handleUncaught((code) => {
     if (reportFd !== undefined) reportFailure(reportFd, code);
   });
 
-  const env = process.env;
+  const usesDefault = defaultApp !== undefined && process.env['APP'] === undefined;
+  const env = usesDefault ? { ...process.env, APP: defaultApp } : process.env;
   const config = readServerConfig(env);
   reportFd = config.reportFd;
   const log = createLog(config.logLevel);
@@ -36,6 +39,7 @@ export async function start({ version, load, nsmAddon }: StartOptions): Promise<
     ...(nsmAddon !== undefined && { nsmAddon }),
   });
   isRunning(log);
+  if (usesDefault) log.info({ app: defaultApp }, 'APP is not set: this application is the default');
 
   endOnSignal(async (signal) => {
     log.info({ signal }, 'finishing the requests in flight');

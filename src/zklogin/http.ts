@@ -1,4 +1,5 @@
 /** Requests to the services that a login needs: bounded, and repeated only when that is harmless. */
+import { quantity } from '../errors.ts';
 import {
   fetchText,
   isTimeout,
@@ -104,7 +105,7 @@ export function jsonOf(service: string, answer: TextAnswer): unknown {
   if (seconds !== undefined) {
     throw new ZkLoginError(
       'ZKLOGIN_TIMEOUT',
-      `the ${service} gave up: its prover took longer than ${seconds} seconds: raise its PROVER_TIMEOUT, or give the prover more cores`,
+      `the ${service} gave up: its prover took longer than ${quantity(Number(seconds), 'second')}: raise its PROVER_TIMEOUT, or give the prover more cores`,
     );
   }
   if (!ok) {

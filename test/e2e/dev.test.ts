@@ -1,20 +1,21 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
 
-const DEV = fileURLToPath(new URL('../../scripts/dev/main.ts', import.meta.url));
 const VERIFY = fileURLToPath(new URL('../../scripts/verify/verify_enclave.ts', import.meta.url));
 const OUT = new URL('../../out/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Starts the process of `make dev`, on a free port. */
-function dev(env: Record<string, string>) {
-  const child = spawn(process.execPath, [DEV], {
-    cwd: ROOT,
+/** Starts the process of `make dev`, on a free port. @param root of the repository, or of a copy */
+function dev(env: Record<string, string>, root = ROOT) {
+  const child = spawn(process.execPath, ['scripts/dev/main.ts'], {
+    cwd: root,
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -52,12 +53,25 @@ test('make dev answers its own curl line with a signature that an independent ve
   const { intent, timestamp_ms, data } = response;
   const bytes = WeatherResponse.message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
   expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, Buffer.from(pk, 'hex'))).toBe(true);
-  expect((await fetch(new URL('/get_attestation', url))).status).toBe(503);
+  const unattested = await fetch(new URL('/get_attestation', url));
+  expect(unattested.status).toBe(503);
+  expect(await unattested.json()).toEqual({
+    error: expect.stringMatching(/start make dev ATTEST=emulated/),
+    code: 'NSM_UNAVAILABLE',
+  });
   run.child.kill('SIGINT');
   expect(await run.ended).toEqual([0, null]);
   expect(run.output).not.toMatch(/hunter2/);
   expect(run.output).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: listening /);
   expect(run.output).toMatch(/ATTEST=emulated does, and needs no NSM addon/);
+  // Each request, with the code of a refusal, whose reason is a sentence and not a stack.
+  expect(run.output).toMatch(/DEBUG: request .*"route":"\/process_data","status":200,/);
+  expect(run.output).toMatch(/DEBUG: request .*"route":"\/health_check","status":200,/);
+  expect(run.output).toMatch(
+    /INFO: request .*"route":"\/get_attestation","status":503,"code":"NSM_UNAVAILABLE",/,
+  );
+  expect(run.output).toMatch(/WARN: request failed .*start make dev ATTEST=emulated/s);
+  expect(run.output).not.toMatch(/"stack"|\bat .*\.ts:\d+/);
 });
 
 test('ATTEST=emulated attests under a root of its own, and says that this proves nothing', async () => {
@@ -95,8 +109,11 @@ test('a second one on the same port says so, and leaves the files of the first a
 });
 
 test('APP=salt gives the salt of a token that a stand-in of Google signed', async () => {
-  const run = dev({ APP: 'salt' });
+  const run = dev({ APP: 'salt', ATTEST: 'emulated' });
   const { answer } = await tryIt(run);
+  // Another application has other registers, in a file of its own.
+  expect(run.output).toMatch(/^Attestation is emulated .* Registers: out\/dev-salt\.pcrs\.$/m);
+  expect(run.output).toMatch(/npm run verify -- \S+ --pcrs out\/dev-salt\.pcrs --root/);
   expect(run.output).toMatch(/^Client ids: development, of https:\/\/accounts\.google\.com\./m);
   expect(answer.status).toBe(200);
   expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
@@ -111,4 +128,70 @@ test('another ATTEST, or a mistake in the configuration, stops it with one line'
     expect(await run.ended).toEqual([1, null]);
     expect(run.output).toBe(message);
   }
+});
+
+describe('a save', () => {
+  let copy: string;
+  beforeAll(() => {
+    copy = mkdtempSync(join(tmpdir(), 'sui-enclave-dev-'));
+    for (const path of ['src', 'scripts', 'package.json']) {
+      const filter = (source: string) => !source.includes('node_modules');
+      cpSync(join(ROOT, path), join(copy, path), { recursive: true, filter });
+    }
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  });
+  afterAll(() => rmSync(copy, { recursive: true }));
+
+  /** As `sed -i`, git and many editors save: a new file takes the name of the old one. */
+  function saveByRename(path: string, change: (text: string) => string): void {
+    const file = join(copy, path);
+    writeFileSync(`${file}.new`, change(readFileSync(file, 'utf8')));
+    renameSync(`${file}.new`, file);
+  }
+
+  const startsOf = (run: { output: string }) => run.output.split('INFO: listening').length - 1;
+  const keyOf = async (url: string) =>
+    ((await (await fetch(new URL('/health_check', url))).json()) as { pk: string }).pk;
+
+  test('restarts the make dev that has loaded the file, each time, and no other; the emulated enclave keeps its key', async () => {
+    const [weather, salt] = [
+      dev({ ATTEST: 'emulated' }, copy),
+      dev({ APP: 'salt', ATTEST: 'emulated' }, copy),
+    ];
+    const { url } = await tryIt(weather);
+    const { url: saltUrl } = await tryIt(salt);
+    const [key, saltKey] = [await keyOf(url), await keyOf(saltUrl)];
+    // Two beside each other have two keys.
+    expect(key).not.toBe(saltKey);
+
+    // No server has loaded these.
+    saveByRename('src/sui/send.ts', (text) => `${text}\n`);
+    saveByRename('scripts/dev/new_app.ts', (text) => `${text}\n`);
+    const refusal = async () => {
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch(url, { method: 'POST', headers, body: '{"payload":{"location":""}}' })).text();
+    };
+    for (const [at, word] of ['first', 'second'].entries()) {
+      const types = 'src/apps/weather/types.ts';
+      saveByRename(types, (text) => text.replace(/'must \w+ a place'/, `'must ${word} a place'`));
+      await expect.poll(() => startsOf(weather), { timeout: 20_000 }).toBe(at + 2);
+      await expect
+        .poll(() => refusal().catch(() => ''), { timeout: 10_000 })
+        .toContain(`must ${word} a place`);
+      expect(await keyOf(url)).toBe(key);
+    }
+    expect(startsOf(weather)).toBe(3);
+    expect(startsOf(salt)).toBe(1);
+    expect(await keyOf(saltUrl)).toBe(saltKey);
+
+    // Both have loaded this one.
+    saveByRename('src/server/boot.ts', (text) => `${text}\n`);
+    await expect.poll(() => [startsOf(weather), startsOf(salt)], { timeout: 20_000 }).toEqual([4, 2]);
+    await expect.poll(() => keyOf(saltUrl).catch(() => ''), { timeout: 10_000 }).toBe(saltKey);
+
+    weather.child.kill('SIGTERM');
+    await weather.ended;
+    const again = dev({ ATTEST: 'emulated' }, copy);
+    expect(await keyOf((await tryIt(again)).url)).not.toBe(key);
+  });
 });

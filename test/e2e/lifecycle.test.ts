@@ -100,7 +100,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     config: { id: configId, configVersion: '0', application: `${packageId}::weather::WEATHER` },
     enclaves: [{ id: enclaveId, configVersion: '0', stale: false }],
     destroyed: [],
-    live: { trusted: true, registration: 'registered', enclave: enclaveId },
+    answering: [{ trusted: true, registration: 'registered', enclave: enclaveId }],
   });
 
   // Rotate: another image makes the enclave stale, and its signatures are refused with an explanation.
@@ -129,7 +129,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   expect(after.exit).toBe(1);
   expect(after.json()).toMatchObject({
     enclaves: [{ stale: true }],
-    live: { trusted: false, code: 'POLICY_PCRS' },
+    answering: [{ trusted: false, code: 'POLICY_PCRS' }],
   });
   const refused = await fixture.run('register_enclave', ...registerArgs);
   expect(refused.exit).toBe(1);

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { dirname, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { bundle } from '../../scripts/image/bundle.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
 
@@ -49,7 +52,8 @@ function start(env: Record<string, string>): Run {
 
 describe('npm start', () => {
   test.each([
-    [{}, 'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather'],
+    [{ APP: '', API_KEY: 'hunter2' }, 'APP is set but empty: give it a value or unset it'],
+    [{}, expect.stringMatching(/^API_KEY must be set in the environment/)],
     [{ APP: 'wether' }, 'APP=wether: there is no such application; the applications are: salt, weather'],
     [
       { APP: 'weather' },
@@ -99,7 +103,26 @@ describe('npm start', () => {
     const { code, output } = await run.ended();
     expect(code).toBe(0);
     expect(output).toMatch(/finishing the requests in flight/);
+    expect(output).not.toMatch(/default/);
     expect(output).not.toMatch(/hunter2/);
+  });
+
+  test('starts weather with API_KEY alone, and logs that this is the default', async () => {
+    const run = start({ API_KEY: 'hunter2' });
+    const url = await run.listening();
+    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({ app: 'weather' });
+    await expect.poll(run.output).toMatch(/default/);
+    const lines = run
+      .output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const said = {
+      level: 'info',
+      app: 'weather',
+      msg: expect.stringMatching(/^APP is not set: .* default$/),
+    };
+    expect(lines).toContainEqual(expect.objectContaining(said));
   });
 
   test('accepts secrets later, from a pipe', async () => {
@@ -240,9 +263,62 @@ describe('the production entry', () => {
     expect(relative(reach(`${root}scripts/dev/serve.ts`))).toContain('scripts/dev/software_nsm.ts');
   });
 
+  test.each(['src/server/main.ts', 'the bundle of an image'])(
+    '%s takes its signing key from no message, argument or variable, as make dev hands over a seed',
+    async (entry) => {
+      let file = MAIN;
+      if (entry !== 'src/server/main.ts') {
+        const stage = mkdtempSync(join(tmpdir(), 'sui-enclave-bundle-'));
+        onTestFinished(() => rmSync(stage, { recursive: true }));
+        await bundle(root, '1.2.3', 'src/apps/weather', stage);
+        file = join(stage, 'server.js');
+        const manifest = join(root, 'src/apps/weather/app.yaml');
+        writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/app/app.yaml', manifest));
+      }
+      const seed = Buffer.alloc(32, 7);
+      const hex = seed.toString('hex');
+      const names = ['SEED', 'SIGNING_SEED', 'SUI_ENCLAVE_SEED', 'signingSeed', 'seed'];
+      const flags = names.flatMap((name) => [`--${name}=${hex}`, `--${name.toLowerCase()}`, hex]);
+      const child = spawn(process.execPath, [file, ...flags, hex], {
+        env: {
+          ...{ APP: 'weather', API_KEY: 'x', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', ATTEST: 'emulated' },
+          ...Object.fromEntries(names.map((name) => [name, hex])),
+        },
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+        serialization: 'advanced',
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      const asked: unknown[] = [];
+      child.on('message', (message) => asked.push(message));
+      // As scripts/dev/main.ts sends it, and as it might be expected elsewhere.
+      for (const message of [{ seed }, { signingSeed: seed }, { seed: hex }, seed, hex]) child.send(message);
+      let output = '';
+      child.stdout?.on('data', (chunk) => {
+        output += chunk;
+      });
+      const key = /"public_key":"([0-9a-f]{64})"/;
+      await expect.poll(() => output, { timeout: 10_000 }).toMatch(key);
+      const own = Buffer.from(ed25519.getPublicKey(seed)).toString('hex');
+      expect(key.exec(output)?.[1]).not.toBe(own);
+      expect(asked).toEqual([]);
+    },
+  );
+
+  test('has no seed to give to boot()', () => {
+    for (const file of ['src/server/main.ts', 'src/server/start.ts', 'scripts/image/bundle.ts']) {
+      expect(readFileSync(root + file, 'utf8')).not.toMatch(/seed/i);
+    }
+    // Where they would be if they did.
+    expect(readFileSync(`${root}scripts/dev/serve.ts`, 'utf8')).toMatch(/signingSeed/);
+    expect(readFileSync(`${root}src/server/boot.ts`, 'utf8')).toMatch(/options\.signingSeed/);
+  });
+
   test('ignores the switch of make dev', async () => {
     const run = start({ APP: 'weather', API_KEY: 'x', ATTEST: 'emulated', NSM_DEVICE: '/nonexistent/nsm' });
     const url = await run.listening();
-    expect((await fetch(`${url}/get_attestation`)).status).toBe(503);
+    const answer = await fetch(`${url}/get_attestation`);
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toMatch(/ATTEST|make dev/);
+    expect(run.output()).not.toMatch(/ATTEST|make dev/);
   });
 });

@@ -1,4 +1,5 @@
 /** The framework of the commands, and what holds for every one of them. */
+import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +31,28 @@ const main = command({
   },
 });
 
+/** A process that asks, run as its arguments say. @param input what a person types */
+function asking(run: (program: string) => string[], input: string) {
+  const module = new URL('../../scripts/command.ts', import.meta.url).href;
+  const program = `import { runAsProcess } from '${module}'; await runAsProcess(async (argv, env, io) => { if (!io.ask) return 9; io.log('[' + (await io.ask('Sure? ')) + ']'); return 0; })`;
+  const [file = '', ...args] = run(`"${process.execPath}" --input-type=module -e "${program}"`);
+  return spawnSync(file, args, { input, encoding: 'utf8' });
+}
+
 describe('a command', () => {
+  // util-linux, which every Linux has.
+  test.runIf(process.platform === 'linux').each([
+    ['yes\n', '[yes]'],
+    ['\x04', '[]'],
+  ])('asks on a terminal, and reads %j', (typed, read) => {
+    const { status, stdout } = asking((program) => ['script', '-qec', program, '/dev/null'], typed);
+    expect([status, stdout]).toEqual([0, expect.stringContaining(`Sure? ${read}`)]);
+  });
+
+  test('has nobody to ask where its input is no terminal', () => {
+    expect(asking((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
+  });
+
   test('receives its options, arguments, environment and standard input', async () => {
     const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there', '--json'];
     const { status, stdout, stderr } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });

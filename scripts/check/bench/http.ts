@@ -1,4 +1,5 @@
 /** The weather server under load, beside bare servers of Node's own. */
+import { quantity } from '../../../src/errors.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
 import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
@@ -94,7 +95,7 @@ async function benchMemory(
       target: { of: 'ours', bound: 'at most', value: MAX_MEGABYTES },
     },
     {
-      name: `resident memory after ${more} requests more`,
+      name: `resident memory after ${quantity(more, 'request')} more`,
       floorName: 'before them',
       ...{ unit: 'MB', ours: then, floor: first, ratio: then / first },
       target: { of: 'ratio', bound: 'at most', value: MAX_GROWTH },

@@ -3,9 +3,11 @@
  * turn, since a machine's speed drifts; the medians of the turns are compared. CPU time of a request changes less than
  * its rate where others use the machine too.
  */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { quantity } from '../../../src/errors.ts';
 import { command, integer, type Result, runAsProcess } from '../../command.ts';
 import type { Load } from './load.ts';
 import type { PeerResult } from './peers.ts';
@@ -78,7 +80,7 @@ exit codes: 0 done; 1 failed; 2 invalid command line`,
       await benchPlaces(),
       ...(await benchStart()),
     ];
-    const title = `Load from ${name}; Node ${process.version}, ${process.arch}, ${availableParallelism()} cores`;
+    const title = `Load from ${name}; Node ${process.version}, ${process.arch}, ${quantity(availableParallelism(), 'core')}`;
     return await report(title, comparisons, peers);
   },
 });

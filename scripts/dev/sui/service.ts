@@ -37,7 +37,7 @@ export interface DevSui {
 /** @throws ConfigError; SuiCommandError: SIGNER */
 export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptions): Promise<DevSui> {
   const account = developmentAccount(folder, env);
-  const trust = DevelopmentTrust.load(folder);
+  const trust = DevelopmentTrust.load(folder, 'weather');
   const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
   const node = await LoopbackNode.start(root, port);
   node.chainId = modelChainId(randomBytes(4));

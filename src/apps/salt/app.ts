@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
-import { ConfigError } from '../../errors.ts';
+import { ConfigError, quantity } from '../../errors.ts';
 import { IssuerKeys } from '../../oidc/keys.ts';
 import { type Env, integer, string } from '../../server/config.ts';
 import type { Upstream } from '../../server/upstream.ts';
@@ -121,7 +121,7 @@ function requireSeeds(
   if (!fingerprints) return;
   if (fingerprints.length !== seeds.length) {
     throw new ConfigError(
-      `SALT_SEED_FINGERPRINTS has ${fingerprints.length} versions, but SALT_SEED has ${seeds.length}`,
+      `SALT_SEED_FINGERPRINTS has ${quantity(fingerprints.length, 'version')}, but SALT_SEED has ${seeds.length}`,
     );
   }
   const wrong = seeds.findIndex((seed, index) => fingerprint(seed) !== fingerprints[index]);

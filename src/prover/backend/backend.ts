@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Express } from 'express';
-import { ConfigError } from '../../errors.ts';
+import { ConfigError, quantity } from '../../errors.ts';
 import { errorAnswers } from '../../server/http/errors.ts';
 import { createHttpServer, listen, shutDown, whenClosed } from '../../server/http/http_server.ts';
 import type { InFlight } from '../../server/http/in_flight.ts';
@@ -109,7 +109,7 @@ async function loadKey(
   const key = approveKey(await hashed, loaded, keyPolicy);
   if (!generator.canMake(loaded.wires)) {
     throw new ConfigError(
-      `ZKEY and WITNESS_BINARIES belong to different circuits: the key is for witnesses of ${loaded.wires} wires, which the generator does not make`,
+      `ZKEY and WITNESS_BINARIES belong to different circuits: the key is for witnesses of ${quantity(loaded.wires, 'wire')}, which the generator does not make`,
     );
   }
   return { key, loaded };

@@ -1,5 +1,7 @@
 /** Asks the backend for proofs, within one deadline for all attempts, and for the network of its key. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { quantity } from '../../errors.ts';
 import { createUpstream, ExchangeFailed, parseJson, type UpstreamAnswer } from '../../server/upstream.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
@@ -98,7 +100,7 @@ function failureOf(cause: ExchangeFailed, timeoutSeconds: number): FrontendError
 function tookLonger(seconds: number, remedy: string): FrontendError {
   return new FrontendError(
     'PROVER_BACKEND_TIMEOUT',
-    `the call to the proving component took longer than ${seconds} seconds: ${remedy}`,
+    `the call to the proving component took longer than ${quantity(seconds, 'second')}: ${remedy}`,
   );
 }
 

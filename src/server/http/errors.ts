@@ -44,6 +44,15 @@ export function errorAnswers(write: WriteError): AnswerError {
   };
 }
 
+/** Where a response keeps the code of the error that it answers with. */
+const CODE = Symbol('code');
+type Refusal = ServerResponse & { [CODE]?: string };
+
+/** The code of the error that the response answers with, for the log; undefined if it answers with none. */
+export function refusalCode(response: ServerResponse): string | undefined {
+  return (response as Refusal)[CODE];
+}
+
 /** `{"error": string, "code": string}` */
 export const answerError = errorAnswers((response, status, error) => {
   const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
@@ -67,6 +76,7 @@ function sendError(
   if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
   // The unread rest of a body would be parsed as the next request.
   if (hasBody(request) && !request.complete) addHeader(response, 'connection', 'close');
+  (response as Refusal)[CODE] = error.code;
   write(response, status, error);
 }
 

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { quantity } from '../../errors.ts';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
 import { runAs, WaitingRoom, type Work } from '../waiting.ts';
 import type { Connection, Connections } from './connections.ts';
+import { refusalCode } from './errors.ts';
 import { addHeader } from './respond.ts';
 
 /** How often deadlines are checked. */
@@ -83,8 +85,8 @@ export class InFlight {
 
   /**
    * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it failed,
-   * otherwise at debug. The line contains only the method and the route of the request: the caller controls paths,
-   * queries and bodies, which may contain anything.
+   * otherwise at debug. The line contains only the method and the route of the request, and the code of the error that
+   * answered it: the caller controls paths, queries and bodies, which may contain anything.
    *
    * @param fail answers the request with an error; called when the deadline has passed
    * @returns false if the request must not be handled because its connection is closed
@@ -134,9 +136,13 @@ export class InFlight {
     // The caller has disconnected, or the deadline has passed.
     if (!entry || entry.closed || response.headersSent) return;
     if (this.#running >= this.#maxRunning) {
-      throw new ServerError('OVERLOADED', `the server is busy with ${this.#maxRunning} requests: try again`, {
-        retryAfterSeconds: 1,
-      });
+      throw new ServerError(
+        'OVERLOADED',
+        `the server is busy with ${quantity(this.#maxRunning, 'request')}: try again`,
+        {
+          retryAfterSeconds: 1,
+        },
+      );
     }
     entry.work = 'running';
     this.#running += 1;
@@ -188,12 +194,15 @@ export class InFlight {
     const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
     if (!this.#log.isLevelEnabled(level)) return;
     const { route } = request as IncomingMessage & { route?: { path?: string } };
+    // A sealed answer has status 200 whatever it says, and the host may read this log.
+    const code = response.statusCode < 400 ? undefined : refusalCode(response);
     this.#log[level](
       {
         request_id: id,
         method: request.method,
         route: route?.path ?? null,
         status: response.statusCode,
+        ...(code !== undefined && { code }),
         complete: response.writableFinished,
         ms: Math.round((performance.now() - start) * 10) / 10,
       },

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { quantity } from '../../errors.ts';
 import { ServerError } from '../errors.ts';
 
 /** @throws INVALID_INPUT that names the property and what it must be, without repeating its value */
@@ -38,7 +39,7 @@ function explainBound({ type, input, requirement }: v.BaseIssue<unknown>): strin
   }
   if (type.endsWith('_value')) return `${bound} ${requirement}`;
   const unit = typeof input === 'string' ? 'character' : 'item';
-  return `${bound} ${requirement} ${unit}${requirement === 1 ? '' : 's'}`;
+  return `${bound} ${quantity(Number(requirement), unit)}`;
 }
 
 /** valibot's names of types, in plain words. */

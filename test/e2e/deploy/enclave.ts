@@ -19,7 +19,7 @@ const server = await boot({
   env,
   log: createLog(config.logLevel),
   ...(await loadApplication(new URL('../../fixtures/apps/', import.meta.url), config.app)),
-  nsm: DevelopmentTrust.load(new URL(folder)).nsm,
+  nsm: DevelopmentTrust.load(new URL(folder), 'weather').nsm,
 });
 endOnSignal(() => server.close());
 process.stdout.write('listening\n');

@@ -106,7 +106,7 @@ async function callAll(outcomes: Outcome[], at: (call: number) => void): Promise
 
 describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${HAPROXY})`, () => {
   beforeAll(async () => {
-    const trust = DevelopmentTrust.load(root);
+    const trust = DevelopmentTrust.load(root, 'weather');
     trust.save();
     options = {
       policy: { images: [parsePcrs(trust.nsm.pcrsFile())] },

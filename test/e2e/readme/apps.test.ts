@@ -109,7 +109,7 @@ describe('the application of the page', () => {
   test('answers the request that make dev prints, with the key of the stand-in alone', async () => {
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
-    expect(output()).toMatch(/runs against stand-ins of api\.prices\.example\.$/m);
+    expect(output()).toMatch(/runs against stand-ins of api\.feed\.example\.$/m);
     const [, url = '', body = ''] =
       /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.*)'/.exec(output()) ?? [];
     const headers = { 'content-type': 'application/json' };
@@ -164,7 +164,7 @@ describe('the application of the page', () => {
     rmSync(file);
     const without = dev({});
     expect(await once(without.child, 'close')).toEqual([1, null]);
-    expect(without.output()).toMatch(/It asks its real hosts: api\.prices\.example\./);
+    expect(without.output()).toMatch(/It asks its real hosts: api\.feed\.example\./);
     expect(without.output()).toMatch(/make dev: PRICE_API_KEY must be set in the environment/);
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
@@ -175,7 +175,7 @@ describe('the application of the page', () => {
     const stage = join(dir, 'stage');
     await bundle(dir, '1.2.3', 'src/apps/price', stage);
     const source = readFileSync(join(stage, 'server.js'), 'utf8');
-    expect(source).toMatch(/api\.prices\.example/);
+    expect(source).toMatch(/api\.feed\.example/);
     expect(source).not.toMatch(/stand-in/);
     const manifest = parseManifest(files.get('src/apps/price/app.yaml') ?? '');
     const environment = makeEnvironment(
@@ -188,8 +188,8 @@ describe('the application of the page', () => {
   });
 });
 
-describe('npm run new_app -- gas_prices', () => {
-  const NAME = 'gas_prices';
+describe('npm run new_app -- market_news', () => {
+  const NAME = 'market_news';
   let written: string[];
   let output: string;
   beforeAll(async () => {
@@ -205,7 +205,7 @@ describe('npm run new_app -- gas_prices', () => {
     expect(written).toEqual([...files.keys()].map((path) => path.replaceAll('price', NAME)));
     for (const path of written) {
       const text = readFileSync(join(dir, path), 'utf8');
-      expect(text, path).not.toMatch(/PRICE(?!S)|\bPrice\b|price::|\/price\/|'price'|price_tests/);
+      expect(text, path).not.toMatch(/price/i);
     }
     expect(output).toContain(`make dev APP=${NAME}`);
   });

@@ -25,7 +25,7 @@ afterAll(async () => {
 test('from publish to an answer of the rotated enclave, every line does what it says', async () => {
   const { node } = service;
   // Another process of the same root, as make dev is.
-  const trust = () => DevelopmentTrust.load(pathToFileURL(`${out}/`));
+  const trust = () => DevelopmentTrust.load(pathToFileURL(`${out}/`), 'weather');
   trust().save();
   const enclaves = [await startWeather({ nsm: trust().nsm }), await startWeather({ nsm: trust().nsm })];
   const [first = '', second = ''] = enclaves.map(({ server }) => server.url);

@@ -1,5 +1,5 @@
 /** The commands of src/sui/README.md, run exactly as written, against a Sui node and enclaves on loopback. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/sui/index.ts';
 import { ChainFixture } from '../../scripts/sui/chain_fixture.ts';
@@ -43,17 +43,24 @@ afterAll(() => fixture.close());
 
 test("the admin's path ends with a new enclave of the new image, and goes on through the lifecycle to its end", async () => {
   const { nsm, node } = fixture;
-  const enclaves = [await startWeather({ nsm }), await startWeather({ nsm }), await startWeather({ nsm })];
+  const next = fixture.nsmOf('next');
+  writeFileSync(fixture.file('next.pcrs'), next.pcrsFile());
+  const enclaves = [
+    await startWeather({ nsm }),
+    await startWeather({ nsm: next }),
+    await startWeather({ nsm: next }),
+  ];
   const [URL = '', NEW_URL = '', THIRD_URL = ''] = enclaves.map(({ server }) => server.url);
   const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  // Stand-ins for AWS, the image's build and GitHub.
+  // Stand-ins for AWS, the image's build, GitHub and the person at the terminal.
   const extra: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,
     submit: root,
-    rotate: [...pcrs, ...root],
+    rotate: ['--pcrs', fixture.file('next.pcrs'), ...root],
+    retire_config: ['--yes'],
     status: root,
     update_weather: root,
   };
@@ -97,7 +104,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
     config: { configVersion: '1' },
     enclaves: [{ id: SUCCESSOR, stale: false }],
     destroyed: [ENCLAVE],
-    live: { trusted: true, registration: 'registered' },
+    answering: [{ trusted: true, registration: 'registered' }],
   });
 
   const later = commands('Lifecycle');

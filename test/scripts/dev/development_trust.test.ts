@@ -15,10 +15,11 @@ function started() {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-trust-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const url = pathToFileURL(`${folder}/out/`);
-  DevelopmentTrust.load(url).save();
+  DevelopmentTrust.load(url, 'weather').save();
   const file = (name: string) => join(folder, 'out', name);
   const read = (name: string) => readFileSync(file(name), 'utf8');
-  const isKept = (now?: number) => DevelopmentTrust.load(url, now).nsm.rootPem() === read('dev-root.pem');
+  const isKept = (now?: number) =>
+    DevelopmentTrust.load(url, 'weather', now).nsm.rootPem() === read('dev-root.pem');
   return { url, file, read, isKept };
 }
 
@@ -27,7 +28,9 @@ test('the root stays the same from start to start, and its key is readable by it
   const [pem, key] = [read('dev-root.pem'), read('dev-root.key')];
   expect(statSync(file('dev-root.key')).mode & 0o777).toBe(0o600);
   expect(isKept()).toBe(true);
-  expect(DevelopmentTrust.load(url).save()).toMatch(/under the root in out\/dev-root\.pem: .* prove nothing/);
+  expect(DevelopmentTrust.load(url, 'weather').save()).toMatch(
+    /under the root in out\/dev-root\.pem: .* prove nothing/,
+  );
   expect([read('dev-root.pem'), read('dev-root.key')]).toEqual([pem, key]);
 });
 
@@ -35,13 +38,22 @@ test('documents of a later start verify under the root of the first', async () =
   const { url, read } = started();
   const roots = certificatesFromPem(read('dev-root.pem'));
   const images = [parsePcrs(read('dev.pcrs'))];
-  const document = await new Nsm(DevelopmentTrust.load(url).nsm).attestation({
+  const document = await new Nsm(DevelopmentTrust.load(url, 'weather').nsm).attestation({
     publicKey: new Uint8Array(32),
     nonce: null,
     userData: null,
   });
   const verified = await verifyAttestation(document, { now: Date.now(), policy: { images }, roots });
   expect(verified.document.publicKey).toEqual(new Uint8Array(32));
+});
+
+test('each application has its own PCR2, in a file of its own, under the same root', () => {
+  const { url, read } = started();
+  const [pem, weather] = [read('dev-root.pem'), read('dev.pcrs')];
+  expect(DevelopmentTrust.load(url, 'salt').save()).toMatch(/Registers: out\/dev-salt\.pcrs\.$/);
+  expect([read('dev-root.pem'), read('dev.pcrs')]).toEqual([pem, weather]);
+  const [mine, others] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
+  expect(others).toEqual({ ...mine, pcr2: expect.not.stringMatching(mine.pcr2) });
 });
 
 test('a root that cannot be used is replaced, not trusted', () => {
@@ -64,7 +76,7 @@ test('a root that cannot be used is replaced, not trusted', () => {
     expect(folder.isKept()).toBe(true);
     spoil(folder);
     expect(folder.isKept()).toBe(false);
-    expect(DevelopmentTrust.load(folder.url).save()).toMatch(/under a new root/);
+    expect(DevelopmentTrust.load(folder.url, 'weather').save()).toMatch(/under a new root/);
     expect(folder.isKept()).toBe(true);
     expect(statSync(folder.file('dev-root.key')).mode & 0o777).toBe(0o600);
   }

@@ -58,6 +58,19 @@ describe('the bundle', () => {
     expect(loaded.filter((name) => /undici|sqlite/.test(name))).toEqual([]);
   });
 
+  test('has no default application: without APP it does not start, though its app.yaml is there', () => {
+    const file = join(stage, 'with_app_yaml.cjs');
+    writeFileSync(file, source.replaceAll('/app/app.yaml', join(ROOT, 'src/apps/weather/app.yaml')));
+    const { status, stderr } = spawnSync(process.execPath, [file], {
+      env: { API_KEY: 'x', PORT: '0' },
+      encoding: 'utf8',
+      timeout: 10_000,
+    });
+    rmSync(file);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^sui-enclave: APP must name the application to run/);
+  });
+
   test('is the same again', async () => {
     await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
     expect(readFileSync(join(stage, 'server.js'), 'utf8')).toBe(source);

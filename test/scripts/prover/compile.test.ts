@@ -25,6 +25,18 @@ test('a folder is built once, and as a whole', () => {
   expect(readdirSync(folder)).toEqual(['file']);
 });
 
+test('of two builds at once, the folder of the first stays, and the second succeeds', () => {
+  const folder = join(cache, 'a');
+  buildWhole(folder, (partial) => {
+    // As another process does.
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'file'), 'first');
+    writeFileSync(join(partial, 'other'), 'second');
+  });
+  expect(readdirSync(folder)).toEqual(['file']);
+  expect(readdirSync(cache)).toEqual(['a']);
+});
+
 test('a build that fails leaves nothing', () => {
   expect(() =>
     buildWhole(join(cache, 'a'), (partial) => {

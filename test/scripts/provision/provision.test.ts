@@ -1,11 +1,11 @@
 /** `npm run provision`: what the host can do about it, exit codes, files. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { freePort } from '../../enclave/init.ts';
 import { Host, type Passing } from '../../src/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../src/provisioner.ts';
 import type { TestServer } from '../../src/support.ts';
@@ -79,12 +79,21 @@ describe('an attested enclave gets its secrets', () => {
     expect(host.saw('ciphertext')).toBe(true);
   });
 
-  test('a second run finds it ready, and sends nothing', async () => {
+  test('a second run sends nothing, and confirms nothing: exit 5', async () => {
     const { host } = await start();
     await withFile(host.url);
     const { status, stdout } = await withFile(host.url, '--json');
-    expect([status, JSON.parse(stdout)]).toEqual([0, { status: 'ready', names: [] }]);
+    expect([status, JSON.parse(stdout)]).toEqual([5, { status: 'unconfirmed', names: [] }]);
     expect(host.paths.filter((path) => path === '/secrets')).toHaveLength(1);
+  });
+
+  test('what a host says for an enclave without secrets confirms nothing either', async () => {
+    const { server, host } = await start();
+    host.changeAnswer = (answer) =>
+      answer.path === '/readyz' ? { ...answer, status: 200, body: Buffer.from('{"ready":true}') } : answer;
+    const { status, stdout } = await withFile(host.url);
+    expect([status, stdout]).toEqual([5, expect.stringMatching(/^Unconfirmed: .*A host can forge/m)]);
+    expect(await isReady(server)).toBe(false);
   });
 
   test('from standard input, and one of several images', async () => {
@@ -336,12 +345,12 @@ describe('what is refused', () => {
   });
 
   test('an address where nothing answers: exit 4', async () => {
-    const probe = createServer();
-    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const { port } = probe.address() as { port: number };
-    await new Promise((resolve) => probe.close(resolve));
-    const { status, stderr } = await withFile(`http://127.0.0.1:${port}`);
-    expect([status, stderr]).toEqual([4, expect.stringMatching(/^CLIENT_UNREACHABLE/)]);
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { status, stderr } = await withFile(url);
+    expect([status, stderr]).toEqual([
+      4,
+      `CLIENT_UNREACHABLE: no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)\n`,
+    ]);
   });
 
   test.each<[string, string, RegExp]>([

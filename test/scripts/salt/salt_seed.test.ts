@@ -107,7 +107,7 @@ describe('split and combine', () => {
     const files = await splitTwo();
     const { status, stderr } = await run('combine', at('back'), ...files.slice(0, 2));
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^SHARES: 2 shares are not enough: 3 are needed/);
+    expect(stderr).toMatch(/^SHARES: 2 shares can't restore the seed: 3 are needed/);
     expect(readdirSync(folder)).not.toContain('back');
   });
 

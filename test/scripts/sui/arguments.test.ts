@@ -95,6 +95,14 @@ describe('on a real network, development is refused by name', () => {
     expect(fixture.node.calls).toEqual([]);
   });
 
+  test("registers of any application's emulated enclave", async () => {
+    writeFileSync(fixture.file('dice.pcrs'), fixture.nsmOf('dice').pcrsFile());
+    const args = [...config().slice(0, -1), fixture.file('dice.pcrs'), ...where(), '--network', 'testnet'];
+    const { exit, json } = await script('create_config', args, key());
+    expect([exit, json()['code']]).toEqual([2, 'DEVELOPMENT_TRUST']);
+    expect(fixture.node.calls).toEqual([]);
+  });
+
   test('a node elsewhere is real too, and one of this machine is not', async () => {
     const elsewhere = ['--rpc-url', 'https://sui.example', '--json'];
     const refused = await script('create_config', [...config(), ...elsewhere], key());

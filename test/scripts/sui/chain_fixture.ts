@@ -7,11 +7,11 @@ import { bcs } from '@mysten/sui/bcs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
-import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { createRoot, type Identity } from '../../../scripts/dev/attestation_ca.ts';
+import { developmentRegisters, SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { Changes } from '../../../scripts/dev/sui/ledger.ts';
 import { LoopbackNode } from '../../../scripts/dev/sui/node.ts';
 import { Chain } from '../../../scripts/sui/chain.ts';
-import { certificatesFromPem } from '../../../src/attestation/index.ts';
 import {
   applicationType,
   createEnclaveConfig,
@@ -26,15 +26,20 @@ export const PACKAGE = `0x${'e'.repeat(64)}`;
 const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
 
 export class ChainFixture {
-  readonly nsm = new SoftwareNsm();
+  /** Of an enclave of weather. */
+  readonly nsm: SoftwareNsm;
   readonly admin = new Ed25519Keypair();
   readonly node: LoopbackNode;
   readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
   readonly #runner: Runner;
 
-  private constructor(node: LoopbackNode, nsm: SoftwareNsm, runner: Runner) {
+  readonly #root: Identity;
+
+  private constructor(node: LoopbackNode, root: Identity, runner: Runner) {
     this.node = node;
     this.#runner = runner;
+    this.#root = root;
+    const nsm = this.nsmOf('weather');
     this.nsm = nsm;
     writeFileSync(this.file('dev.pcrs'), nsm.pcrsFile());
     writeFileSync(this.file('other.pcrs'), nsm.pcrsFile().replace(/^./gm, '7'));
@@ -43,9 +48,8 @@ export class ChainFixture {
 
   /** @param runner how `run` runs commands */
   static async start(runner = script): Promise<ChainFixture> {
-    const nsm = new SoftwareNsm();
-    const [root] = certificatesFromPem(nsm.rootPem());
-    const fixture = new ChainFixture(await LoopbackNode.start(root as Uint8Array), nsm, runner);
+    const root = createRoot(new Date());
+    const fixture = new ChainFixture(await LoopbackNode.start(root.certificate), root, runner);
     fixture.node.ledger.give(fixture.address, 10_000_000_000n);
     return fixture;
   }
@@ -53,6 +57,11 @@ export class ChainFixture {
   close(): void {
     this.node.close();
     rmSync(this.#dir, { recursive: true });
+  }
+
+  /** The software NSM of an enclave of this application. */
+  nsmOf(application: string): SoftwareNsm {
+    return new SoftwareNsm(Date.now, this.#root, developmentRegisters(application));
   }
 
   get address(): string {

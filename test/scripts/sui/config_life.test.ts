@@ -1,8 +1,10 @@
 /** The commands for a config's later life: registrars, rotation, the age of keys and the end. */
+import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Changes } from '../../../scripts/dev/sui/ledger.ts';
 import { PUBLISHER, Publisher } from '../../../scripts/dev/sui/structs.ts';
+import { main } from '../../../scripts/sui/retire_config.ts';
 import { startServer } from '../../src/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -47,7 +49,7 @@ describe('a registrar', () => {
     for (const args of [
       ['destroy_enclave', PACKAGE, enclave],
       ['update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs')],
-      ['retire_config', PACKAGE, configId],
+      ['retire_config', PACKAGE, configId, '--yes'],
       ['add_registrar', PACKAGE, configId, operator.toSuiAddress()],
       ['revoke_registrar', PACKAGE, configId, registrar],
     ]) {
@@ -109,7 +111,7 @@ describe('a module that is on chain already', () => {
       owner: { kind: 'address', address: fixture.address },
     });
     // From then on the sender owns a capability.
-    expect(await fixture.done('retire_config', PACKAGE, config)).toMatchObject({ capability });
+    expect(await fixture.done('retire_config', PACKAGE, config, '--yes')).toMatchObject({ capability });
     expect((await create()).json()).toMatchObject({ status: 'done', capability });
   });
 
@@ -129,11 +131,13 @@ describe('rotate', () => {
   test('allows the image and registers its enclave in one transaction; the old one is destroyed later', async () => {
     const old = await startServer({ nsm: fixture.nsm });
     const oldId = await fixture.register(configId, capId, old.url);
-    const successor = await startServer({ nsm: fixture.nsm });
+    const nsm = fixture.nsmOf('next');
+    writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
+    const successor = await startServer({ nsm });
     const before = sent();
     const rotated = await fixture.done(
       'rotate',
-      ...[PACKAGE, configId, successor.url, '--pcrs', fixture.file('dev.pcrs'), ...root],
+      ...[PACKAGE, configId, successor.url, '--pcrs', fixture.file('next.pcrs'), ...root],
     );
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', capability: capId });
     expect(sent()).toBe(before + 1);
@@ -142,9 +146,37 @@ describe('rotate', () => {
         expect.objectContaining({ id: oldId, stale: true }),
         expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
       ]),
-      live: { registration: 'registered', enclave: rotated['enclave'] },
+      answering: [{ registration: 'registered', enclave: rotated['enclave'] }],
     });
     expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
+  });
+
+  test('of the same registers does nothing, registers an enclave that is not registered, and bumps with --again', async () => {
+    const same = (url: string, ...args: string[]) =>
+      fixture.done('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
+    const [old, fresh] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const oldId = await fixture.register(configId, capId, old.url);
+    const before = sent();
+    expect(await same(old.url)).toMatchObject({
+      status: 'unchanged',
+      title: expect.stringMatching(/nothing to do\.$/),
+      enclave: oldId,
+      configVersion: '0',
+    });
+    expect(sent()).toBe(before);
+    const registered = await same(fresh.url);
+    expect(registered).toMatchObject({ status: 'done', configVersion: '0' });
+    expect(await fixture.done('status', configId)).toMatchObject({
+      config: { configVersion: '0' },
+      enclaves: expect.arrayContaining([
+        expect.objectContaining({ id: oldId, stale: false }),
+        expect.objectContaining({ id: registered['enclave'], stale: false }),
+      ]),
+    });
+    const again = await same(old.url, '--again');
+    expect(again).toMatchObject({ status: 'done', configVersion: '1' });
+    expect(again['enclave']).not.toBe(oldId);
+    expect(sent()).toBe(before + 2);
   });
 
   test('is not sent for an enclave of another image than that of the file', async () => {
@@ -156,6 +188,19 @@ describe('rotate', () => {
     );
     expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
     expect(sent()).toBe(before);
+  });
+});
+
+describe('status', () => {
+  test('says its verdict on a URL once', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const id = await fixture.register(configId, capId, url);
+    const printed = await script('status', [configId, url, ...root, '--rpc-url', fixture.node.url]);
+    expect(printed.out.split(url)).toHaveLength(2);
+    // As an enclave of the config, and as what answers.
+    expect(printed.out.split(id)).toHaveLength(3);
+    const json = await fixture.done('status', configId, url, ...root);
+    expect(JSON.stringify(json).split(url)).toHaveLength(2);
   });
 });
 
@@ -182,7 +227,7 @@ describe('update_config', () => {
       return { ...object, content };
     };
     const old = await fixture.run('status', configId, url, ...root);
-    expect(old.json()).toMatchObject({ enclaves: [{ keyTooOld: true }], live: { trusted: true } });
+    expect(old.json()).toMatchObject({ enclaves: [{ keyTooOld: true }], answering: [{ trusted: true }] });
     expect(old.exit).toBe(1);
     expect(await set('--max-key-age', 'none')).toMatchObject({ maxKeyAgeMs: 'none' });
     expect(await fixture.done('status', configId)).toMatchObject({ config: { maxKeyAgeMs: null } });
@@ -204,8 +249,10 @@ describe('retire_config', () => {
   test('ends a config: nothing is registered or changed, and anyone destroys its enclaves', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const enclaveId = await fixture.register(configId, capId, url);
-    expect(await fixture.done('retire_config', PACKAGE, configId)).toMatchObject({ status: 'done' });
-    expect(await fixture.done('retire_config', PACKAGE, configId)).toMatchObject({ status: 'unchanged' });
+    expect(await fixture.done('retire_config', PACKAGE, configId, '--yes')).toMatchObject({ status: 'done' });
+    expect(await fixture.done('retire_config', PACKAGE, configId, '--yes')).toMatchObject({
+      status: 'unchanged',
+    });
     const before = sent();
     const { url: other } = await startServer({ nsm: fixture.nsm });
     for (const args of [
@@ -225,18 +272,62 @@ describe('retire_config', () => {
     const status = await fixture.run('status', configId, url, ...root);
     expect(status.json()).toMatchObject({
       config: { isRetired: true },
-      live: { registration: 'registered' },
+      answering: [{ registration: 'registered' }],
     });
     expect(status.exit).toBe(1);
     const destroyed = await fixture.done('destroy_enclave', PACKAGE, enclaveId);
     expect(destroyed).not.toHaveProperty('capability');
   });
 
+  test('is not tried without a terminal or --yes: exit 2', async () => {
+    const before = fixture.node.calls.length;
+    const refused = await fixture.run('retire_config', PACKAGE, configId);
+    expect([refused.exit, refused.json()]).toEqual([
+      2,
+      { status: 'failed', code: 'NOT_CONFIRMED', error: expect.stringContaining('give --yes') },
+    ]);
+    expect(fixture.node.calls).toHaveLength(before);
+    // Neither of these sends anything.
+    for (const trial of ['--dry-run', '--unsigned']) {
+      expect(await fixture.done('retire_config', PACKAGE, configId, trial)).toMatchObject({
+        status: trial.slice(2),
+      });
+    }
+  });
+
+  test.each([
+    ['yes', 0],
+    [' yes\r', 0],
+    ['y', 2],
+    ['', 2],
+    ['no', 2],
+  ])('on a terminal asks, and takes %j as an answer: exit %i', async (typed, exit) => {
+    const asked: string[] = [];
+    const io = {
+      log() {},
+      error() {},
+      stdin: () => '',
+      ask: async (question: string) => {
+        asked.push(question);
+        return typed;
+      },
+    };
+    const before = sent();
+    const argv = [PACKAGE, configId, '--rpc-url', fixture.node.url];
+    const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() };
+    expect(await main(argv, env, io)).toBe(exit);
+    expect(asked).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
+    expect(sent()).toBe(before + (exit === 0 ? 1 : 0));
+    // What is retired needs no confirmation.
+    if (exit === 0) expect(await main(argv, env, io)).toBe(0);
+    expect(asked).toHaveLength(1);
+  });
+
   test('by someone else is refused', async () => {
     const stranger = new Ed25519Keypair();
     fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
     const env = { SUI_PRIVATE_KEY: stranger.getSecretKey() };
-    const args = [PACKAGE, configId, '--rpc-url', fixture.node.url, '--json'];
+    const args = [PACKAGE, configId, '--yes', '--rpc-url', fixture.node.url, '--json'];
     expect((await script('retire_config', args, env)).json()).toMatchObject({ code: 'SUI_NODE_REFUSED' });
   });
 });

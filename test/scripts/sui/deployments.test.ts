@@ -2,11 +2,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { relative } from 'node:path';
 import { toBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Chain } from '../../../scripts/sui/chain.ts';
 import { type Application, type Deployment, Deployments } from '../../../scripts/sui/deployments.ts';
-import { startWeather } from '../../src/support.ts';
+import { FIXTURE_APPS, startServer, startWeather } from '../../src/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
@@ -57,8 +58,12 @@ describe('from publish to the end of a config, without an id on a command line',
   const pcrs = () => ['--pcrs', fixture.file('dev.pcrs')];
 
   test('publish notes the package, and a second time says what is there', async () => {
-    const { package: packageId, upgradeCap, enclaveCaps } = await done('publish', 'weather');
+    const { package: packageId, upgradeCap, enclaveCaps, notes } = await done('publish', 'weather');
     const [cap] = enclaveCaps as { id: string }[];
+    expect(notes).toEqual([
+      expect.stringMatching(/^Compiled /),
+      expect.stringMatching(/^Noted in .*localnet\.json\.$/),
+    ]);
     expect(noted()).toEqual({
       network: 'localnet',
       chain: '2a2a2a2a',
@@ -152,13 +157,42 @@ describe('from publish to the end of a config, without an id on a command line',
       expect.objectContaining({ url: 'http://127.0.0.1:1', trusted: false, code: 'CLIENT_UNREACHABLE' }),
     );
     const elsewhere = await run('status', weather().config?.id ?? '', stranger.server.url, ...root());
-    expect(elsewhere.json()).toMatchObject({ silent: [enclave], live: { registration: 'not registered' } });
-    expect(await done('status', ...root())).toMatchObject({ live: { url: `${url}/`, enclave } });
+    expect(elsewhere.json()).toMatchObject({
+      silent: [enclave],
+      answering: [{ registration: 'not registered' }],
+    });
+    expect(await done('status', ...root())).toMatchObject({ answering: [{ url: `${url}/`, enclave }] });
 
-    const rotated = await done('rotate', successor.server.url, ...pcrs(), ...root());
+    const rotated = await done('rotate', successor.server.url, ...pcrs(), '--again', ...root());
     expect(weather()).toMatchObject({ config: { version: 1 }, enclaves: [{}, { id: rotated['enclave'] }] });
     await done('destroy_enclave', String(enclave));
     expect(weather().enclaves.map(({ id }) => id)).toEqual([rotated['enclave']]);
+  });
+
+  test('an enclave of another application is refused by the names of both', async () => {
+    const apps = FIXTURE_APPS;
+    const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
+    const { config } = weather();
+    const both = `The enclave says that it runs dice, and the config ${config?.id} is of weather (${relative('', file())})`;
+    const refused = () => run('register_enclave', url, '--app', 'weather', ...root());
+    expect((await refused()).json()).toMatchObject({
+      code: 'POLICY_PCRS',
+      error: expect.stringMatching(/PCR2/),
+    });
+    expect(String((await refused()).json()['error']).endsWith(both)).toBe(true);
+    expect((await run('rotate', url, ...pcrs(), ...root())).json()['error']).toContain(both);
+    expect((await run('status', '--url', url, ...root())).json()).toMatchObject({
+      answering: [{ code: 'POLICY_PCRS', reason: expect.stringContaining(both) }],
+    });
+    // With a config of its own in the file, the refusal names that, too.
+    const before = readFileSync(file(), 'utf8');
+    onTestFinished(() => writeFileSync(file(), before));
+    const own = { ...weather(), config: { id: `0x${'c'.repeat(64)}`, name: 'dice', version: 0 } };
+    const applications = { ...noted().applications, dice: own };
+    writeFileSync(file(), JSON.stringify({ ...noted(), applications }));
+    expect((await refused()).json()['error']).toContain(
+      `${both}: use the config ${own.config.id}, or --app dice`,
+    );
   });
 
   test('submit sends no answer that is not the one to the request, of a registered key, for this function', async () => {
@@ -223,7 +257,7 @@ describe('from publish to the end of a config, without an id on a command line',
       enclavePackage: upgraded['package'],
       version: 2,
     });
-    expect(await done('retire_config')).toMatchObject({ config: weather().config?.id });
+    expect(await done('retire_config', '--yes')).toMatchObject({ config: weather().config?.id });
     // A retired config is no obstacle.
     expect(await done('create_config', 'next', ...pcrs())).toMatchObject({ status: 'done' });
     expect(weather().config).toMatchObject({ name: 'next', version: 0 });
@@ -244,7 +278,11 @@ describe('from publish to the end of a config, without an id on a command line',
   test('another chain of the same name is told apart: nothing of the file is used, until publish --again', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(7));
     const before = sent();
-    for (const [name = '', ...args] of [['retire_config'], ['publish', 'weather'], ['upgrade', 'weather']]) {
+    for (const [name = '', ...args] of [
+      ['retire_config', '--yes'],
+      ['publish', 'weather'],
+      ['upgrade', 'weather'],
+    ]) {
       const refused = await run(name, ...args);
       expect(refused.json()).toMatchObject({
         code: 'DEPLOYMENT',
@@ -344,9 +382,9 @@ describe('the file', () => {
       code: 'SUI_OBJECT_NOT_FOUND',
       notes: [expect.stringContaining('is not JSON')],
     });
-    const short = await script('retire_config', where, { DEPLOYMENTS: folder });
+    const short = await script('retire_config', ['--yes', ...where], { DEPLOYMENTS: folder });
     expect(short).toMatchObject({ exit: 2, err: expect.stringContaining('FAILED (DEPLOYMENT)') });
-    const none = await script('retire_config', where, { DEPLOYMENTS: `${folder}/none` });
+    const none = await script('retire_config', ['--yes', ...where], { DEPLOYMENTS: `${folder}/none` });
     expect(none.err).toContain('run publish and create_config first');
     expect(existsSync(`${folder}/none`)).toBe(false);
   });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { freePort } from '../../enclave/init.ts';
 import { startServer, startWeather } from '../../src/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -17,7 +18,8 @@ const OBJECT = `0x${'b'.repeat(64)}`;
 const KEY = new Ed25519Keypair();
 const ADDRESS = KEY.toSuiAddress();
 const SIGNER = { SUI_PRIVATE_KEY: KEY.getSecretKey() };
-const NO_NODE = ['--rpc-url', 'http://127.0.0.1:1', '--network', 'localnet', '--address', ADDRESS];
+const NO_NODE_URL = `http://127.0.0.1:${await freePort()}`;
+const NO_NODE = ['--rpc-url', NO_NODE_URL, '--network', 'localnet', '--address', ADDRESS];
 
 let dir: string;
 beforeAll(() => {
@@ -42,7 +44,7 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
     says: `call ${APP}::weather::update_weather`,
   },
   destroy_enclave: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::destroy_enclave` },
-  retire_config: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::retire` },
+  retire_config: { args: () => [ENCLAVE, OBJECT, '--yes'], says: `call ${ENCLAVE}::enclave::retire` },
   update_config: {
     args: () => [ENCLAVE, OBJECT, '--name', 'new', '--max-key-age', '24'],
     says: `call ${ENCLAVE}::enclave::update_name and update_max_key_age`,
@@ -82,7 +84,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) 
     expect(json()).toMatchObject({
       status: 'failed',
       code: 'SUI_NODE_UNREACHABLE',
-      error: expect.stringContaining('The node: localnet (http://127.0.0.1:1)'),
+      error: expect.stringContaining(`The node: localnet (${NO_NODE_URL}), which failed with ECONNREFUSED`),
     });
     expect(exit).toBe(2);
   });

@@ -101,7 +101,7 @@ describe('the signed type', () => {
     const none = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
     expect(() => typeOf(none)).toThrow('name those of the answer by --fields');
     expect(typeOf(none, { fields: ['c'] }).names).toEqual(['c']);
-    expect(() => typeOf(none, { fields: ['c', 'd'] })).toThrow('signs 1 fields');
+    expect(() => typeOf(none, { fields: ['c', 'd'] })).toThrow('signs 1 field (');
   });
 });
 

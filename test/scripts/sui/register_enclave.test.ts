@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
-import { startServer } from '../../src/support.ts';
+import { freePort } from '../../enclave/init.ts';
+import { FIXTURE_APPS, startServer } from '../../src/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 let fixture: ChainFixture;
@@ -85,6 +86,17 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR0 differs');
   });
 
+  test("of another application's emulated enclave: by the command, and by the chain itself", async () => {
+    const apps = FIXTURE_APPS;
+    const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
+    await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
+    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave says that it runs dice');
+    await expect(fixture.register(configId, capId, url)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidPCRs',
+    });
+  });
+
   test('that answers another nonce: an old document, of an enclave that may be gone', async () => {
     const url = await enclaveOf(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
@@ -95,7 +107,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
     const { exit, json } = await fixture.run('status', configId, url, '--root', fixture.file('root.pem'));
     expect(exit).toBe(1);
-    expect(json()).toMatchObject({ live: { trusted: false, code: 'CLIENT_ATTESTED_KEY' } });
+    expect(json()).toMatchObject({ answering: [{ trusted: false, code: 'CLIENT_ATTESTED_KEY' }] });
   });
 
   test('with a key that was registered at this version and destroyed', async () => {
@@ -149,6 +161,8 @@ describe('arguments that do not belong together', () => {
   });
 
   test('an enclave that is not there', async () => {
-    await expectRefused(register('http://127.0.0.1:1'), 'CLIENT_UNREACHABLE', 'get_attestation', 2);
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const cause = `at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);
   });
 });

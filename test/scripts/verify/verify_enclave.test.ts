@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../../../scripts/verify/verify_enclave.ts';
+import { freePort } from '../../enclave/init.ts';
 import { realCases, WEATHER_IMAGE } from '../../src/attestation/cases/real.ts';
 import { FakeEnclave } from '../../src/client/fake_enclave.ts';
 import { FIXTURE_APPS, startServer } from '../../src/support.ts';
@@ -268,6 +269,12 @@ describe('2: no verdict', () => {
     expect(text.err).toMatch(/^NO VERDICT: /);
     expect(json.exit).toBe(2);
     expect(JSON.parse(json.out)).toMatchObject({ verdict: 'none', code });
+  });
+
+  test('an enclave that is not there, by its URL and the cause', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { err } = await verify(url, '--pcrs', file('dev.pcrs'));
+    expect(err).toContain(`${url}/get_attestation: the connection failed (ECONNREFUSED)`);
   });
 
   test('an enclave that answers with an error', async () => {

@@ -600,10 +600,18 @@ describe('the network', () => {
     );
   });
 
-  test('an enclave that is not running', async () => {
+  test('an enclave that is not running: the URL without its query, and the cause', async () => {
     const client = clientOf();
+    const { url } = enclave;
     enclave.close();
-    await expect(client.attest()).rejects.toMatchObject(unreachable('connection', /connection failed$/));
+    const message = `no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    await expect(client.attest()).rejects.toMatchObject({ reason: 'connection', message });
+  });
+
+  test('a port that the platform blocks', async () => {
+    await expect(attest('http://127.0.0.1:1')).rejects.toMatchObject(
+      unreachable('connection', /\(BAD_PORT\)$/),
+    );
   });
 
   test('one that closes the connection, or does not speak HTTP', async () => {

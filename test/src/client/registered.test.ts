@@ -91,6 +91,15 @@ describe('an answer', () => {
     expect(balancer.count('/get_attestation')).toBe(1);
   });
 
+  test('of a registered enclave needs its attestation first, and so the roots of an emulated one', async () => {
+    const { server } = await register();
+    const balancer = await Balancer.start(server.url);
+    const client = await EnclaveClient.forConfig(suiClient, configId, balancer.url);
+    const error = await draw(client).catch((thrown) => thrown);
+    expect([error.code, mayHaveExecuted(error)]).toEqual(['CHAIN_ROOT', false]);
+    expect(balancer.count('/draw')).toBe(0);
+  });
+
   test('of an enclave that is not registered is refused, until it is', async () => {
     const server = await start();
     const client = await open(server);
@@ -161,7 +170,7 @@ describe('the config', () => {
     const balancer = await Balancer.start(server.url);
     let now = Date.now();
     const client = await open(balancer, { now: () => now });
-    await fixture.done('retire_config', PACKAGE, configId);
+    await fixture.done('retire_config', PACKAGE, configId, '--yes');
     now += 60_001;
     const error = await draw(client, { idempotent: true }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'CLIENT_NOT_REGISTERED', reason: 'retired', publicKey: null });

@@ -323,7 +323,7 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
       await expect.poll(() => driver.requests.length).toBe(n);
       held.give(filled(1, n));
     }
-    const busy = 'The NSM is busy: 2 calls are already waiting.';
+    const busy = 'The NSM is busy, with 2 calls in its queue.';
     expect(await running).toEqual([1, 2, 3, busy, busy]);
     expect(driver.requests.map(hex)).toEqual(['01', '02', '03']);
   });

@@ -137,6 +137,8 @@ describe('what others see', () => {
       ['POST', '/sealed', 200],
     ]);
     expect(server.printed()).not.toContain('rules');
+    // Nor does it say how a sealed request ended.
+    expect(server.printed()).not.toContain('NOT_FOUND');
   });
 
   test('is a multiple of SEALED_PADDING_BYTES and what frames it', async () => {

@@ -13,6 +13,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { endpoint } from '../../../src/app.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import { decodeAttestation } from '../../../src/attestation/index.ts';
 import { Nsm } from '../../../src/nsm/nsm.ts';
 import type { NsmTransport } from '../../../src/nsm/transport.ts';
 import { decodeUserData } from '../../../src/sealing/user_data.ts';
@@ -268,6 +269,21 @@ describe('the NSM at boot', () => {
     expect(given).toEqual([7, 7, 7, 7]);
     expect(random.every((byte) => byte === 0)).toBe(true);
   });
+});
+
+test('boot() takes the seed of the signing key as an option; the key to seal to is new all the same', async () => {
+  const signingSeed = Uint8Array.from({ length: 32 }, (_, at) => at);
+  const start = async () => {
+    const { publicKey, get } = await startServer({ nsm: new SoftwareNsm(), signingSeed });
+    const { attestation } = (await (await get('/get_attestation')).json()) as { attestation: string };
+    const document = decodeAttestation(Uint8Array.from(Buffer.from(attestation, 'hex')));
+    expect(document.publicKey).toEqual(publicKey);
+    return { publicKey, sealingKey: decodeUserData(document.userData as Uint8Array).sealingKey };
+  };
+  const [first, second] = [await start(), await start()];
+  expect(first.publicKey).toEqual(ed25519.getPublicKey(signingSeed));
+  expect(second.publicKey).toEqual(first.publicKey);
+  expect(second.sealingKey).not.toEqual(first.sealingKey);
 });
 
 test('the NSM is closed with the server, and not before', async () => {

@@ -128,7 +128,7 @@ describe('enclaves', () => {
   test('are listed by version, and by page', async () => {
     const old = [await register(), await register()].map(({ id }) => id);
     const { url } = await startServer({ nsm: fixture.nsm });
-    const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem')];
+    const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
     const { enclave: successor } = await fixture.done('rotate', PACKAGE, configId, url, ...files);
     const config = await sui.readConfig(client, configId);
     const list = (options: sui.ListOptions) => sui.listEnclaves(client, config, options);

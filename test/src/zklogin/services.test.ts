@@ -455,6 +455,15 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test('has timed out after a second: the error says so in the singular, as the proving service does', async () => {
+    const slow = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
+    const { url } = await service((response: ServerResponse) => response.writeHead(504).end(slow));
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject({
+      code: 'ZKLOGIN_TIMEOUT',
+      message: expect.stringMatching(/ took longer than 1 second: /),
+    });
+  });
+
   test('has the key of another network: the error names both networks', async () => {
     const reason = 'the backend has the devnet key, this service serves mainnet and testnet';
     const body = JSON.stringify({ error: `${reason}: ${TOKEN}`, code: 'PROVER_WRONG_NETWORK' });

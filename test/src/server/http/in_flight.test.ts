@@ -164,6 +164,42 @@ describe('time', () => {
   });
 });
 
+describe('the log', () => {
+  /** What the lines of the requests say, apart from ids and times. */
+  const requestsOf = (printed: string) =>
+    printed
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === 'request')
+      .map(({ level, route, status, code }) => ({ level, route, status, ...(code && { code }) }));
+
+  test('has a line for each request, and that of a refusal names its code', async () => {
+    const { get, post, printed } = await dice();
+    await get('/rules');
+    await get('/nothing?code=hunter2');
+    await get('/process_data');
+    await post('/process_data', '{');
+    await get('/crash');
+    await expect
+      .poll(() => requestsOf(printed()))
+      .toEqual([
+        { level: 'debug', route: '/rules', status: 200 },
+        { level: 'info', route: null, status: 404, code: 'NOT_FOUND' },
+        { level: 'info', route: '/process_data', status: 405, code: 'METHOD_NOT_ALLOWED' },
+        { level: 'info', route: '/process_data', status: 400, code: 'MALFORMED_JSON' },
+        { level: 'info', route: '/crash', status: 500, code: 'INTERNAL' },
+      ]);
+  });
+
+  test('names the code of an answer that came too late for its handler', async () => {
+    const { get, printed } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    await get('/hang');
+    const line = { level: 'info', route: '/hang', status: 504, code: 'ANSWER_TIMEOUT' };
+    await expect.poll(() => requestsOf(printed())).toEqual([line]);
+  });
+});
+
 describe('malformed HTTP is answered with JSON too', () => {
   test('but not in place of the answer to an earlier request', async () => {
     const { url } = await dice();

@@ -26,7 +26,7 @@ type Library struct{ domain *fft.Domain }
 func NewLibrary(n int) (*Library, error) {
 	g, err := fr.Generator(uint64(2 * n))
 	if err != nil {
-		return nil, failure.New(failure.Internal, "a domain of %d elements: %v", n, err)
+		return nil, failure.New(failure.Internal, "a domain of size %d: %v", n, err)
 	}
 	return &Library{fft.NewDomain(uint64(n), fft.WithShift(g), fft.WithCache())}, nil
 }

@@ -63,7 +63,7 @@ func newVector(n int) (*vector, error) {
 	v := &vector{n: n, rows: 1 << ((logN + 1) / 2), cols: 1 << (logN / 2)}
 	g, err := fr.Generator(uint64(2 * n))
 	if err != nil {
-		return nil, failure.New(failure.Internal, "a domain of %d elements: %v", n, err)
+		return nil, failure.New(failure.Internal, "a domain of size %d: %v", n, err)
 	}
 	if err := v.allocate(); err != nil {
 		v.Free()

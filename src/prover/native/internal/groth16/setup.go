@@ -71,7 +71,7 @@ func newSecrets(seed string) (*secrets, error) {
 func (s *secrets) lagrange(n int) ([]fr.Element, error) {
 	w, err := fr.Generator(uint64(n))
 	if err != nil {
-		return nil, failure.New(failure.BadCircuit, "r1cs: a domain of %d elements: %v", n, err)
+		return nil, failure.New(failure.BadCircuit, "r1cs: a domain of size %d: %v", n, err)
 	}
 	powers := make([]fr.Element, n)
 	values := make([]fr.Element, n)

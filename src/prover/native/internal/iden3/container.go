@@ -36,7 +36,7 @@ type container struct {
 func open(file io.ReaderAt, size int64, magic string, version uint32) (*container, error) {
 	var head [fileHeader]byte
 	if size < fileHeader {
-		return nil, fmt.Errorf("the file has %d bytes, which is too short for a .%s", size, magic)
+		return nil, fmt.Errorf("the file's size is %d, which is too small for a .%s", size, magic)
 	}
 	if _, err := file.ReadAt(head[:], 0); err != nil {
 		return nil, unreadable(err)
@@ -61,7 +61,7 @@ func open(file io.ReaderAt, size int64, magic string, version uint32) (*containe
 		at = next
 	}
 	if at != size {
-		return nil, fmt.Errorf("the file has %d bytes behind its last section", size-at)
+		return nil, fmt.Errorf("the file does not end behind its last section: the size of the rest is %d", size-at)
 	}
 	return c, nil
 }
@@ -78,7 +78,7 @@ func (c *container) index(at, size int64) (int64, error) {
 	id, length := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint64(head[4:])
 	at += sectionHeader
 	if length > uint64(size-at) {
-		return 0, fmt.Errorf("section %d claims %d bytes where %d are left: the file is truncated or damaged", id, length, size-at)
+		return 0, fmt.Errorf("section %d claims a size of %d where %d is left: the file is truncated or damaged", id, length, size-at)
 	}
 	if _, twice := c.sections[id]; twice {
 		return 0, fmt.Errorf("section %d is there twice", id)
@@ -96,7 +96,7 @@ func (c *container) sized(id uint32, size int64, what string) (section, error) {
 		return s, fmt.Errorf("section %d (%s) is missing", id, what)
 	}
 	if s.size != size {
-		return s, fmt.Errorf("section %d (%s) has %d bytes instead of %d", id, what, s.size, size)
+		return s, fmt.Errorf("section %d (%s) has the size %d instead of %d", id, what, s.size, size)
 	}
 	return s, nil
 }
@@ -121,7 +121,7 @@ func (c *container) readAt(b []byte, offset int64) error {
 // modulus checks a field's declaration: its length in bytes (u32, 32) and the modulus itself.
 func modulus(b []byte, want *big.Int) error {
 	if binary.LittleEndian.Uint32(b) != fr.Bytes {
-		return fmt.Errorf("field elements have %d bytes instead of %d: it isn't BN254", binary.LittleEndian.Uint32(b), fr.Bytes)
+		return fmt.Errorf("the size of field elements is %d instead of %d: it isn't BN254", binary.LittleEndian.Uint32(b), fr.Bytes)
 	}
 	if new(big.Int).SetBytes(reversed(b[4:4+fr.Bytes])).Cmp(want) != 0 {
 		return errors.New("it isn't over BN254: the modulus differs")

@@ -27,7 +27,7 @@ func (k *Key) readMatrices(c *container) error {
 	}
 	n := int64(binary.LittleEndian.Uint32(head[:]))
 	if s.size != 4+n*coefficientSize {
-		return fmt.Errorf("section 4 claims %d coefficients in %d bytes", n, s.size)
+		return fmt.Errorf("section 4: the number of coefficients, %d, does not fit its size, %d", n, s.size)
 	}
 	l := &loader{container: c, offset: s.offset + 4, count: int(n), key: k, values: newValueTable()}
 	if err := l.each(l.countRow); err != nil {

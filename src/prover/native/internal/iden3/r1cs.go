@@ -66,7 +66,7 @@ func readCircuit(file io.ReaderAt, size int64) (*Circuit, error) {
 	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(head[at:])) }
 	c := &Circuit{Wires: u32(36), Public: u32(40) + u32(44), Constraints: u32(60)}
 	if c.Wires < c.Public+1 || c.Constraints > maxConstraints {
-		return nil, fmt.Errorf("%d wires, %d public values, %d constraints don't go together", c.Wires, c.Public, c.Constraints)
+		return nil, fmt.Errorf("the numbers of wires (%d), public values (%d) and constraints (%d) don't go together", c.Wires, c.Public, c.Constraints)
 	}
 	s, ok := f.sections[r1csConstraints]
 	if !ok {
@@ -74,7 +74,7 @@ func readCircuit(file io.ReaderAt, size int64) (*Circuit, error) {
 	}
 	// A wire in no constraint costs nothing in this section, yet memory in a key: circom drops such wires.
 	if int64(c.Wires) > s.size+int64(c.Public)+1 {
-		return nil, fmt.Errorf("it claims %d wires with only %d bytes of constraints", c.Wires, s.size)
+		return nil, fmt.Errorf("it claims too many wires (%d) for the size of its constraints (%d)", c.Wires, s.size)
 	}
 	c.terms = make([]byte, s.size)
 	if err := f.readAt(c.terms, s.offset); err != nil {
@@ -94,7 +94,7 @@ func (c *Circuit) check() error {
 			n := int(binary.LittleEndian.Uint32(rest))
 			rest = rest[4:]
 			if n > len(rest)/termSize {
-				return fmt.Errorf("constraint %d claims %d terms, more than the file holds", row, n)
+				return fmt.Errorf("constraint %d: the number of terms, %d, is more than the file holds", row, n)
 			}
 			for i := range n {
 				term := rest[i*termSize:]
@@ -111,7 +111,7 @@ func (c *Circuit) check() error {
 		}
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("%d bytes follow the last constraint", len(rest))
+		return fmt.Errorf("its last constraint is not its end: the size of the rest is %d", len(rest))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func readWitness(file io.ReaderAt, size int64, dst []Scalar) error {
 		return err
 	}
 	if n := binary.LittleEndian.Uint32(head[36:]); int64(n) != int64(len(dst)) {
-		return fmt.Errorf("it has %d values where the key has %d wires: they are of different circuits", n, len(dst))
+		return fmt.Errorf("the number of its values (%d) is not that of the key's wires (%d): they are of different circuits", n, len(dst))
 	}
 	values, err := c.sized(wtnsValues, int64(len(dst))*fr.Bytes, "values")
 	if err != nil {

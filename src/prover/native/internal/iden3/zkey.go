@@ -142,13 +142,13 @@ func (k *Key) readHeader(c *container) error {
 	count := func(at int) int { return int(binary.LittleEndian.Uint32(h[at:])) }
 	k.Wires, k.Public, k.Domain = count(0), count(4), count(8)
 	if k.Domain < 2 || k.Domain&(k.Domain-1) != 0 || k.Domain > maxDomain {
-		return fmt.Errorf("the domain has %d elements: a power of two from 2 to 2^27 is needed", k.Domain)
+		return fmt.Errorf("the size of the domain is %d: a power of two from 2 to 2^27 is needed", k.Domain)
 	}
 	if k.Wires > maxWires {
 		return fmt.Errorf("%d wires are more than the %d that are supported", k.Wires, maxWires)
 	}
 	if k.Wires <= k.Public || k.Public >= k.Domain {
-		return fmt.Errorf("%d wires, %d public values and a domain of %d don't go together", k.Wires, k.Public, k.Domain)
+		return fmt.Errorf("the numbers of wires (%d) and public values (%d) and the domain (%d) don't go together", k.Wires, k.Public, k.Domain)
 	}
 	h = h[12:]
 	v := &k.Verifying

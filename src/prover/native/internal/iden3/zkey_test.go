@@ -145,7 +145,7 @@ func TestDamagedCoefficientsAreRefused(t *testing.T) {
 		value uint32
 		words string
 	}{
-		"a count that the section doesn't hold": {0, 1 << 31, "claims 2147483648 coefficients"},
+		"a count that the section doesn't hold": {0, 1 << 31, "the number of coefficients, 2147483648,"},
 		"a third matrix":                        {4, 2, "doesn't exist"},
 		"a row outside the domain":              {8, 1 << 20, "doesn't exist"},
 		"a row below zero":                      {8, 1<<32 - 1, "doesn't exist"},

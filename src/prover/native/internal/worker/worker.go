@@ -134,7 +134,7 @@ func (w *Worker) next() error {
 	}
 	length := binary.LittleEndian.Uint32(head[:])
 	if length < headSize {
-		return failure.New(failure.BadRequest, "a frame of %d bytes is shorter than its head", length)
+		return failure.New(failure.BadRequest, "the length of a frame is %d, less than that of its head", length)
 	}
 	r := request{head[lengthSize], binary.LittleEndian.Uint32(head[lengthSize+1:]), int64(length) - headSize}
 	err := w.serve(&r)
@@ -175,7 +175,7 @@ func (w *Worker) serve(r *request) error {
 	switch r.kind {
 	case TypeStatus:
 		if r.size != 0 {
-			return failure.New(failure.BadRequest, "a status request has no body, this one has %d bytes", r.size)
+			return failure.New(failure.BadRequest, "a status request has no body, but the size of this one's is %d", r.size)
 		}
 		return w.answer(r, w.Status())
 	case TypeLoad:

