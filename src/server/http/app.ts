@@ -135,6 +135,8 @@ function unanswered(app: Express): RequestHandler {
   return (request, response) => {
     const methods = methodsOf.get(request.path);
     if (!methods) throw new ServerError('NOT_FOUND', 'no such endpoint');
+    // For the log: Express sets it where the method matches too.
+    request.route = { path: request.path };
     const allow = methods.includes('get') ? 'GET, HEAD' : 'POST';
     addHeader(response, 'allow', allow);
     throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`);
