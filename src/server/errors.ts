@@ -36,6 +36,11 @@ export abstract class HttpError<Code extends string = string> extends CodedError
   readonly status: ErrorStatus;
   readonly retryAfterSeconds: number | undefined;
 
+  /** What the body says beside message and code. */
+  get details(): Readonly<Record<string, unknown>> {
+    return {};
+  }
+
   constructor(table: ErrorTable<Code>, code: Code, message: string, options: HttpErrorOptions = {}) {
     super(code, message, options);
     this.status = table[code].status;

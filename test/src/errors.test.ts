@@ -86,6 +86,7 @@ const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
   NodeRefusedError: ['UNAVAILABLE', 'message'],
   NotRegisteredError: ['destroyed', new Uint8Array(32), '0x1'],
   NsmBusy: [1, 1],
+  NsmError: ['NSM_CLOSED', 'message'],
   NsmIo: ['ioctl', 'EIO'],
   ObjectNotFoundError: ['0x1'],
   PcrMismatchError: [['00', null, null], 'PCR0 differs'],

@@ -1,19 +1,13 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { NsmError } from '../../nsm/errors.ts';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { SecretsMissing } from '../secrets.ts';
 import { hasBody } from './json_body.ts';
 import { addHeader, sendJson } from './respond.ts';
 
-/** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
-const NSM_STATUS = 503;
-
-/** An error without a status is a bug: its message is for the log alone. */
+/** An error of any other class is a bug: its message is for the log alone. */
 function statusOf(thrown: unknown): number {
-  if (thrown instanceof HttpError) return thrown.status;
-  return thrown instanceof NsmError ? NSM_STATUS : SERVER_ERRORS.INTERNAL.status;
+  return thrown instanceof HttpError ? thrown.status : SERVER_ERRORS.INTERNAL.status;
 }
 
 /** Answers a request with an error. Never throws: if the answer can't be sent, the connection is closed. */
@@ -26,7 +20,7 @@ export type AnswerError = (
 ) => void;
 
 /** Writes the answer for an error that the caller may see. */
-type WriteError = (response: ServerResponse, status: number, error: HttpError | NsmError) => void;
+type WriteError = (response: ServerResponse, status: number, error: HttpError) => void;
 
 /** The one place where an error becomes an answer. */
 export function errorAnswers(write: WriteError): AnswerError {
@@ -53,10 +47,9 @@ export function refusalCode(response: ServerResponse): string | undefined {
   return (response as Refusal)[CODE];
 }
 
-/** `{"error": string, "code": string}` */
+/** `{"error": string, "code": string}`, and the error's details. */
 export const answerError = errorAnswers((response, status, error) => {
-  const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
-  sendJson(response, status, { error: error.message, code: error.code, ...missing });
+  sendJson(response, status, { error: error.message, code: error.code, ...error.details });
 });
 
 function sendError(
@@ -67,10 +60,8 @@ function sendError(
   response: ServerResponse,
 ): void {
   const error =
-    thrown instanceof HttpError || thrown instanceof NsmError
-      ? thrown
-      : new ServerError('INTERNAL', 'an internal error; see the log');
-  const retryAfterSeconds = 'retryAfterSeconds' in error ? error.retryAfterSeconds : undefined;
+    thrown instanceof HttpError ? thrown : new ServerError('INTERNAL', 'an internal error; see the log');
+  const { retryAfterSeconds } = error;
   if (retryAfterSeconds !== undefined) addHeader(response, 'retry-after', String(retryAfterSeconds));
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
   if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
