@@ -14,13 +14,13 @@ import { createHttpServer, whenClosed } from './http/http_server.ts';
 import type { InFlight } from './http/in_flight.ts';
 import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
-import { type CallEndpoint, SealedEndpoint } from './http/sealed.ts';
-import { answerSecrets } from './http/secrets.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
 import type { Provisioning } from './provisioning.ts';
+import { type CallEndpoint, SealedEndpoint } from './sealed_endpoint.ts';
 import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
+import { answerSecrets } from './secrets_endpoint.ts';
 import { SignedAnswer } from './signer.ts';
 
 export interface ServerParts {
