@@ -19,7 +19,7 @@ help:
 
 # Commands that run until they are stopped replace the shell (exec), so that a signal to make or npm reaches them.
 
-# Starts the server against stand-ins and restarts it when a file changes; ATTEST=emulated adds a software NSM.
+# Starts the server against stand-ins, and restarts it when a file that it has loaded changes; ATTEST=emulated adds a software NSM.
 dev: install addon
 	@exec node scripts/dev/main.ts
 

@@ -1,5 +1,5 @@
 /**
- * `make dev`: runs `serve.ts`, and restarts it on the same port when a file changes that it has loaded. A start that
+ * `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has loaded changes. A start that
  * fails ends this process too; a restart that fails waits for the next change.
  */
 import { type ChildProcess, fork } from 'node:child_process';

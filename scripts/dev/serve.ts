@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
   console.log(describe(server.url, endpoints, standIns, trust?.pcrsName));
-  console.log('\nIt restarts when a file changes that it has loaded. Ctrl-C ends it.');
+  console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80' });
   const end = async () => {
     await server.close();

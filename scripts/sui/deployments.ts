@@ -108,7 +108,7 @@ export class Deployments {
       const [{ message, path, type }] = parsed.issues;
       const where = path?.map(({ key }) => String(key)).join('.') ?? '';
       const what = type === 'strict_object' ? strictMessage(message) : message;
-      throw this.#error(`${where} ${what}: correct it, or remove the file to begin anew`.trim());
+      throw this.#error(`${where} ${what}: correct it, or remove the file to start over`.trim());
     }
     if (parsed.output.network !== this.network) {
       throw this.#error(`is of the network ${JSON.stringify(parsed.output.network)}: rename the file`);
@@ -189,7 +189,7 @@ export class Deployments {
     const found = await this.#chainOf(chain);
     if (expected !== undefined && expected !== found) {
       throw this.#error(
-        `is of the chain ${expected}, and the node's is ${found}: if the network began anew, publish with --again`,
+        `is of the chain ${expected}, and the node's is ${found}: if the network was reset, publish with --again`,
       );
     }
   }
@@ -214,7 +214,7 @@ export class Deployments {
     try {
       const id = await this.#chainOf(chain);
       const file = this.read();
-      // A network that began anew has none of the objects of the file.
+      // A network that was reset has none of the objects of the file.
       const applications = file?.chain === id ? file.applications : {};
       const changed = change(applications);
       if (typeof changed === 'string') throw new SuiCommandError('DEPLOYMENT', changed);

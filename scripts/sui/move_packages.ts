@@ -13,6 +13,7 @@ import {
   testMovePackage,
 } from '@zktx.io/sui-move-builder/full';
 import { ConfigError } from '../../src/errors.ts';
+import { causeCode } from '../../src/fetch.ts';
 import { SuiCommandError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -112,7 +113,7 @@ class LocalPackages implements MovePackageFetcher {
     try {
       return await this.#framework.fetch(url, revision, subdir);
     } catch (error) {
-      this.failure = `${url}: ${(error as Error).message}`;
+      this.failure = `${url}: ${causeCode(error) ?? (error as Error).message}`;
       throw error;
     }
   }

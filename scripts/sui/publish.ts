@@ -22,7 +22,7 @@ async function present({ deployments, args }: Input, chain: Chain): Promise<Outc
     if (!(error instanceof ObjectNotFoundError)) throw error;
     throw new SuiCommandError(
       'DEPLOYMENT',
-      `${deployments.path} names the package ${noted.package}, which is not on this network: if the network began anew, publish with --again`,
+      `${deployments.path} names the package ${noted.package}, which is not on this network: if the network was reset, publish with --again`,
     );
   });
   return {

@@ -15,7 +15,7 @@ export interface Publication {
   readonly upgradeCap: string | null;
 }
 
-/** The networks that last: others start anew, and forget packages. */
+/** The networks that last: others are reset, and forget packages. */
 export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
 
 const HEADER = `# Where this package is on each network. Written by publish and upgrade, and read by the Move compiler.

@@ -243,7 +243,7 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
     const issuer = chain[index + 1] ?? root;
     const hint =
       issuer === root
-        ? ": the certificates do not lead to AWS's root, which Sui pins. An emulated enclave can't be registered on any network"
+        ? ": the certificates do not lead to AWS's root, which Sui pins. An emulated enclave can be registered on the chain of make dev-sui alone, with --root out/dev-root.pem"
         : '';
     verifyRule(
       equalBytes(certificate.issuer, issuer.subject),

@@ -138,17 +138,24 @@ describe('the choice of a framework', () => {
     expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStandIn).toBe(false);
   });
 
-  test('that can not be fetched is no mistake in the code', async () => {
-    const refused = () => Promise.reject(new TypeError('fetch failed'));
-    vi.spyOn(globalThis, 'fetch').mockImplementation(refused);
-    // The fetcher waits before it tries again.
-    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) => setImmediate(run)) as never);
-    onTestFinished(() => void vi.restoreAllMocks());
-    await expect(buildPackage('enclave', frameworkOf({ FRAMEWORK: 'fetch' }))).rejects.toMatchObject({
-      code: 'FRAMEWORK_UNREACHABLE',
-      message: expect.stringMatching(/github\.com.*fetch failed.*SUI_FRAMEWORK_DIR/),
-    });
-  });
+  test.each([
+    ['the cause', { cause: Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }) }, /ENOTFOUND/],
+    ['the message where there is no cause', {}, /fetch failed/],
+  ])(
+    'that can not be fetched is no mistake in the code, but named with %s',
+    async (_what, options, reason) => {
+      const refused = () => Promise.reject(new TypeError('fetch failed', options));
+      vi.spyOn(globalThis, 'fetch').mockImplementation(refused);
+      // The fetcher waits before it tries again.
+      vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) =>
+        setImmediate(run)) as never);
+      onTestFinished(() => void vi.restoreAllMocks());
+      await expect(buildPackage('enclave', frameworkOf({ FRAMEWORK: 'fetch' }))).rejects.toMatchObject({
+        code: 'FRAMEWORK_UNREACHABLE',
+        message: expect.stringMatching(new RegExp(`github\\.com.*${reason.source}.*SUI_FRAMEWORK_DIR`)),
+      });
+    },
+  );
 
   test.each([
     [{ SUI_FRAMEWORK_DIR: '/nowhere' }, 'SUI_FRAMEWORK_DIR=/nowhere: there is no move-stdlib/Move.toml'],

@@ -42,6 +42,25 @@ describe('a number in a message', () => {
     );
     expect(found).toEqual([]);
   });
+
+  test('has no unit in Go and C++, where nothing makes the plural, unless it is never 1', () => {
+    const programs = globSync(['src/prover/native/**/*.go', 'enclave/init/*.cc', 'src/nsm/*.cc'], {
+      cwd: ROOT,
+    });
+    const unit = new RegExp(
+      `(?:(?<! to )%l*[duz]+|(?:\\+|<<) ") (?:entries|elements|values|terms|coefficients|(?:${UNITS})s)\\b.*`,
+      'g',
+    );
+    const found = programs
+      .filter((file) => !file.endsWith('_test.go'))
+      .flatMap((file) => readFileSync(join(ROOT, file), 'utf8').match(unit) ?? [])
+      .sort();
+    expect(programs.length).toBeGreaterThan(20);
+    expect(found).toEqual([
+      expect.stringMatching(/^%d bytes, not %d", key\.WitnessBytes,/),
+      expect.stringMatching(/^%d wires are more than the %d that are supported"/),
+    ]);
+  });
 });
 
 /** The classes of errors: those that extend Error, or one of these. */

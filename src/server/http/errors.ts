@@ -75,11 +75,16 @@ function sendError(
  * Answers malformed HTTP, which never reaches a route, in the same form.
  *
  * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one for it
+ * @returns what it was answered with, if it was
  */
-export function onClientError(error: NodeJS.ErrnoException, socket: Duplex, pending?: ServerResponse): void {
+export function onClientError(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  pending?: ServerResponse,
+): ServerError | undefined {
   if (error.code === 'ECONNRESET') {
     socket.destroy();
-    return;
+    return undefined;
   }
   const [code, message]: [ServerCode, string] =
     error.code === 'HPE_HEADER_OVERFLOW'
@@ -87,15 +92,19 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Duplex, pend
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['REQUEST_TIMEOUT', 'the request did not arrive in time']
         : ['MALFORMED_HTTP', 'the request is not well-formed HTTP/1.1'];
-  endWith(socket, new ServerError(code, message), pending);
+  return endWith(socket, new ServerError(code, message), pending);
 }
 
-/** Answers CONNECT, whose connection Node takes out of its HTTP server (RFC 9110, section 9.3.6). */
-export function refuseConnect(socket: Duplex, pending?: ServerResponse): void {
+/**
+ * Answers CONNECT, whose connection Node takes out of its HTTP server (RFC 9110, section 9.3.6).
+ *
+ * @returns as `onClientError`
+ */
+export function refuseConnect(socket: Duplex, pending?: ServerResponse): ServerError | undefined {
   // Node has removed its own listener, and without one the error would be uncaught.
   socket.on('error', () => socket.destroy());
   const message = 'this server is not a proxy: it supports GET, HEAD and POST';
-  endWith(socket, new ServerError('METHOD_NOT_ALLOWED', message), pending);
+  return endWith(socket, new ServerError('METHOD_NOT_ALLOWED', message), pending);
 }
 
 /**
@@ -115,15 +124,16 @@ function endAndLinger(socket: Duplex, text: string): void {
   socket.end(text, () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
 }
 
-function endWith(socket: Duplex, { status, code, message }: ServerError, pending?: ServerResponse): void {
+function endWith(socket: Duplex, error: ServerError, pending?: ServerResponse): ServerError | undefined {
   if (pending) {
     pending.once('close', () => socket.destroy());
-    return;
+    return undefined;
   }
   if (!socket.writable) {
     if (!lingering.has(socket)) socket.destroy();
-    return;
+    return undefined;
   }
+  const { status, code, message } = error;
   const body = JSON.stringify({ error: message, code });
   const allow = status === 405 ? 'Allow: GET, HEAD, POST\r\n' : '';
   endAndLinger(
@@ -131,4 +141,5 @@ function endWith(socket: Duplex, { status, code, message }: ServerError, pending
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${allow}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  return error;
 }

@@ -1,9 +1,11 @@
 /** The HTTP server that every service here shares: limits on connections, requests, bodies and time, one place for errors. */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Express, Response } from 'express';
 import { ConfigError } from '../../errors.ts';
 import type { Config } from '../config.ts';
+import type { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { allowedConnections } from '../open_files.ts';
 import { type AppOptions, createApp, listenerOf } from './app.ts';
@@ -79,10 +81,19 @@ export function createHttpServer(parts: HttpServerParts): Server {
   server.on('clientError', (error, socket) => {
     // The client would take a second answer for that to its next request.
     if (connections.isAnswered(socket)) endInSilence(socket);
-    else onClientError(error, socket, connections.pendingOn(socket));
+    else logRefusal(log, socket, onClientError(error, socket, connections.pendingOn(socket)));
   });
-  server.on('connect', (_request, socket) => refuseConnect(socket, connections.pendingOn(socket)));
+  server.on('connect', (_request, socket) => {
+    logRefusal(log, socket, refuseConnect(socket, connections.pendingOn(socket)));
+  });
   return server;
+}
+
+/** The line of a request that Node did not parse, or does not hand over as one. */
+function logRefusal(log: Logger, socket: Duplex, refusal: ServerError | undefined): void {
+  // Browsers open connections in advance, and may never send a request there.
+  if (refusal === undefined || !(socket instanceof Socket) || socket.bytesRead === 0) return;
+  log.info({ route: null, status: refusal.status, code: refusal.code }, 'request');
 }
 
 /**

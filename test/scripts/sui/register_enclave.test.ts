@@ -63,7 +63,7 @@ describe('a document that the chain would not verify', () => {
     await expectRefused(
       register(url, { root: '' }),
       'WOULD_ABORT',
-      "An emulated enclave can't be registered on any network",
+      'An emulated enclave can be registered on the chain of make dev-sui alone, with --root out/dev-root.pem',
     );
   });
 

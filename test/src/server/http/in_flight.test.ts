@@ -192,6 +192,27 @@ describe('the log', () => {
       ]);
   });
 
+  test('has a line for what never becomes a request, without a word of the caller', async () => {
+    const { url, printed } = await dice();
+    await raw(url, 'hunter2\r\n\r\n');
+    await raw(url, `GET /rules HTTP/1.1\r\nHost: x\r\nCookie: ${'hunter2'.repeat(4000)}\r\n\r\n`);
+    await raw(url, 'CONNECT hunter2:443 HTTP/1.1\r\nHost: hunter2:443\r\n\r\n');
+    await expect
+      .poll(() => requestsOf(printed()))
+      .toEqual([
+        { level: 'info', route: null, status: 400, code: 'MALFORMED_HTTP' },
+        { level: 'info', route: null, status: 431, code: 'HEADERS_TOO_LARGE' },
+        { level: 'info', route: null, status: 405, code: 'METHOD_NOT_ALLOWED' },
+      ]);
+    expect(printed()).not.toMatch(/hunter2/);
+  });
+
+  test('has no line for a connection that a browser opens in advance', async () => {
+    const { url, printed } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    expect(await raw(url, '')).toMatch(/408/);
+    expect(requestsOf(printed())).toEqual([]);
+  });
+
   test('names the code of an answer that came too late for its handler', async () => {
     const { get, printed } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
     await get('/hang');

@@ -61,7 +61,7 @@ func open(file io.ReaderAt, size int64, magic string, version uint32) (*containe
 		at = next
 	}
 	if at != size {
-		return nil, fmt.Errorf("the file does not end behind its last section: the size of the rest is %d", size-at)
+		return nil, fmt.Errorf("data follows the last section (size: %d)", size-at)
 	}
 	return c, nil
 }

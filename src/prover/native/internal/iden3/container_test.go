@@ -116,7 +116,7 @@ func TestEveryTruncationIsRefused(t *testing.T) {
 
 func TestAFileWithMoreBehindItIsRefused(t *testing.T) {
 	for kind, b := range tinyFiles {
-		refuse(t, kind, append(b[:len(b):len(b)], 0), "behind its last section")
+		refuse(t, kind, append(b[:len(b):len(b)], 0), "data follows the last section (size: 1)")
 	}
 }
 

@@ -111,7 +111,7 @@ func (c *Circuit) check() error {
 		}
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("its last constraint is not its end: the size of the rest is %d", len(rest))
+		return fmt.Errorf("data follows the last constraint (size: %d)", len(rest))
 	}
 	return nil
 }
