@@ -12,7 +12,7 @@ import type { Env } from './server/config.ts';
 import type { Logger } from './server/log.ts';
 import type { SecretsCheck } from './server/secrets.ts';
 import type { SignedAnswer } from './server/signer.ts';
-import type { Upstream } from './server/upstream.ts';
+import type { Upstreams } from './server/upstream.ts';
 import type { DeclaredType, SignedType } from './wire/intent.ts';
 
 /**
@@ -34,8 +34,11 @@ export interface AppContext {
   readonly log: Logger;
   /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
   secret(name: string): string;
-  /** A client for an endpoint that app.yaml names. Call it at the start, so that a missing host stops the start. */
-  upstream(host: string): Upstream;
+  /**
+   * A client for an endpoint that app.yaml names, an instance of axios: see Upstreams. Call it at the start, so that a
+   * missing host stops the start.
+   */
+  readonly upstream: Upstreams;
   /** Signs with the enclave's key: see Signer.sign. */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer;
 }

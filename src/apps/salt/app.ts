@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
 import { type AppContext, type Application, endpoint } from '../../app.ts';
 import { ConfigError, quantity } from '../../errors.ts';
-import { IssuerKeys } from '../../oidc/keys.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../oidc/keys.ts';
 import { type Env, integer, string } from '../../server/config.ts';
-import type { Upstream } from '../../server/upstream.ts';
 import { waitForOther } from '../../server/waiting.ts';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
@@ -145,9 +145,9 @@ function keysByIssuer(clients: readonly SaltClient[], upstream: AppContext['upst
   return ({ jwksUrl }: SaltClient) => keys.get(jwksUrl.href) as IssuerKeys;
 }
 
-function wayTo({ hostname }: URL, upstream: AppContext['upstream']): Upstream {
+function wayTo({ hostname }: URL, upstream: AppContext['upstream']): AxiosInstance {
   try {
-    return upstream(hostname);
+    return upstream(hostname, KEYS_BOUNDS);
   } catch {
     throw new ConfigError(`SALT_CLIENTS: ${hostname} is not among the endpoints of app.yaml: add it there`);
   }

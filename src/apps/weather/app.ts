@@ -1,11 +1,11 @@
 import { type AppContext, type Application, processData } from '../../app.ts';
-import { budgeted } from '../../server/budget.ts';
+import { budgetFrom } from '../../server/budget.ts';
 import { integer } from '../../server/config.ts';
 import type { SignedAnswer } from '../../server/signer.ts';
 import { LoadCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
-import { type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
+import { BOUNDS, type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
 const MAX_AGE_MS = 60 * 60 * 1000;
 const MAX_AHEAD_MS = 60 * 1000;
@@ -26,7 +26,7 @@ interface CachedReading {
 /** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
 export function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
-  const service = new WeatherService(budgeted(upstream(UPSTREAM_HOST), env));
+  const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: budgetFrom(env) }));
   const cache = new LoadCache<CachedReading>({
     ttlMs,
     failureMs: (error) => keepFailureMs(error, ttlMs),
