@@ -99,7 +99,10 @@ const TLS = {
   rejectUnauthorized: true,
 } as const;
 
-/** @param authority PEM of the authorities to trust for this host. Default: the public authorities */
+/**
+ * @param authority PEM of the authorities to trust for this host. Default: the public authorities
+ * @param hosts how many hosts the server asks in all: they share its open files
+ */
 export function createExchange(origin: string, authority: string | undefined, hosts: number): Exchange {
   const { hostname, port, protocol } = new URL(origin);
   const isTls = protocol === 'https:';

@@ -145,7 +145,7 @@ function createAxios(exchange: Exchange, limits: Required<UpstreamBounds>) {
     // To axios this is the only interceptor of requests. It calls those of the application: however they are ordered
     // or removed, and wherever they fail, it is the last.
     request: { forEach: (use: Use) => use({ fulfilled: last }) },
-    // Before it, axios changes the headers, which costs more than most callers need.
+    // Until then axios handles a substitute, since it would copy and change all headers of each answer.
     response: {
       forEach: (use: Use) => {
         use({ fulfilled: first });

@@ -40,7 +40,7 @@ export type OwnOptions = Readonly<Record<string, unknown>>;
  */
 export function requireOptions(given: unknown, own: OwnOptions): void {
   requireNames(given, own);
-  for (const [name, value] of Object.entries(ownOf(given, 'headers') ?? {})) {
+  for (const [name, value] of entriesOf(ownOf(given, 'headers'))) {
     // Defaults for a method, or for all: `common`.
     if (isObject(value)) for (const [inner, text] of Object.entries(value)) requireHeader(inner, text);
     else requireHeader(name, value);
@@ -117,7 +117,7 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 
 /** Percent-encoded. Lists and objects have no common form in a query, so they are rejected. */
 function queryOf(params: unknown): string {
   if (params === undefined || params === null) return '';
-  // Not by a method that the object may have of its own.
+  // An object may have a method toString of its own.
   if (params instanceof URLSearchParams) return URLSearchParams.prototype.toString.call(params);
   if (!isObject(params)) throw invalidParams();
   const query = new URLSearchParams();
@@ -143,11 +143,18 @@ function headersOf(given: unknown): Record<string, string> {
     ['accept-encoding', 'identity'],
     ['user-agent', 'sui-enclave'],
   ];
-  for (const [name, value] of Object.entries(given ?? {})) {
+  for (const [name, value] of entriesOf(given)) {
     const text = requireHeader(name, value);
     if (text !== undefined) headers.push([name.toLowerCase(), text]);
   }
   return Object.fromEntries(headers);
+}
+
+/** @param headers an object; axios would parse a text */
+function entriesOf(headers: unknown): [string, unknown][] {
+  if (headers === undefined || headers === null) return [];
+  if (!isObject(headers)) throw new ApplicationMistake('headers of an upstream request must be an object');
+  return Object.entries(headers);
 }
 
 /** @returns undefined for a value with which axios removes a header */
@@ -176,7 +183,7 @@ function bodyOf(data: unknown, headers: Record<string, string>): string | Uint8A
   if (data === undefined || data === null) return undefined;
   if (data instanceof URLSearchParams) {
     headers['content-type'] ??= 'application/x-www-form-urlencoded';
-    return data.toString();
+    return URLSearchParams.prototype.toString.call(data);
   }
   const isRaw = typeof data === 'string' || data instanceof Uint8Array;
   const body = isRaw ? data : jsonOf(data);

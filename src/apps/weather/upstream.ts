@@ -66,7 +66,7 @@ export class WeatherService {
 function failure(cause: ExchangeFailed): WeatherError {
   const { reason, status, data } = cause;
   if (reason === 'malformed') return malformed();
-  if (reason === 'status') return refusal(Number(status), data);
+  if (reason === 'status') return refusal(status as number, data);
   const [code, message] = FAILURES[reason];
   return new WeatherError(code, message, { cause });
 }

@@ -5,7 +5,7 @@ import { IssuerKeys, KEYS_BOUNDS } from '../../oidc/keys.ts';
 import { TokenVerifier, type Verified } from '../../oidc/verify.ts';
 import type { Logger } from '../../server/log.ts';
 import { RateLimit } from '../../server/rate_limit.ts';
-import { createUpstreams, ExchangeFailed } from '../../server/upstream.ts';
+import { createUpstreams, ExchangeFailed, type Upstreams } from '../../server/upstream.ts';
 import { waitForOther } from '../../server/waiting.ts';
 import type { ProofRequest } from '../../zklogin/services.ts';
 import { ProverError } from '../errors.ts';
@@ -198,11 +198,7 @@ function hashOf(request: ProofRequest): string {
 }
 
 /** One IssuerKeys for each URL of keys. */
-function keysByIssuer(
-  { clients, isLogged }: FrontendConfig,
-  log: Logger,
-  upstream: ReturnType<typeof createUpstreams>,
-) {
+function keysByIssuer({ clients, isLogged }: FrontendConfig, log: Logger, upstream: Upstreams) {
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
     if (keys.has(jwksUrl.href)) continue;

@@ -104,6 +104,14 @@ describe('the bundle', () => {
     }
   });
 
+  test('has axios without its client for Node, and without code for redirects and proxies', () => {
+    const others = /\/(axios\/lib|follow-redirects|form-data|https-proxy-agent|proxy-from-env)\//;
+    expect(modules.filter((path) => /\/axios\//.test(path))).toEqual([
+      expect.stringMatching(/node_modules\/axios\/dist\/browser\/axios\.cjs$/),
+    ]);
+    expect(modules.filter((path) => others.test(path))).toEqual([]);
+  });
+
   test('has its licences in a file of their own', () => {
     const licenses = licensesOf(modules);
     expect(licenses).toMatch(/^--- express 5\.\d+\.\d+: MIT ---\n\n\(The MIT License\)/m);

@@ -212,6 +212,8 @@ describe('a header', () => {
     await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), others);
     await expectRefused(() => ({ headers: { common: { [name]: 'evil.example' } } as never }));
     await expectRefused(() => ({ headers: { get: { [name]: 'evil.example' } } as never }));
+    await expectRefused(() => ({ headers: `${name}: evil.example` as never }));
+    await expectRefused(() => ({ headers: [[name, 'evil.example']] as never }));
   });
 
   const invalid: [string, unknown][] = [
