@@ -7,6 +7,7 @@ import {
   pino,
 } from 'pino';
 import { ApplicationMistake, EnclaveError } from '../errors.ts';
+import { LogOutput } from './log_output.ts';
 import { Redactor } from './redact.ts';
 
 export type { Logger };
@@ -19,13 +20,15 @@ export interface LogOptions {
   readonly withMessages?: boolean;
 }
 
-/** Writes JSON lines to standard output, or to `destination`. Logging never throws. */
+/** Writes JSON lines to standard output, or to `destination`. Logging never throws, and never waits for a reader. */
 export function createLog(
   level: string,
   destination?: DestinationStream,
   { withMessages = false }: LogOptions = {},
 ): Logger {
   const redactor = new Redactor((error) => describeError(error, withMessages));
+  const tellLost = (lines: number) =>
+    log.warn({ lines }, 'lines of the log are lost: they could not be written in time');
   const options = {
     level,
     base: null,
@@ -43,7 +46,7 @@ export function createLog(
       },
     },
   };
-  const log = destination ? pino(options, destination) : pino(options);
+  const log: Logger = pino(options, destination ?? new LogOutput(1, tellLost));
   const { child, setBindings } = log;
   return Object.assign(log, {
     [REDACTOR]: redactor,

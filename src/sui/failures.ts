@@ -97,7 +97,9 @@ export function sendErrorOf(error: unknown, digest: string): SuiError {
   try {
     known = suiErrorOf(error);
   } catch (cause) {
-    return new UnknownOutcomeError(digest, printable((cause as Error).message), { cause });
+    // A signal's reason, which some clients pass on, may be any value.
+    const reason = cause instanceof Error ? cause.message : 'the call was ended';
+    return new UnknownOutcomeError(digest, printable(reason), { cause });
   }
   const status = known instanceof NodeRefusedError ? known.status : givenStatus(error);
   const unknown =

@@ -133,6 +133,11 @@ export class Connections {
     }
   }
 
+  /** Closes all, also those that Node no longer counts as its server's: it stops parsing a connection after CONNECT. */
+  closeAll(): void {
+    for (const connection of this.#open.values()) this.#end(connection);
+  }
+
   /** Each step closes a connection, or moves one so that no later call visits it before its next request. */
   #makeRoom(): boolean {
     for (let connection = this.#idle.first; connection; connection = this.#idle.first) {

@@ -155,7 +155,7 @@ export function shutDown(server: Server, graceMs: number): Promise<void> {
       server.closeIdleConnections();
       connectionsOf.get(server)?.closeUnused();
     }, 50);
-    const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+    const grace = setTimeout(() => connectionsOf.get(server)?.closeAll(), graceMs);
     server.close(() => {
       clearInterval(idle);
       clearTimeout(grace);

@@ -1,4 +1,5 @@
 /** What `sendTransaction` waits for, against a node whose reads lag behind what it executed. */
+import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -136,6 +137,25 @@ describe('a node whose reads lag behind', () => {
     await failing({ waitMs: 30 });
   });
 });
+
+test.each(['the user left', null, 42])(
+  'keeps the digest when a signal ends the send with %o, which a GraphQL client throws as it is',
+  async (reason) => {
+    const controller = new AbortController();
+    const fetch: typeof globalThis.fetch = async (_, init) => {
+      controller.abort(reason);
+      init?.signal?.throwIfAborted();
+      throw new Error('the client has not passed the signal on');
+    };
+    const graphql = new SuiGraphQLClient({ network: 'custom', url: 'http://127.0.0.1:9', fetch });
+    const bytes = await signed(new Transaction());
+    await expect(sendTransaction(graphql, { ...bytes, signal: controller.signal })).rejects.toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      digest: TransactionDataBuilder.getDigestFromBytes(bytes.transaction),
+      cause: reason,
+    });
+  },
+);
 
 test.each<[string, object]>([
   ['waitMs', { waitMs: -1 }],

@@ -307,6 +307,16 @@ describe('shutting down', () => {
     expect(await inFlight).toBe('ended');
   });
 
+  test('closes a connection then, too, on which CONNECT follows a request', async () => {
+    const { url, close } = await dice({ SHUTDOWN_GRACE_MS: '200' });
+    const received = raw(url, `${ask('/hang')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await sleep(100);
+    const start = performance.now();
+    await close();
+    expect(performance.now() - start).toBeLessThan(2000);
+    expect(await received).toBe('');
+  });
+
   test('does not wait for idle connections', async () => {
     const { server, ask } = await startWeather();
     await ask('Paris');

@@ -1,0 +1,85 @@
+/** Writes the log to a file or pipe that may be slow, full or closed, none of which may hold up or end the server. */
+import { write, writeSync } from 'node:fs';
+
+/**
+ * Further lines are lost: callers can cause them faster than a slow reader takes them, and the key ends with a process
+ * that has no memory left.
+ */
+const MAX_WAITING_BYTES = 4 * 1024 ** 2;
+/** How long to wait when a pipe that does not block is full. */
+const RETRY_MS = 10;
+
+export class LogOutput {
+  readonly #fd: number;
+  readonly #tellLost: (lines: number) => void;
+  #lines: string[] = [];
+  /** Of the lines that wait or are being written. */
+  #bytes = 0;
+  #isWriting = false;
+  #lost = 0;
+
+  /**
+   * @param fd stays open
+   * @param tellLost called once lines can be written again, with the number of those that were lost
+   */
+  constructor(fd: number, tellLost: (lines: number) => void) {
+    this.#fd = fd;
+    this.#tellLost = tellLost;
+    process.on('exit', () => this.#flush());
+  }
+
+  /** Bytes of the lines that wait or are being written. */
+  get waiting(): number {
+    return this.#bytes;
+  }
+
+  /** Never throws. */
+  write(line: string): void {
+    const bytes = Buffer.byteLength(line);
+    if (this.#bytes + bytes > MAX_WAITING_BYTES) {
+      this.#lost += 1;
+      return;
+    }
+    this.#bytes += bytes;
+    this.#lines.push(line);
+    if (!this.#isWriting) this.#writeAll();
+  }
+
+  #writeAll(): void {
+    const lines = this.#lines;
+    const bytes = Buffer.from(lines.join(''));
+    this.#lines = [];
+    this.#isWriting = true;
+    this.#send(bytes, (error) => {
+      this.#isWriting = false;
+      this.#bytes -= bytes.length;
+      if (error) this.#lost += lines.length;
+      else this.#reportLost();
+      if (this.#lines.length > 0 && !this.#isWriting) this.#writeAll();
+    });
+  }
+
+  #send(bytes: Uint8Array, done: (error: Error | null) => void): void {
+    write(this.#fd, bytes, (error, written) => {
+      if (error?.code === 'EAGAIN') setTimeout(() => this.#send(bytes, done), RETRY_MS);
+      else if (error || written === bytes.length) done(error);
+      else this.#send(bytes.subarray(written), done);
+    });
+  }
+
+  #reportLost(): void {
+    const lost = this.#lost;
+    this.#lost = 0;
+    if (lost > 0) this.#tellLost(lost);
+  }
+
+  /** What is being written, Node completes by itself. */
+  #flush(): void {
+    let rest: Uint8Array = Buffer.from(this.#lines.join(''));
+    try {
+      while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest));
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
+}

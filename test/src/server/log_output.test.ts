@@ -1,0 +1,84 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { LogOutput } from '../../../src/server/log_output.ts';
+
+/** It has /dev/full, which no byte can be written to. */
+const isLinux = process.platform === 'linux';
+const MAX_WAITING_BYTES = 4 * 1024 ** 2;
+const LOG = new URL('../../../src/server/log.ts', import.meta.url).href;
+
+function open(path: string, flags: number): number {
+  const fd = openSync(path, flags);
+  onTestFinished(() => closeSync(fd));
+  return fd;
+}
+
+/** A pipe that nobody reads but the test. */
+function unreadPipe(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-log-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'pipe');
+  execFileSync('mkfifo', [path]);
+  return open(path, constants.O_RDWR | constants.O_NONBLOCK);
+}
+
+function readAll(fd: number): string {
+  const buffer = Buffer.alloc(64 * 1024);
+  let text = '';
+  try {
+    for (;;) text += buffer.toString('latin1', 0, readSync(fd, buffer));
+  } catch {
+    // EAGAIN: it is empty.
+    return text;
+  }
+}
+
+const lineOf = (number: number) => `${String(number).padStart(1023, '.')}\n`;
+
+test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it says how many are lost', async () => {
+  const pipe = unreadPipe();
+  const lost: number[] = [];
+  const output = new LogOutput(pipe, (lines) => lost.push(lines));
+  const written = 20_000;
+  for (let number = 0; number < written; number += 1) output.write(lineOf(number));
+  expect(output.waiting).toBe(MAX_WAITING_BYTES);
+  let read = '';
+  const unread = () => {
+    read += readAll(pipe);
+    return output.waiting;
+  };
+  await expect.poll(unread, { timeout: 20_000, interval: 5 }).toBe(0);
+  unread();
+  const kept = MAX_WAITING_BYTES / 1024;
+  expect(read).toBe(Array.from({ length: kept }, (_, number) => lineOf(number)).join(''));
+  expect(lost).toEqual([written - kept]);
+  output.write('again\n');
+  await expect.poll(() => readAll(pipe)).toBe('again\n');
+});
+
+test.runIf(isLinux)(
+  'a log that can not be written costs one attempt for what has come meanwhile, and no error',
+  async () => {
+    const lost: number[] = [];
+    const output = new LogOutput(open('/dev/full', constants.O_WRONLY), (lines) => lost.push(lines));
+    for (let number = 0; number < 100; number += 1) output.write(lineOf(number));
+    await expect.poll(() => output.waiting).toBe(0);
+    expect(lost).toEqual([]);
+  },
+);
+
+test.runIf(isLinux)('a process whose log can not be written ends when it is told to', () => {
+  const code = `const { createLog } = await import('${LOG}');
+    const log = createLog('info');
+    log.info('first');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    log.info('last');
+    process.exit(7);`;
+  const args = ['--input-type=module', '-e', code];
+  const full = open('/dev/full', constants.O_WRONLY);
+  const { status } = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'inherit'], timeout: 5000 });
+  expect(status).toBe(7);
+});
