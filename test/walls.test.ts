@@ -29,6 +29,24 @@ function breaches(folder: string, isAllowed: (imported: string) => boolean): str
   );
 }
 
+/** The cycles of an import graph: the files of each in order, one for each import that closes a cycle. */
+function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: readonly string[]) => {
+    const start = path.indexOf(file);
+    if (start !== -1) cycles.push([...path.slice(start), file].join(' > '));
+    if (start !== -1 || done.has(file)) return;
+    for (const imported of graph.get(file) ?? []) visit(imported, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return cycles;
+}
+
+/** The exception: upstreams take the type of a manifest, and an application's context has an upstream. */
+const LEFT = { from: 'src/server/upstream.ts', to: 'src/app.ts' };
+
 const isWithin = (path: string, folders: readonly string[]) =>
   folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 
@@ -39,6 +57,28 @@ describe('the walls', () => {
 
   test('scripts never import test', () => {
     expect(breaches('scripts', (path) => !isWithin(path, ['test']))).toEqual([]);
+  });
+
+  test('src and scripts have no import cycle, even if type-only and dynamic imports count', () => {
+    const files = globSync('{src,scripts}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] });
+    const isLeft = (from: string, to: string) => from === LEFT.from && to === LEFT.to;
+    const graph = new Map(
+      files.map((file) => [file, importsOf(file).filter((imported) => !isLeft(file, imported))]),
+    );
+    expect(importsOf('src/oidc/keys.ts'), 'type-only').toContain('src/server/upstream.ts');
+    expect(importsOf('src/client/client.ts'), 'dynamic').toContain('src/client/registered.ts');
+    expect(cyclesIn(graph)).toEqual([]);
+    expect(importsOf(LEFT.from), 'remove the exception').toContain(LEFT.to);
+  });
+
+  test.each([
+    [{ a: ['b'], b: ['a'] }, ['a > b > a']],
+    [{ a: ['a'] }, ['a > a']],
+    [{ a: ['b', 'd'], b: ['c'], c: ['d', 'b'], d: [] }, ['b > c > b']],
+    [{ a: ['b'], b: ['c', 'a'], c: ['a'] }, ['a > b > c > a', 'a > b > a']],
+    [{ a: ['b', 'c'], b: ['d'], c: ['d'], d: ['outside'] }, []],
+  ])('an import graph %j has the cycles %j', (graph, cycles) => {
+    expect(cyclesIn(new Map(Object.entries(graph)))).toEqual(cycles);
   });
 
   test.each(LIBRARY)('src/%s, published for browsers, needs neither Node nor the server', (name) => {
