@@ -1,9 +1,9 @@
 /** The clients whose tokens a service accepts, as JSON in one of its settings. */
 import * as v from 'valibot';
 import { ConfigError } from '../errors.ts';
-import { SUI_V1, valueFault } from '../zklogin/claims.ts';
-import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../zklogin/issuer.ts';
-import { PROVIDERS } from '../zklogin/providers.ts';
+import { SUI_V1, valueFault } from '../token/claims.ts';
+import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../token/issuer.ts';
+import { PROVIDERS } from '../token/providers.ts';
 
 /** A client id at an issuer. */
 export interface Client {

@@ -5,7 +5,7 @@ import { CLIENT_ENTRY, parseClients } from '../../oidc/clients.ts';
 import type { AcceptedClient } from '../../oidc/verify.ts';
 import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../server/config.ts';
 import type { Limits } from '../../server/http/http_server.ts';
-import { PROVIDERS, type Provider } from '../../zklogin/providers.ts';
+import { PROVIDERS, type Provider } from '../../token/providers.ts';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
 import { type Keys, type NetworkName, readKeys } from './keys.ts';
