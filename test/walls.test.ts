@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const APPS = globSync('{src,test/fixtures}/apps/*/app.ts', { cwd: ROOT }).map(dirname);
 const LIBRARY = ['attestation', 'client', 'sealing', 'sui', 'zklogin'];
 
 /** The modules that a file imports: paths from the root, and bare names. */
@@ -122,16 +123,26 @@ describe('the walls', () => {
       expect(breaches(folder, isOther)).toEqual([]);
   });
 
-  test('applications and the NSM do not import src/server/http', () => {
-    expect(breaches('src/apps', (path) => !isWithin(path, ['src/server/http']))).toEqual([]);
+  test.each(APPS)('%s imports src/index.ts, its own files and packages', (folder) => {
+    const rooms = folder === 'src/apps/salt' ? ['src/oidc', 'src/token'] : [];
+    const isOfProject = (path: string) => /^(src|scripts|test)\//.test(path);
+    const allowed = [folder, 'src/index.ts', ...rooms];
+    expect(breaches(folder, (path) => !isOfProject(path) || isWithin(path, allowed))).toEqual([]);
+  });
+
+  test('only applications import src/index.ts', () => {
+    expect(APPS).toEqual(expect.arrayContaining(['src/apps/weather', 'test/fixtures/apps/dice']));
+    const found = breaches('src', (path) => path !== 'src/index.ts');
+    expect(found.length).toBeGreaterThan(5);
+    expect(found.filter((breach) => !breach.startsWith('src/apps/'))).toEqual([]);
+  });
+
+  test('the NSM imports neither src/server/http nor Express', () => {
     expect(breaches('src/nsm', (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
   });
 });
 
-/** The exports of every application's app.ts (src/app.ts). */
-const APPLICATION = ['create', 'signs', 'secretsNotInEnvironment'];
-
-test('no two modules of src export the same name, apart from applications', () => {
+test('no two modules of src export the same name', () => {
   const modulesOf = new Map<string, string[]>();
   for (const file of globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })) {
     const declared = readFileSync(join(ROOT, file), 'utf8').matchAll(
@@ -143,6 +154,5 @@ test('no two modules of src export the same name, apart from applications', () =
     }
   }
   expect(modulesOf.get('EnclaveClient')).toEqual(['src/client/client.ts']);
-  const twice = [...modulesOf].filter(([name, files]) => files.length > 1 && !APPLICATION.includes(name));
-  expect(twice).toEqual([]);
+  expect([...modulesOf].filter(([, files]) => files.length > 1)).toEqual([]);
 });

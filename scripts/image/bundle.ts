@@ -17,7 +17,7 @@ const entry = (version: string, appDir: string) => `
 import { readFileSync } from 'node:fs';
 import { parseManifest } from '/src/app.ts';
 import { start } from '/src/server/start.ts';
-import * as module from '/${appDir}/app.ts';
+import module from '/${appDir}/app.ts';
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
 void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Express, RequestHandler, Response } from 'express';
 import * as v from 'valibot';
-import { type Application, type Caller, type Endpoint, endpoint, type Manifest } from '../app.ts';
+import type { Application, Endpoint, Manifest } from '../app.ts';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
 import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
@@ -54,7 +54,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const all = { ...parts, inFlight, bodies, sealed };
-      for (const own of endpointsOf(parts.application)) addEndpoint(app, own, all);
+      for (const own of parts.application.endpoints ?? []) addEndpoint(app, own, all);
       app.post('/sealed', (request, response) => sealed.answer(request, response));
       app.post('/secrets', (request, response) =>
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
@@ -116,15 +116,6 @@ const AttestationQuery = v.strictObject({
   ),
 });
 
-/** `/process_data` is an endpoint whose body has the single property `payload`. */
-function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
-  if (!processData) return endpoints;
-  const { idempotent = true } = processData;
-  const body = v.strictObject({ payload: processData.payload });
-  const handle = ({ payload }: { payload: never }, caller: Caller) => processData.handle(payload, caller);
-  return [endpoint({ method: 'POST', path: '/process_data', body, idempotent, handle }), ...endpoints];
-}
-
 /** @throws ConfigError if the server would refuse all their requests */
 function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): void {
   const { application, config, manifest, secrets } = parts;
@@ -156,15 +147,14 @@ interface EndpointParts {
 function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
   const { config, secrets, clock, inFlight, bodies, sealed } = parts;
   const { path, method } = own;
-  checkEndpoint(own);
+  requireMade(own);
   const call: CallEndpoint = (request, response, input) =>
     throwingErrors(() => {
-      const schema = method === 'GET' ? own.query : own.body;
-      const valid = (schema && validate(schema, input)) as never;
+      const answer = own.accept(input);
       return inFlight.work(response, async () => {
         requireSecrets(secrets);
         const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
-        const answered = await own.handle(valid, caller);
+        const answered = await answer(caller);
         // One that was signed earlier may be handed out again.
         if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
         sendJson(response, 200, answered);
@@ -189,17 +179,10 @@ async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws ConfigError */
-function checkEndpoint({ method, path, body, query }: Endpoint): void {
-  if (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) {
-    throw new ConfigError(`${path} is not a fixed path`);
-  }
-  if (method === 'GET') {
-    if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
-    return;
-  }
-  if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
-  if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
+/** Only those have checked their definition. @throws ConfigError */
+function requireMade({ method, path, accept }: Partial<Endpoint>): void {
+  if (typeof accept === 'function') return;
+  throw new ConfigError(`the endpoint ${method} ${path} must be made by endpoint() or processData()`);
 }
 
 /** @throws ConfigError if the endpoint takes no sealed requests either */

@@ -1,6 +1,6 @@
 /** `SALT_CLIENTS`: the clients whose tokens get a salt, and the version of the seed for each. */
 import * as v from 'valibot';
-import { ConfigError } from '../../errors.ts';
+import { ConfigError } from '../../index.ts';
 import * as oidc from '../../oidc/clients.ts';
 import { MICROSOFT_ISSUER } from '../../token/issuer.ts';
 

@@ -1,7 +1,5 @@
 import * as v from 'valibot';
-import { text, u64 } from '../../wire/bcs.ts';
-import { signedType } from '../../wire/intent.ts';
-import { struct } from '../../wire/struct.ts';
+import { signedType, struct, text, u64 } from '../../index.ts';
 import { canonicalPlace } from './place.ts';
 
 /** `WeatherResponse { location: String, temperature: u64 }` of the Move module `weather`, intent 0. */

@@ -39,6 +39,14 @@ describe('the bundle', () => {
     expect(imported.filter((name) => !builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
   });
 
+  test('has nothing of src/index.ts that the application does not use', () => {
+    const own = modules
+      .filter((path) => path.startsWith(`${ROOT}src/`))
+      .map((path) => path.slice(ROOT.length));
+    expect(own).toContain('src/wire/struct.ts');
+    expect(own.filter((path) => ['src/wire/move.ts', 'src/server/rate_limit.ts'].includes(path))).toEqual([]);
+  });
+
   test('has the application and the version in it, and no stand-in', () => {
     expect(source).toMatch(/api\.weatherapi\.com/);
     expect(source).toMatch(/version: "1\.2\.3"/);

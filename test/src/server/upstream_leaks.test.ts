@@ -257,7 +257,7 @@ describe('a server', () => {
         await asked.catch((error) => log.info({ error, err: error }, 'failed %o', error));
         return (await asked) as never;
       };
-      return { processData: processData({ payload: Payload, handle }) };
+      return { endpoints: [processData({ payload: Payload, handle })] };
     };
     const server = await startServer({
       manifest: { endpoints: ['prices.example', 'down.example'], secrets: ['PRICE_KEY'] },
