@@ -63,17 +63,18 @@ build/nsm.node: src/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
-# Builds the native programs that tests run. These are init with sanitizers and short waits, compiled as one file (which takes
-# a third of the time), and the stand-in of the NSM's driver. npm test makes them too, so that none tests an old binary.
+# Builds the native programs that tests run. These are init with sanitizers, short waits and a main for tests instead of its
+# own, compiled as one file (which takes a third of the time), and the stand-in of the NSM's driver. npm test makes them too,
+# so that none tests an old binary.
 .PHONY: test-natives
 test-natives: build/test/init build/test/nsm_driver.so
 
 INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
   -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
 
-build/test/init: $(wildcard enclave/init/*.cc enclave/init/*.h) Makefile
+build/test/init: $(filter-out %/main.cc,$(wildcard enclave/init/*.cc enclave/init/*.h)) test/enclave/roles.cc Makefile
 	@mkdir -p $(@D)
-	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -x c++ - -o $@.partial && mv $@.partial $@
+	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -I enclave/init -x c++ - -o $@.partial && mv $@.partial $@
 
 build/test/nsm_driver.so: test/src/nsm/preload.c
 	@mkdir -p $(@D)

@@ -11,7 +11,7 @@ const ISOLATED = [
   'test/src/nsm/{addon,device}.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
   'test/src/prover/backend/{backend,generator,supervisor}.test.ts',
-  'test/src/server/{clock,health,log,open_files,secrets,server,upstream}.test.ts',
+  'test/src/server/{clock,exchange,health,log,open_files,secrets,server,upstream_request}.test.ts',
   'test/src/server/http/{connections,hostile,in_flight,json_body}.test.ts',
 ];
 

@@ -4,39 +4,49 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
+import type { Router } from 'express';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
 import { ConfigError } from './errors.ts';
 import type { Env } from './server/config.ts';
+import { validate } from './server/http/validate.ts';
 import type { Logger } from './server/log.ts';
 import type { SecretsCheck } from './server/secrets.ts';
 import type { SignedAnswer } from './server/signer.ts';
-import type { Upstream } from './server/upstream.ts';
-import type { DeclaredType, SignedType } from './wire/intent.ts';
+import type { Upstreams } from './server/upstream.ts';
+import type { DeclaredStruct, SignedType } from './wire/intent.ts';
 
 /**
- * An application is a folder `<name>` with `app.yaml` and `app.ts`, which exports this interface. The core loads no
- * other file of it. Neither it nor what it imports may use `await` at the top level: the image's bundle is CommonJS.
+ * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes. The core
+ * loads no other file of it. Neither it nor what it imports may use `await` at the top level: the image's bundle is
+ * CommonJS.
  */
 export interface ApplicationModule {
   /** Every type that the application signs, each with a unique intent code. */
-  readonly signs: readonly DeclaredType[];
+  readonly signs: readonly DeclaredStruct[];
   /** Names of secrets that must come from a file or the hand-off: process lists show the environment. */
   readonly secretsNotInEnvironment?: readonly string[];
   /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
   create(context: AppContext): Application;
 }
 
-/** What the core provides to an application. */
-export interface AppContext {
+/** What the core provides to an application, which may sign the types `Signed`. */
+export interface AppContext<Signed = DeclaredStruct> {
   readonly env: Env;
   readonly log: Logger;
   /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
   secret(name: string): string;
-  /** A client for an endpoint that app.yaml names. Call it at the start, so that a missing host stops the start. */
-  upstream(host: string): Upstream;
+  /**
+   * A client for an endpoint that app.yaml names, an instance of axios: see Upstreams. Call it at the start, so that a
+   * missing host stops the start.
+   */
+  readonly upstream: Upstreams;
   /** Signs with the enclave's key: see Signer.sign. */
-  sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer;
+  sign<Data, Input>(
+    type: SignedType<Data, Input> & Signed,
+    timestampMs: bigint,
+    data: Data & Input,
+  ): SignedAnswer;
 }
 
 export interface Application {
@@ -45,39 +55,143 @@ export interface Application {
    * environment comes before the first request, a set from a hand-off at any time.
    */
   readonly checkSecrets?: SecretsCheck;
-  /** Answers `POST /process_data`; optional. */
-  readonly processData?: ProcessData;
-  /** Further endpoints. */
   readonly endpoints?: readonly Endpoint[];
+  /** Routes of its own. */
+  readonly routes?: Routes;
 }
 
-export interface ProcessData<Payload = never> {
-  /** The schema of the request's `payload`. It should reject unknown properties. */
-  readonly payload: v.GenericSchema<unknown, Payload>;
-  /** See Endpoint. */
-  readonly idempotent?: boolean;
-  handle(payload: Payload, caller: Caller): Promise<SignedAnswer>;
+/**
+ * An Express router for what an endpoint can't express, such as files, streams and other media types. It is not part of
+ * what is sealed: with `REQUESTS=sealed` its requests are refused.
+ */
+export interface Routes {
+  /** A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints. */
+  readonly prefix: string;
+  /** The server has read the body: `request.body` is a Buffer, empty for GET and HEAD. */
+  readonly router: Router;
 }
 
-/** An endpoint of an application. Its answer is sent as JSON with status 200. */
-export interface Endpoint<Input = never> {
+/** Gives `create` the type of its context, whose `sign` accepts the types of `signs`. */
+export function defineApp<const Signs extends readonly DeclaredStruct[]>(
+  definition: Omit<ApplicationModule, 'signs' | 'create'> & {
+    readonly signs: Signs;
+    create(context: AppContext<Signs[number]>): Application;
+  },
+): ApplicationModule {
+  return definition;
+}
+
+/** What `endpoint` and `processData` make. The types of its input stay within. */
+export interface Endpoint {
   readonly method: 'GET' | 'POST';
-  /** A fixed path such as `/get_salt`, without parameters. */
   readonly path: string;
-  /** The schema of a POST's JSON body. */
-  readonly body?: v.GenericSchema<unknown, Input>;
+  readonly idempotent: boolean;
   /**
-   * The schema of a GET's query: an object with a string for each parameter, or a list of strings for one that is
-   * given more than once. Without a schema the query is ignored.
+   * Checks a body or query.
+   *
+   * @returns its handler, whose result is sent as JSON with status 200
+   * @throws INVALID_INPUT
    */
-  readonly query?: v.GenericSchema<unknown, Input>;
+  accept(input: unknown): (caller: Caller) => Promise<Answer>;
+}
+
+type Answer = SignedAnswer | object;
+type Schema<Output> = v.GenericSchema<unknown, Output>;
+
+interface Handler<Input, Output = Answer> {
   /**
    * False: repeating a request has an effect of its own, such as a second payment. A sealed request is then refused,
    * since the host could repeat it: nothing tells the copy from the original. Default: true.
    */
   readonly idempotent?: boolean;
   /** @param input the validated body or query; undefined for a GET without a schema */
-  handle(input: Input, caller: Caller): Promise<SignedAnswer | object>;
+  handle(input: Input, caller: Caller): Promise<Output>;
+}
+
+interface Get<Input> extends Handler<Input> {
+  readonly method: 'GET';
+  /** A fixed path such as `/latest`, without parameters. */
+  readonly path: string;
+  /**
+   * The schema of the query: an object with a string for each parameter, or a list of strings for one that is given
+   * more than once. Without a schema the query is ignored.
+   */
+  readonly query?: Schema<Input> | undefined;
+  readonly body?: never;
+}
+
+interface Post<Input> extends Handler<Input> {
+  readonly method: 'POST';
+  /** A fixed path such as `/get_salt`, without parameters. */
+  readonly path: string;
+  /** The schema of the JSON body. It should reject unknown properties. */
+  readonly body: Schema<Input>;
+  readonly query?: never;
+}
+
+/** What the handler of a GET reads must come from a schema. */
+type NeedsQuery<Input> = undefined extends Input ? unknown : { readonly query: unknown };
+
+/** An endpoint, whose handler has the type of input that its schema describes. @throws ConfigError */
+export function endpoint<Input = undefined>(
+  definition: (Get<Input> & NeedsQuery<Input>) | Post<Input>,
+): Endpoint {
+  checkEndpoint(definition);
+  const { method, path, idempotent = true } = definition;
+  return { method, path, idempotent, accept: acceptOf(definition) };
+}
+
+function acceptOf<Input>(definition: Get<Input> | Post<Input>): Endpoint['accept'] {
+  const schema = definition.method === 'GET' ? definition.query : definition.body;
+  if (schema === undefined) {
+    // Input includes undefined, as NeedsQuery has it.
+    const handler: Handler<Input | undefined> = definition;
+    return () => (caller) => handler.handle(undefined, caller);
+  }
+  return (input) => {
+    const valid = validate(schema, input);
+    return (caller) => definition.handle(valid, caller);
+  };
+}
+
+interface Unchecked {
+  readonly method?: unknown;
+  readonly path?: unknown;
+  readonly body?: unknown;
+  readonly query?: unknown;
+}
+
+/** Of what the compiler has not seen. @throws ConfigError */
+function checkEndpoint({ method, path, body, query }: Unchecked): void {
+  if (method !== 'GET' && method !== 'POST') {
+    throw new ConfigError(`the endpoint ${path} must have the method GET or POST`);
+  }
+  if (typeof path !== 'string' || (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path))) {
+    throw new ConfigError(`${path} is not a fixed path`);
+  }
+  if (method === 'GET') {
+    if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
+    return;
+  }
+  if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
+  if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
+}
+
+interface ProcessData<Payload> extends Handler<Payload, SignedAnswer> {
+  /** The schema of the request's `payload`. It should reject unknown properties. */
+  readonly payload: Schema<Payload>;
+}
+
+/** `POST /process_data`, whose body has the single property `payload`, and whose answer is signed. */
+export function processData<Payload>(definition: ProcessData<Payload>): Endpoint {
+  const { payload, idempotent = true } = definition;
+  return endpoint({
+    method: 'POST',
+    path: '/process_data',
+    body: v.strictObject({ payload }),
+    idempotent,
+    handle: (body, caller) => definition.handle(body.payload, caller),
+  });
 }
 
 /** The sender of a request. */
@@ -87,16 +201,6 @@ export interface Caller {
    * bridge every peer is 127.0.0.1.
    */
   readonly address: string | undefined;
-}
-
-/** Gives the handler the type that the schema of the payload describes. */
-export function processData<Payload>(definition: ProcessData<Payload>): ProcessData {
-  return definition as unknown as ProcessData;
-}
-
-/** Gives the handler the type that the schema of the body or query describes. */
-export function endpoint<Input>(definition: Endpoint<Input>): Endpoint {
-  return definition as unknown as Endpoint;
 }
 
 const Hostname = v.pipe(
@@ -147,6 +251,7 @@ const ManifestFile = v.strictObject({
     ),
     [],
   ),
+  plain: v.optional(v.literal(true)),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
@@ -162,6 +267,8 @@ export interface Manifest {
    * one of these keys, and `POST /secrets` accepts it too.
    */
   readonly provisioners?: readonly string[];
+  /** With `REQUESTS=sealed`: the application's routes may be refused. Without it, such a start fails. */
+  readonly plain?: true;
 }
 
 /** @throws ConfigError that names the invalid property */
@@ -175,10 +282,10 @@ export function parseManifest(yaml: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), no other property, and no duplicate name`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes) and plain: true, no other property, and no duplicate name`,
     );
   }
-  const { endpoints, secrets, provisioners } = result.output;
+  const { endpoints, secrets, provisioners, plain } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
@@ -189,6 +296,7 @@ export function parseManifest(yaml: string): Manifest {
     secrets,
     ...(Object.keys(authorities).length > 0 && { authorities }),
     ...(provisioners.length > 0 && { provisioners }),
+    ...(plain && { plain }),
   };
 }
 
@@ -226,11 +334,20 @@ export async function loadApplication(
     throw new ConfigError(`APP=${name}: there is no such application; the applications are: ${others}`);
   });
   const manifest = parseManifest(yaml);
-  const module: Partial<ApplicationModule> = await import(new URL('app.ts', folder).href);
-  if (!Array.isArray(module.signs) || typeof module.create !== 'function') {
-    throw new ConfigError(`APP=${name}: app.ts must export signs (a list of types) and create (a function)`);
+  const { default: module }: { default?: unknown } = await import(new URL('app.ts', folder).href);
+  if (!isApplicationModule(module)) {
+    throw new ConfigError(
+      `APP=${name}: the default export of app.ts must be defineApp({ signs, create }): signs a list of signed types, each of a struct, and create a function`,
+    );
   }
-  return { manifest, module: module as ApplicationModule };
+  return { manifest, module };
+}
+
+function isApplicationModule(value: unknown): value is ApplicationModule {
+  const { signs, create }: Partial<ApplicationModule> = Object(value);
+  const isSigned = (type: Partial<DeclaredStruct>) =>
+    typeof type?.intent === 'number' && Array.isArray(type.payload?.fields);
+  return Array.isArray(signs) && signs.every(isSigned) && typeof create === 'function';
 }
 
 function applicationNames(appsDir: URL): string[] {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const APPS = globSync('{src,test/fixtures}/apps/*/app.ts', { cwd: ROOT }).map(dirname);
 const LIBRARY = ['attestation', 'client', 'sealing', 'sui', 'zklogin'];
 
 /** The modules that a file imports: paths from the root, and bare names. */
@@ -29,6 +30,24 @@ function breaches(folder: string, isAllowed: (imported: string) => boolean): str
   );
 }
 
+/** The cycles of an import graph: the files of each in order, one for each import that closes a cycle. */
+function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: readonly string[]) => {
+    const start = path.indexOf(file);
+    if (start !== -1) cycles.push([...path.slice(start), file].join(' > '));
+    if (start !== -1 || done.has(file)) return;
+    for (const imported of graph.get(file) ?? []) visit(imported, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return cycles;
+}
+
+/** The exception: upstreams take the type of a manifest, and an application's context has an upstream. */
+const LEFT = { from: 'src/server/upstream.ts', to: 'src/app.ts' };
+
 const isWithin = (path: string, folders: readonly string[]) =>
   folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 
@@ -41,15 +60,37 @@ describe('the walls', () => {
     expect(breaches('scripts', (path) => !isWithin(path, ['test']))).toEqual([]);
   });
 
+  test('src and scripts have no import cycle, even if type-only and dynamic imports count', () => {
+    const files = globSync('{src,scripts}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] });
+    const isLeft = (from: string, to: string) => from === LEFT.from && to === LEFT.to;
+    const graph = new Map(
+      files.map((file) => [file, importsOf(file).filter((imported) => !isLeft(file, imported))]),
+    );
+    expect(importsOf('src/oidc/keys.ts'), 'type-only').toContain('src/server/upstream.ts');
+    expect(importsOf('src/client/client.ts'), 'dynamic').toContain('src/client/registered.ts');
+    expect(cyclesIn(graph)).toEqual([]);
+    expect(importsOf(LEFT.from), 'remove the exception').toContain(LEFT.to);
+  });
+
+  test.each([
+    [{ a: ['b'], b: ['a'] }, ['a > b > a']],
+    [{ a: ['a'] }, ['a > a']],
+    [{ a: ['b', 'd'], b: ['c'], c: ['d', 'b'], d: [] }, ['b > c > b']],
+    [{ a: ['b'], b: ['c', 'a'], c: ['a'] }, ['a > b > c > a', 'a > b > a']],
+    [{ a: ['b', 'c'], b: ['d'], c: ['d'], d: ['outside'] }, []],
+  ])('an import graph %j has the cycles %j', (graph, cycles) => {
+    expect(cyclesIn(new Map(Object.entries(graph)))).toEqual(cycles);
+  });
+
   test.each(LIBRARY)('src/%s, published for browsers, needs neither Node nor the server', (name) => {
-    const rooms = [...LIBRARY, 'wire', 'errors.ts', 'fetch.ts'].map((room) => `src/${room}`);
+    const rooms = [...LIBRARY, 'wire', 'token', 'errors.ts', 'fetch.ts'].map((room) => `src/${room}`);
     const isAllowed = (path: string) =>
       path.startsWith('src/') ? isWithin(path, rooms) : !path.startsWith('node:');
     expect(breaches(`src/${name}`, isAllowed)).toEqual([]);
   });
 
-  test('src/wire, src/errors.ts and src/fetch.ts need no more than each other', () => {
-    const rooms = ['src/wire', 'src/errors.ts', 'src/fetch.ts'];
+  test('src/wire, src/token, src/errors.ts and src/fetch.ts need no more than each other', () => {
+    const rooms = ['src/wire', 'src/token', 'src/errors.ts', 'src/fetch.ts'];
     for (const room of rooms) {
       const folder = room.endsWith('.ts') ? room.slice(0, -3) : `${room}/**/*`;
       for (const file of globSync(`${folder}.ts`, { cwd: ROOT })) {
@@ -59,8 +100,8 @@ describe('the walls', () => {
     }
   });
 
-  test("src/oidc, which servers and commands share, needs zkLogin's issuers and only a type of the server", () => {
-    const rooms = ['src/oidc', 'src/zklogin', 'src/errors.ts', 'src/server/upstream.ts'];
+  test("src/oidc, which servers and commands share, needs nothing of the wallet's library and only a type of the server", () => {
+    const rooms = ['src/oidc', 'src/token', 'src/errors.ts', 'src/server/upstream.ts'];
     expect(breaches('src/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
     for (const file of globSync('src/oidc/*.ts', { cwd: ROOT })) {
       expect(readFileSync(join(ROOT, file), 'utf8')).not.toMatch(
@@ -70,7 +111,7 @@ describe('the walls', () => {
   });
 
   test("src/prover needs zkLogin's numbers and claims, and no server but in its two services", () => {
-    const rooms = ['src/prover', 'src/oidc', 'src/zklogin', 'src/wire', 'src/errors.ts'];
+    const rooms = ['src/prover', 'src/oidc', 'src/token', 'src/zklogin', 'src/wire', 'src/errors.ts'];
     const services = ['src/prover/frontend', 'src/prover/backend'];
     const found = breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms));
     const others = found.filter((breach) => !services.some((service) => breach.startsWith(`${service}/`)));
@@ -82,17 +123,26 @@ describe('the walls', () => {
       expect(breaches(folder, isOther)).toEqual([]);
   });
 
-  test('applications and the NSM do not import src/server/http', () => {
-    for (const folder of ['src/apps', 'src/nsm']) {
-      expect(breaches(folder, (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
-    }
+  test.each(APPS)('%s imports src/index.ts, its own files and packages', (folder) => {
+    const rooms = folder === 'src/apps/salt' ? ['src/oidc', 'src/token'] : [];
+    const isOfProject = (path: string) => /^(src|scripts|test)\//.test(path);
+    const allowed = [folder, 'src/index.ts', ...rooms];
+    expect(breaches(folder, (path) => !isOfProject(path) || isWithin(path, allowed))).toEqual([]);
+  });
+
+  test('only applications import src/index.ts', () => {
+    expect(APPS).toEqual(expect.arrayContaining(['src/apps/weather', 'test/fixtures/apps/dice']));
+    const found = breaches('src', (path) => path !== 'src/index.ts');
+    expect(found.length).toBeGreaterThan(5);
+    expect(found.filter((breach) => !breach.startsWith('src/apps/'))).toEqual([]);
+  });
+
+  test('the NSM imports neither src/server/http nor Express', () => {
+    expect(breaches('src/nsm', (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
   });
 });
 
-/** The exports of every application's app.ts (src/app.ts). */
-const APPLICATION = ['create', 'signs', 'secretsNotInEnvironment'];
-
-test('no two modules of src export the same name, apart from applications', () => {
+test('no two modules of src export the same name', () => {
   const modulesOf = new Map<string, string[]>();
   for (const file of globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })) {
     const declared = readFileSync(join(ROOT, file), 'utf8').matchAll(
@@ -104,6 +154,5 @@ test('no two modules of src export the same name, apart from applications', () =
     }
   }
   expect(modulesOf.get('EnclaveClient')).toEqual(['src/client/client.ts']);
-  const twice = [...modulesOf].filter(([name, files]) => files.length > 1 && !APPLICATION.includes(name));
-  expect(twice).toEqual([]);
+  expect([...modulesOf].filter(([, files]) => files.length > 1)).toEqual([]);
 });

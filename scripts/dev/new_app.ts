@@ -26,7 +26,7 @@ const RESERVED_IN_MOVE =
   'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test self tx_context';
 /** The price feed's files declare or use these, as constants in Move and as types in TypeScript. */
 const TAKEN =
-  'public_key signature signed_at_ms minute_ms max_age_ms request answer application upstream app_context error_table exchange_failed date buffer big_int';
+  'public_key signature signed_at_ms minute_ms max_age_ms request answer date buffer big_int uint8_array';
 const RESERVED = new Set(`${RESERVED_IN_MOVE} ${TAKEN}`.split(' '));
 
 /** Path and content of each file that the page shows. */
@@ -102,7 +102,7 @@ export const main = command({
 
 Try:   make dev APP=${name}
 Test:  npm test -- test/src/apps/${name} && npm run test:move ${name}
-Next:  the host in src/apps/${name}/app.yaml, the type in app.ts and move/${name}. src/apps/README.md explains each file.`;
+Next:  the host in src/apps/${name}/app.yaml, the type in types.ts and move/${name}. src/apps/README.md explains each file.`;
     return { json: { files }, text };
   },
 });

@@ -14,10 +14,12 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../src/errors.ts';
 import { command, runAsProcess } from '../command.ts';
 import { makeBase } from './base.ts';
+import { bundle } from './bundle.ts';
 import { buildContainer } from './container.ts';
 import { makeContext } from './context.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
+import { licensesOf } from './licenses.ts';
 import { checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -68,8 +70,11 @@ export const main = command({
     mkdirSync(values.out, { recursive: true });
     copyFileSync(join(output, 'image.eif'), `${target(values.name)}.eif.new`);
     renameSync(`${target(values.name)}.eif.new`, target(`${values.name}.eif`));
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const licenses = licensesOf(await bundle(ROOT, version, appDir, output));
     rmSync(output, { recursive: true });
     writeFileSync(target(`${values.name}.pcrs`), registers);
+    writeFileSync(target(values.name === 'nitro' ? 'licenses.txt' : `${values.name}.licenses.txt`), licenses);
     const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, eif);
     writeFileSync(
       target(values.name === 'nitro' ? 'measurements.json' : `${values.name}.measurements.json`),

@@ -17,7 +17,7 @@ const entry = (version: string, appDir: string) => `
 import { readFileSync } from 'node:fs';
 import { parseManifest } from '/src/app.ts';
 import { start } from '/src/server/start.ts';
-import * as module from '/${appDir}/app.ts';
+import module from '/${appDir}/app.ts';
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
 void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
@@ -26,11 +26,19 @@ void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', loa
 /**
  * @param appDir the application's folder, from the root of the repository
  * @param stage folder that gets server.js
+ * @returns the paths of the modules in it
  */
-export async function bundle(root: string, version: string, appDir: string, stage: string): Promise<void> {
+export async function bundle(
+  root: string,
+  version: string,
+  appDir: string,
+  stage: string,
+): Promise<string[]> {
   const bundler = await rolldown({
     cwd: root,
     input: { server: ENTRY },
+    // Neither paths nor comments: a file may move, or a comment change, and the registers stay.
+    experimental: { attachDebugInfo: 'none' },
     platform: 'node',
     // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no node_modules.
     onLog(level, log, handler) {
@@ -48,7 +56,9 @@ export async function bundle(root: string, version: string, appDir: string, stag
       },
     ],
   });
-  await bundler.write({
+  const {
+    output: [chunk],
+  } = await bundler.write({
     dir: stage,
     // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a seventh of the
     // start.
@@ -56,7 +66,9 @@ export async function bundle(root: string, version: string, appDir: string, stag
     strict: true,
     entryFileNames: 'server.js',
     codeSplitting: false,
+    comments: false,
   });
+  return chunk.moduleIds;
 }
 
 export const main = command({

@@ -1,10 +1,20 @@
 /** Checks what a command line says by its form alone, before a file is read or anything is sent. */
 import { baseUrl } from '../../src/client/http.ts';
 import { addressOf, identifierOf, invalidValue } from '../../src/sui/values.ts';
-import type { Input, SuiCommand } from './command.ts';
+import type { CommandLine } from './help.ts';
+
+/** What a command line gives; the deployment file may have filled in ids. */
+export interface Given {
+  /** The positional arguments, by name; an optional one may be missing. */
+  readonly args: Readonly<Record<string, string>>;
+  /** The command's own options; one that was not given is missing. */
+  readonly options: Readonly<Record<string, string>>;
+  /** The values of options that may be repeated. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+}
 
 /** @throws SuiError: SUI_VALUE; ClientError: CLIENT_OPTION */
-export function checkArguments(spec: SuiCommand, { args, options, lists }: Input): void {
+export function checkArguments(spec: CommandLine, { args, options, lists }: Given): void {
   for (const [name, value] of Object.entries(args)) checkPositional(name, value, args);
   for (const [name, [kind]] of Object.entries({ ...spec.options, ...spec.lists })) {
     const given = [options[name] ?? [], lists[name] ?? []].flat();
@@ -15,7 +25,7 @@ export function checkArguments(spec: SuiCommand, { args, options, lists }: Input
   }
 }
 
-function checkPositional(name: string, value: string, args: Input['args']): void {
+function checkPositional(name: string, value: string, args: Given['args']): void {
   if (name.endsWith('_id') || name === 'holder') addressOf(`<${name}>`, value);
   else if (name.endsWith('_url')) baseUrl(value);
   else if (name === 'module_name') identifierOf('<module_name>', value);

@@ -6,9 +6,9 @@ import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/u
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from '../../src/sui/errors.ts';
 import { suiErrorOf } from '../../src/sui/failures.ts';
 import { sendTransaction, waitUntilVisible } from '../../src/sui/send.ts';
-import type { Outcome } from './command.ts';
 import { expiryOf, withoutExpiry } from './expiry.ts';
 import { connect, type NodeConnection } from './network.ts';
+import type { Outcome } from './outcome.ts';
 
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;

@@ -13,34 +13,17 @@ import {
   type Result,
   UsageError,
 } from '../command.ts';
+import type { Given } from './arguments.ts';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
-import { COMMON, FLAGS, fewest, helpOf, shortOf, usageError } from './help.ts';
+import { COMMON, type CommandLine, FLAGS, fewest, helpOf, shortOf, usageError } from './help.ts';
+import { type Outcome, resultOf } from './outcome.ts';
 
 export { usageError } from './help.ts';
 
-/** The result of a command. */
-export interface Outcome {
-  readonly status: 'done' | 'unchanged' | 'dry-run' | 'unsigned';
-  /** One line for people. */
-  readonly title: string;
-  /** The properties of the JSON, and the lines of the printed result. */
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** The printed result, if it is not made of title and fields. */
-  readonly text?: string;
-  /** Whether the command found a problem: exit code 1. */
-  readonly alarm?: boolean;
-}
-
-export interface Input {
-  /** The positional arguments, by name; an optional one may be missing. */
-  readonly args: Readonly<Record<string, string>>;
-  /** Whether the ids among them come from the network's deployment file. */
+export interface Input extends Given {
+  /** Whether the ids among the arguments come from the network's deployment file. */
   readonly isFilled: boolean;
-  /** The command's own options; one that was not given is missing. */
-  readonly options: Readonly<Record<string, string>>;
-  /** The values of options that may be repeated. */
-  readonly lists: Readonly<Record<string, readonly string[]>>;
   /** The deployment file of `--network`; undefined without that option. */
   readonly deployments: Deployments | undefined;
   /** The command's own flags that were given. */
@@ -52,23 +35,9 @@ export interface Input {
   readonly ask: Io['ask'];
 }
 
-export interface SuiCommand {
-  readonly name: string;
-  readonly purpose: string;
-  /** Names of the positional arguments, in order. */
-  readonly positionals: readonly string[];
-  /** How many of them may be omitted, from the end. Default: 0. */
-  readonly optional?: number;
-  /** Positional arguments that the network's deployment file stands in for where all of them are left out. */
-  readonly fromFile?: readonly string[];
+export interface SuiCommand extends CommandLine {
   /** Whether the command signs nothing. */
   readonly isReader?: boolean;
-  /** The command's own options: their value, and their purpose. */
-  readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
-  /** Those that may be repeated. */
-  readonly lists?: Readonly<Record<string, readonly [value: string, help: string]>>;
-  /** The command's own flags, and their purpose. */
-  readonly flags?: Readonly<Record<string, string>>;
   /**
    * The steps of the command, from its arguments alone: the part of a dry run that needs no network. Called before every
    * run, to find mistakes in the arguments.
@@ -292,35 +261,4 @@ function ownOptions({ options }: SuiCommand, values: Record<string, unknown>): R
   return Object.fromEntries(
     Object.keys(options).flatMap((name) => (typeof values[name] === 'string' ? [[name, values[name]]] : [])),
   );
-}
-
-function resultOf(
-  { status, title, fields, text }: Outcome,
-  notes: readonly string[],
-  plan: readonly string[] | null,
-): Result {
-  const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
-  const lines = [title, ...linesOf(fields)];
-  if (plan) {
-    lines.unshift('It would:', ...plan.map((step) => `  - ${step}`), '');
-    lines.push('', 'Nothing was signed or sent.');
-  }
-  return { json: { ...head, title, ...fields }, text: text ?? lines.join('\n') };
-}
-
-/** Properties as lines of name and value, lists and objects below their name. */
-function linesOf(fields: object, indent = '  '): string[] {
-  const width = Math.max(...Object.keys(fields).map((name) => name.length)) + 2;
-  return Object.entries(fields).flatMap(([name, given]) => {
-    const value = given instanceof Date ? given.toISOString() : given;
-    if (typeof value !== 'object' || value === null) return [`${indent}${name.padEnd(width)}${value ?? '-'}`];
-    if (!Array.isArray(value)) return [`${indent}${name}`, ...linesOf(value, `${indent}  `)];
-    if (value.length === 0) return [`${indent}${name.padEnd(width)}none`];
-    const items = value.flatMap((item) =>
-      typeof item === 'object'
-        ? [`${indent}  -`, ...linesOf(item, `${indent}    `)]
-        : [`${indent}  - ${item}`],
-    );
-    return [`${indent}${name}`, ...items];
-  });
 }

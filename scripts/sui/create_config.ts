@@ -6,7 +6,6 @@ import type { Chain } from './chain.ts';
 import {
   EXPERIMENTAL_FLAG,
   type Input,
-  type Outcome,
   PCRS_OPTION,
   pcrsPath,
   type SuiCommand,
@@ -15,6 +14,7 @@ import {
 } from './command.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
 
 async function read({ args, options }: Input) {
   const { applicationType } = await import('../../src/sui/values.ts');

@@ -10,8 +10,8 @@ import * as v from 'valibot';
 import { baseUrl } from '../../src/client/http.ts';
 import type { Environment } from '../command.ts';
 import type { Chain } from './chain.ts';
-import type { Outcome } from './command.ts';
 import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
 import { CHAIN_IDS, chainOf } from './published.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deployments', import.meta.url));

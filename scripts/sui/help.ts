@@ -1,6 +1,23 @@
 /** The help of the commands that talk to Sui, and the options that all of them have. */
 import { UsageError } from '../command.ts';
-import type { SuiCommand } from './command.ts';
+
+/** The command line of a command, for its parsing and its help. */
+export interface CommandLine {
+  readonly name: string;
+  readonly purpose: string;
+  /** Names of the positional arguments, in order. */
+  readonly positionals: readonly string[];
+  /** How many of them may be omitted, from the end. Default: 0. */
+  readonly optional?: number;
+  /** Positional arguments that the network's deployment file stands in for where all of them are left out. */
+  readonly fromFile?: readonly string[];
+  /** The command's own options: their value, and their purpose. */
+  readonly options: Readonly<Record<string, readonly [value: string, help: string]>>;
+  /** Those that may be repeated. */
+  readonly lists?: Readonly<Record<string, readonly [value: string, help: string]>>;
+  /** The command's own flags, and their purpose. */
+  readonly flags?: Readonly<Record<string, string>>;
+}
 
 export const COMMON = {
   network: ['<name>', 'mainnet, testnet, devnet or localnet'],
@@ -19,19 +36,19 @@ export const FLAGS = {
 } as const;
 
 /** The positional arguments that remain where the deployment file stands in for the others. */
-export function shortOf({ positionals, fromFile = [] }: SuiCommand): string[] {
+export function shortOf({ positionals, fromFile = [] }: CommandLine): string[] {
   return positionals.filter((name) => !fromFile.includes(name));
 }
 
 /** How many positional arguments are needed, where the deployment file stands in for the others too. */
-export function fewest(spec: SuiCommand): number {
+export function fewest(spec: CommandLine): number {
   const { positionals, optional = 0, fromFile = [] } = spec;
   const needed = positionals.slice(0, positionals.length - optional);
   return needed.filter((name) => !fromFile.includes(name)).length;
 }
 
 /** The output of `--help`. */
-export function helpOf(spec: SuiCommand): string {
+export function helpOf(spec: CommandLine): string {
   const { name, purpose, positionals, optional = 0, fromFile, options, lists, flags } = spec;
   const words = (names: readonly string[], needed: number) =>
     names.map((word, index) => (index < needed ? `<${word}>` : `[<${word}>]`)).join(' ');
@@ -64,6 +81,6 @@ export function helpOf(spec: SuiCommand): string {
 }
 
 /** A mistake in the arguments of a command, followed by its help. */
-export function usageError(spec: SuiCommand, message: string): UsageError {
+export function usageError(spec: CommandLine, message: string): UsageError {
   return new UsageError(message, helpOf(spec));
 }

@@ -1,15 +1,9 @@
 /** `npm run publish`: publishes a package of `move/`, with its unpublished dependencies. */
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import {
-  type Input,
-  type Outcome,
-  PUBLISHED_OPTION,
-  publishedPath,
-  type SuiCommand,
-  suiCommand,
-} from './command.ts';
+import { type Input, PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand } from './command.ts';
 import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
 
 /** What the deployment file says of the package, if that is on the node's chain. @throws SuiCommandError: DEPLOYMENT */
 async function present({ deployments, args }: Input, chain: Chain): Promise<Outcome | undefined> {

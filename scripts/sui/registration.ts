@@ -1,9 +1,9 @@
 /** Registers an attested key under a config: for register_enclave, and for rotate where the registers stay the same. */
 import type { EnclaveConfig } from '../../src/sui/objects.ts';
 import type { Chain } from './chain.ts';
-import type { Outcome } from './command.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
 
 export interface Applicant {
   readonly enclavePackage: string;

@@ -2,14 +2,8 @@
 import type { Image } from '../../src/attestation/index.ts';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import {
-  EXPERIMENTAL_FLAG,
-  type Outcome,
-  PCRS_OPTION,
-  pcrsPath,
-  ROOT_OPTION,
-  suiCommand,
-} from './command.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION, pcrsPath, ROOT_OPTION, suiCommand } from './command.ts';
+import type { Outcome } from './outcome.ts';
 import type { Applicant } from './registration.ts';
 
 export const main = suiCommand({

@@ -1,16 +1,10 @@
 /** `npm run upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
-import {
-  type Outcome,
-  PUBLISHED_OPTION,
-  publishedPath,
-  type SuiCommand,
-  suiCommand,
-  usageError,
-} from './command.ts';
+import { PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand, usageError } from './command.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
   0: 'compatible',

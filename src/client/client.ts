@@ -1,17 +1,18 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import type { VerifiedAttestation } from '../attestation/index.ts';
+import { abortable } from '../fetch.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { Calls } from './calls.ts';
 import { baseUrl, invalidOption } from './http.ts';
 import {
   type AttestOptions,
   type CallOptions,
+  type ConfigClientOptions,
   type EnclaveClientOptions,
   type RequestOptions,
   readCallOptions,
   readOptions,
 } from './options.ts';
-import type { ConfigClientOptions, RegisteredEnclaveClient } from './registered.ts';
 import { type Trust, trustIn } from './trust.ts';
 
 /** An answer that an attested key signed. */
@@ -25,6 +26,12 @@ export interface VerifiedAnswer<Data> {
   readonly signature: Uint8Array;
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
+}
+
+/** An answer that a contract accepts under the config. */
+export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
+  /** The id of the registered Enclave object whose key signed. */
+  readonly enclaveId: string;
 }
 
 /**
@@ -72,8 +79,12 @@ export class EnclaveClient {
     url: string | URL,
     options: ConfigClientOptions = {},
   ): Promise<RegisteredEnclaveClient> {
-    const { openConfigClient } = await import('./registered.ts');
-    return await openConfigClient(suiClient, configId, url, options);
+    const { trustInConfig } = await import('./registered.ts');
+    const { trust, signal, options: others } = trustInConfig(suiClient, configId, options);
+    // The policy is the chain's: see `trust`.
+    const client = new RegisteredEnclaveClient(url, others as EnclaveClientOptions, trust);
+    await abortable(trust.current(), signal);
+    return client;
   }
 
   /**
@@ -138,5 +149,26 @@ export class EnclaveClient {
       throw invalidOption('"ask" needs { sealed: true }: otherwise anyone on the way may write the answer');
     }
     return await this.#calls.unsigned(path, body, checked);
+  }
+}
+
+/** What `EnclaveClient.forConfig` returns: its answers are signed by keys that are registered under the config. */
+export class RegisteredEnclaveClient extends EnclaveClient {
+  override async processData<Data, Input>(
+    payload: unknown,
+    schema: SignedType<Data, Input>,
+    options: CallOptions<NoInfer<Input>> = {},
+  ): Promise<RegisteredAnswer<Data>> {
+    return (await super.processData(payload, schema, options)) as RegisteredAnswer<Data>;
+  }
+
+  /** @throws also NotRegisteredError, SuiError */
+  override async call<Data, Input>(
+    path: string,
+    body: unknown,
+    schema: SignedType<Data, Input>,
+    options: CallOptions<NoInfer<Input>> = {},
+  ): Promise<RegisteredAnswer<Data>> {
+    return (await super.call(path, body, schema, options)) as RegisteredAnswer<Data>;
   }
 }

@@ -2,8 +2,18 @@
 export { AttestationError, certificatesFromPem, type Image, parsePcrs } from '../attestation/index.ts';
 export { text, u8, u64 } from '../wire/bcs.ts';
 export { type SignedType, signedType } from '../wire/intent.ts';
-export { EnclaveClient, type VerifiedAnswer } from './client.ts';
+export {
+  EnclaveClient,
+  type RegisteredAnswer,
+  type RegisteredEnclaveClient,
+  type VerifiedAnswer,
+} from './client.ts';
 export * from './errors.ts';
-export type { AttestOptions, CallOptions, EnclaveClientOptions, RequestOptions } from './options.ts';
+export type {
+  AttestOptions,
+  CallOptions,
+  ConfigClientOptions,
+  EnclaveClientOptions,
+  RequestOptions,
+} from './options.ts';
 export { mayHaveExecuted } from './outcome.ts';
-export type { ConfigClientOptions, RegisteredAnswer, RegisteredEnclaveClient } from './registered.ts';

@@ -32,6 +32,13 @@ export interface EnclaveClientOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
+  /** How long the config is used before it is read again, and what is known of its enclaves. Default: 1 minute. */
+  readonly configMaxAgeMs?: number;
+  /** Ends `forConfig` itself early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
 export interface AttestOptions {
   /** Ends it early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

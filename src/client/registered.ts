@@ -1,8 +1,7 @@
-/** `EnclaveClient.forConfig`: trusts what an EnclaveConfig on Sui does. Loaded only then, with `@mysten/sui`. */
+/** Trusts what an EnclaveConfig on Sui does. Loaded by `EnclaveClient.forConfig` only, with `@mysten/sui`. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
 import { checkPolicy } from '../attestation/policy.ts';
-import { abortable } from '../fetch.ts';
 import {
   type EnclaveConfig,
   findRegistration,
@@ -10,66 +9,26 @@ import {
   readConfig,
   readEnclave,
 } from '../sui/objects.ts';
-import type { SignedType } from '../wire/intent.ts';
-import { EnclaveClient, type VerifiedAnswer } from './client.ts';
 import { NotRegisteredError } from './errors.ts';
 import { invalidOption } from './http.ts';
-import { type CallOptions, duration, type EnclaveClientOptions, readCallOptions } from './options.ts';
+import { type ConfigClientOptions, duration, readCallOptions } from './options.ts';
 import type { Requirements, Trust } from './trust.ts';
-
-export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
-  /** How long the config is used before it is read again, and what is known of its enclaves. Default: 1 minute. */
-  readonly configMaxAgeMs?: number;
-  /** Ends `forConfig` itself early: it then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-}
-
-/** An answer that a contract accepts under the config. */
-export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
-  /** The id of the registered Enclave object whose key signed. */
-  readonly enclaveId: string;
-}
 
 const MINUTE = 60_000;
 
-/** What `EnclaveClient.forConfig` returns: its answers are signed by keys that are registered under the config. */
-export class RegisteredEnclaveClient extends EnclaveClient {
-  override async processData<Data, Input>(
-    payload: unknown,
-    schema: SignedType<Data, Input>,
-    options: CallOptions<NoInfer<Input>> = {},
-  ): Promise<RegisteredAnswer<Data>> {
-    return (await super.processData(payload, schema, options)) as RegisteredAnswer<Data>;
-  }
-
-  /** @throws also NotRegisteredError, SuiError */
-  override async call<Data, Input>(
-    path: string,
-    body: unknown,
-    schema: SignedType<Data, Input>,
-    options: CallOptions<NoInfer<Input>> = {},
-  ): Promise<RegisteredAnswer<Data>> {
-    return (await super.call(path, body, schema, options)) as RegisteredAnswer<Data>;
-  }
-}
-
-/** As `EnclaveClient.forConfig`. */
-export async function openConfigClient(
-  suiClient: ClientWithCoreApi,
-  configId: string,
-  url: string | URL,
-  given: ConfigClientOptions,
-): Promise<RegisteredEnclaveClient> {
+/**
+ * @param given as for `EnclaveClient.forConfig`
+ * @returns the trust in the config, and the options of the client, without a policy: that is the chain's
+ * @throws ClientError: CLIENT_OPTION
+ */
+export function trustInConfig(suiClient: ClientWithCoreApi, configId: string, given: ConfigClientOptions) {
   if (typeof given !== 'object' || given === null) throw invalidOption('the options must be an object');
   const { configMaxAgeMs = MINUTE, signal, ...options } = given;
   readCallOptions({ ...('signal' in given && { signal }) } as object, ['signal']);
   if ('policy' in options) throw invalidOption('forConfig takes the policy from the chain: leave it out');
   const maxAgeMs = duration('configMaxAgeMs', configMaxAgeMs);
-  const trust = new ChainTrust(suiClient, configId, { maxAgeMs, now: options.now ?? Date.now });
-  // The policy is the chain's: see `trust`.
-  const client = new RegisteredEnclaveClient(url, options as EnclaveClientOptions, trust);
-  await abortable(trust.current(), signal);
-  return client;
+  const trust: Trust = new ChainTrust(suiClient, configId, { maxAgeMs, now: options.now ?? Date.now });
+  return { trust, options, signal };
 }
 
 /** A config as it was read, and the keys that are registered under it as far as is known. */

@@ -1,29 +1,36 @@
-import { CodedError, quantity } from '../errors.ts';
+import { quantity } from '../errors.ts';
+import { type ErrorTable, errorClass } from '../server/errors.ts';
+
+/** Whatever is wrong with the NSM, the server can't answer now. */
+const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 
 /** Everything that can go wrong between a caller and the NSM. The last eight are the NSM's own `ErrorCode`s. */
 export const NSM_ERRORS = {
-  NSM_UNAVAILABLE: 'the native addon or the device node is missing',
-  NSM_IO: 'the kernel refused an open or an ioctl',
-  NSM_TIMEOUT:
+  NSM_UNAVAILABLE: cannotAnswer('the native addon or the device node is missing'),
+  NSM_IO: cannotAnswer('the kernel refused an open or an ioctl'),
+  NSM_TIMEOUT: cannotAnswer(
     'no answer within the deadline; the request may still take effect, so after an ExtendPCR or LockPCR the state of the register is unknown',
-  NSM_BUSY: 'too many calls wait for the NSM, which answers one at a time; the request was not sent',
-  NSM_CLOSED: 'the device was closed before the call was answered',
-  NSM_PROTOCOL: "the answer violates the NSM's interface",
-  NSM_INPUT: 'an argument is of the wrong type or out of bounds; nothing was sent',
-  NSM_INVALID_ARGUMENT: 'InvalidArgument: an argument is invalid',
-  NSM_INVALID_INDEX: 'InvalidIndex: the PCR does not exist',
-  NSM_INVALID_RESPONSE: "InvalidResponse: the NSM's own answer does not belong to the request",
-  NSM_READ_ONLY_INDEX: 'ReadOnlyIndex: the PCR is locked',
-  NSM_INVALID_OPERATION: 'InvalidOperation: the operation is unknown or not allowed',
-  NSM_BUFFER_TOO_SMALL: 'BufferTooSmall: the answer does not fit',
-  NSM_INPUT_TOO_LARGE: 'InputTooLarge: the request or one of its fields is too large',
-  NSM_INTERNAL_ERROR: 'InternalError: the NSM itself failed',
-} as const;
+  ),
+  NSM_BUSY: cannotAnswer(
+    'too many calls wait for the NSM, which answers one at a time; the request was not sent',
+  ),
+  NSM_CLOSED: cannotAnswer('the device was closed before the call was answered'),
+  NSM_PROTOCOL: cannotAnswer("the answer violates the NSM's interface"),
+  NSM_INPUT: cannotAnswer('an argument is of the wrong type or out of bounds; nothing was sent'),
+  NSM_INVALID_ARGUMENT: cannotAnswer('InvalidArgument: an argument is invalid'),
+  NSM_INVALID_INDEX: cannotAnswer('InvalidIndex: the PCR does not exist'),
+  NSM_INVALID_RESPONSE: cannotAnswer("InvalidResponse: the NSM's own answer does not belong to the request"),
+  NSM_READ_ONLY_INDEX: cannotAnswer('ReadOnlyIndex: the PCR is locked'),
+  NSM_INVALID_OPERATION: cannotAnswer('InvalidOperation: the operation is unknown or not allowed'),
+  NSM_BUFFER_TOO_SMALL: cannotAnswer('BufferTooSmall: the answer does not fit'),
+  NSM_INPUT_TOO_LARGE: cannotAnswer('InputTooLarge: the request or one of its fields is too large'),
+  NSM_INTERNAL_ERROR: cannotAnswer('InternalError: the NSM itself failed'),
+} as const satisfies ErrorTable;
 
 export type NsmCode = keyof typeof NSM_ERRORS;
 
 /** No message contains bytes of a request or an answer. */
-export class NsmError extends CodedError<NsmCode> {}
+export class NsmError extends errorClass(NSM_ERRORS) {}
 
 /** The kernel refused an `open` or an `ioctl`. */
 export class NsmIo extends NsmError {
@@ -40,11 +47,10 @@ export class NsmIo extends NsmError {
 
 /** Too many calls wait for the NSM, which answers one at a time. The request was not sent. */
 export class NsmBusy extends NsmError {
-  readonly retryAfterSeconds: number;
-
   constructor(waiting: number, retryAfterSeconds = 1) {
-    super('NSM_BUSY', `The NSM is busy, with ${quantity(waiting, 'call')} in its queue.`);
-    this.retryAfterSeconds = retryAfterSeconds;
+    super('NSM_BUSY', `The NSM is busy, with ${quantity(waiting, 'call')} in its queue.`, {
+      retryAfterSeconds,
+    });
   }
 }
 

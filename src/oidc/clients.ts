@@ -1,9 +1,9 @@
 /** The clients whose tokens a service accepts, as JSON in one of its settings. */
 import * as v from 'valibot';
 import { ConfigError } from '../errors.ts';
-import { SUI_V1, valueFault } from '../zklogin/claims.ts';
-import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../zklogin/issuer.ts';
-import { PROVIDERS } from '../zklogin/providers.ts';
+import { SUI_V1, valueFault } from '../token/claims.ts';
+import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../token/issuer.ts';
+import { PROVIDERS } from '../token/providers.ts';
 
 /** A client id at an issuer. */
 export interface Client {
@@ -31,7 +31,11 @@ export const CLIENT_ENTRY = {
   jwks_url: v.optional(
     v.pipe(
       v.string(),
-      v.check((url) => URL.canParse(url) && /^https:\/\/[^/:@]+\/[^#]*$/.test(url), 'must be an https URL'),
+      // The path must be one that an upstream can be asked for.
+      v.check(
+        (url) => URL.canParse(url) && /^https:\/\/[^/:@]+\/(?!\/)[^#\\]*$/.test(url),
+        'must be an https URL whose path starts with one /',
+      ),
     ),
   ),
   presenters: v.optional(
@@ -71,7 +75,7 @@ export function parseClients<Own extends Entry>(
   );
   if (!result.success) {
     throw new ConfigError(
-      `${setting}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must be an array of ${shape}. An issuer other than the known providers also needs "jwks_url": https URL. Optional: "presenters", an array of strings: accepted values of azp besides the client id`,
+      `${setting}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must be an array of ${shape}. An issuer other than the known providers also needs "jwks_url": an https URL whose path starts with one /. Optional: "presenters", an array of strings: accepted values of azp besides the client id`,
     );
   }
   const clients = result.output.map((entry, index) => {

@@ -1,5 +1,6 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
-import type { ExchangeFailed, Upstream } from '../server/upstream.ts';
+import type { AxiosInstance } from 'axios';
+import type { ExchangeFailed } from '../server/upstream.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
 
@@ -11,9 +12,8 @@ const MAX_AGE_MS = 24 * 60 * 60_000;
 const PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5000;
 
-const TIMEOUT_MS = 5000;
-/** The largest key set of the known providers has about 20 KB. */
-const MAX_SIZE = 256 * 1024;
+/** For upstream(). The largest key set of the known providers has about 20 KB. */
+export const KEYS_BOUNDS = { timeoutMs: 5000, maxSize: 256 * 1024 };
 
 export interface IssuerKeysOptions {
   /** A monotonic clock in milliseconds. */
@@ -28,7 +28,7 @@ interface Kept {
 }
 
 export class IssuerKeys {
-  readonly #ask: Upstream;
+  readonly #client: AxiosInstance;
   readonly #path: string;
   readonly #now: () => number;
   readonly #waitForOther: <T>(call: Promise<T>) => Promise<T>;
@@ -39,15 +39,15 @@ export class IssuerKeys {
   #asking: Promise<void> | undefined;
 
   /**
-   * @param ask the upstream for the host of the keys
+   * @param client for the host of the keys, with KEYS_BOUNDS
    * @param path path and query of the keys
    */
   constructor(
-    ask: Upstream,
+    client: AxiosInstance,
     path: string,
     { now = () => performance.now(), waitForOther = (call) => call }: IssuerKeysOptions = {},
   ) {
-    this.#ask = ask;
+    this.#client = client;
     this.#path = path;
     this.#now = now;
     this.#waitForOther = waitForOther;
@@ -91,7 +91,7 @@ export class IssuerKeys {
 
   async #fetch(): Promise<void> {
     try {
-      const keys = await readKeySet(parse(await fetchKeys(this.#ask, this.#path)));
+      const keys = await readKeySet(parse(await fetchKeys(this.#client, this.#path)));
       this.#kept = { keys, at: this.#now() };
       this.#failure = undefined;
     } catch (error) {
@@ -101,10 +101,13 @@ export class IssuerKeys {
   }
 }
 
-async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
-  const bounds = { timeoutMs: TIMEOUT_MS, maxSize: MAX_SIZE };
-  const headers = { accept: 'application/json' };
-  const { status, body } = await ask(path, { headers, ...bounds }).catch((error: unknown) => {
+async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
+  const request = {
+    headers: { accept: 'application/json' },
+    responseType: 'arraybuffer',
+    validateStatus: null,
+  } as const;
+  const { status, data } = await client.get<Buffer>(path, request).catch((error: unknown) => {
     throw failureOf(error) ?? error;
   });
   if (status >= 300 && status < 400) {
@@ -118,25 +121,31 @@ async function fetchKeys(ask: Upstream, path: string): Promise<Buffer> {
       'ISSUER_REFUSED',
       `the issuer answered with status ${status} when asked for its keys`,
     );
-  return body;
+  return data;
 }
 
 /** Recognises an ExchangeFailed by its reason, since this folder imports only types of the server. */
 function failureOf(cause: unknown): OidcError | undefined {
   const reason: unknown = cause instanceof Error && 'reason' in cause ? cause.reason : undefined;
   if (typeof reason !== 'string' || !Object.hasOwn(FAILURES, reason)) return undefined;
-  const [code, message] = FAILURES[reason as ExchangeFailed['reason']];
+  const [code, message] = FAILURES[reason as Incomplete];
   return new OidcError(code, message, { cause });
 }
 
 const UNREACHABLE = ['ISSUER_UNREACHABLE', "the issuer's keys could not be fetched"] as const;
-const SLOW = ['ISSUER_TIMEOUT', `the issuer did not give its keys within ${TIMEOUT_MS} ms`] as const;
-const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [OidcCode, string]>> = {
+const SLOW = [
+  'ISSUER_TIMEOUT',
+  `the issuer did not give its keys within ${KEYS_BOUNDS.timeoutMs} ms`,
+] as const;
+/** The other reasons don't occur: every status is accepted, and the body is taken as bytes. */
+type Incomplete = Exclude<ExchangeFailed['reason'], 'status' | 'malformed'>;
+
+const FAILURES: Readonly<Record<Incomplete, readonly [OidcCode, string]>> = {
   unreachable: UNREACHABLE,
   broken: UNREACHABLE,
   timeout: SLOW,
   'slow body': SLOW,
-  'too large': ['ISSUER_MALFORMED', `the issuer's keys are larger than ${MAX_SIZE} bytes`],
+  'too large': ['ISSUER_MALFORMED', `the issuer's keys are larger than ${KEYS_BOUNDS.maxSize} bytes`],
 };
 
 /** The parsed body; undefined if it is not JSON in UTF-8. */

@@ -1,6 +1,6 @@
 /** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
-import { valueFault } from '../zklogin/claims.ts';
+import { valueFault } from '../token/claims.ts';
 import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
 import type { ProofRequest } from '../zklogin/services.ts';
 import { KeyClaimError, ProverError } from './errors.ts';

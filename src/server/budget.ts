@@ -1,27 +1,25 @@
 /** A limit on the requests that an application sends to an upstream, across all callers. */
 import { type Env, integer } from './config.ts';
 import { ServerError } from './errors.ts';
-import type { Upstream } from './upstream.ts';
 
 const MINUTE_MS = 60_000;
 
 /**
- * Limits an upstream to `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out (a token bucket). A
- * call beyond that throws UPSTREAM_BUDGET_EXCEEDED and sends nothing.
+ * The budget of an upstream: `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out (a token bucket). A
+ * request beyond that throws UPSTREAM_BUDGET_EXCEEDED and is not sent.
  *
  * @throws ConfigError
  */
-export function budgeted(upstream: Upstream, env: Env): Upstream {
+export function budgetFrom(env: Env): () => void {
   const perMinute = integer(env, 'UPSTREAM_CALLS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 60 });
   const bucket = new TokenBucket(perMinute);
-  return async (path, request) => {
+  return () => {
     const waitMs = bucket.take();
     if (waitMs > 0) {
       const retryAfterSeconds = Math.ceil(waitMs / 1000);
       const message = 'too many requests to the upstream service: try again later';
       throw new ServerError('UPSTREAM_BUDGET_EXCEEDED', message, { retryAfterSeconds });
     }
-    return await upstream(path, request);
   };
 }
 

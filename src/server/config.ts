@@ -108,7 +108,8 @@ export function integer(
   return number;
 }
 
-function boolean(env: Env, name: string, otherwise: boolean): boolean {
+/** `true` or `false`, for the server's configuration and for applications. @throws ConfigError */
+export function boolean(env: Env, name: string, otherwise: boolean): boolean {
   const value = string(env, name);
   if (value === undefined) return otherwise;
   if (value !== 'true' && value !== 'false') throw new ConfigError(`${name} must be true or false`);

@@ -1,6 +1,5 @@
 /** The errors that the server answers with: its own, and the base of those of applications. */
 import { CodedError } from '../errors.ts';
-import { SealingError } from '../sealing/errors.ts';
 
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
 type ErrorStatus =
@@ -35,6 +34,11 @@ export interface HttpErrorOptions extends ErrorOptions {
 export abstract class HttpError<Code extends string = string> extends CodedError<Code> {
   readonly status: ErrorStatus;
   readonly retryAfterSeconds: number | undefined;
+
+  /** What the body says beside message and code. */
+  get details(): Readonly<Record<string, unknown>> {
+    return {};
+  }
 
   constructor(table: ErrorTable<Code>, code: Code, message: string, options: HttpErrorOptions = {}) {
     super(code, message, options);
@@ -100,11 +104,3 @@ export const SERVER_ERRORS = {
 export type ServerCode = keyof typeof SERVER_ERRORS;
 
 export class ServerError extends errorClass(SERVER_ERRORS) {}
-
-/** What callers learn about something sealed that can't be used. @throws ServerError, or the error itself */
-export function asServerError(error: unknown): never {
-  if (!(error instanceof SealingError)) throw error;
-  const { code, message } = error;
-  if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
-  throw new ServerError(code, message);
-}

@@ -1,4 +1,5 @@
-import { ExchangeFailed, type Upstream } from './upstream.ts';
+import type { AxiosInstance } from 'axios';
+import { ExchangeFailed, type Upstreams } from './upstream.ts';
 import { waitForOther } from './waiting.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
@@ -11,21 +12,13 @@ type Statuses = Record<string, boolean>;
 
 /** Whether each endpoint of the application is reachable: any HTTP answer counts, even an error status. */
 export class EndpointHealth {
-  readonly #hosts: readonly string[];
-  readonly #upstream: (host: string) => Upstream;
-  readonly #timeoutMs: number;
+  readonly #clients: readonly (readonly [host: string, client: AxiosInstance])[];
   #round: Promise<Statuses> | undefined;
   #startedAt = Number.NEGATIVE_INFINITY;
   #finished: { readonly statuses: Statuses; readonly startedAt: number } | undefined;
 
-  constructor(
-    hosts: readonly string[],
-    upstream: (host: string) => Upstream,
-    timeoutMs: number = PROBE_TIMEOUT_MS,
-  ) {
-    this.#hosts = hosts;
-    this.#upstream = upstream;
-    this.#timeoutMs = timeoutMs;
+  constructor(hosts: readonly string[], upstream: Upstreams, timeoutMs: number = PROBE_TIMEOUT_MS) {
+    this.#clients = hosts.map((host) => [host, upstream(host, { timeoutMs, maxSize: 0 })]);
   }
 
   /**
@@ -60,19 +53,18 @@ export class EndpointHealth {
   }
 
   async #probeAll(): Promise<Statuses> {
-    const probes = this.#hosts.map(async (host) => [host, await this.#isReachable(host)] as const);
+    const probes = this.#clients.map(async ([host, client]) => [host, await isReachable(client)] as const);
     return Object.fromEntries(await Promise.all(probes));
   }
+}
 
-  async #isReachable(host: string): Promise<boolean> {
-    const bounds = { timeoutMs: this.#timeoutMs, maxSize: 0 };
-    try {
-      await this.#upstream(host)('/', { method: 'HEAD', ...bounds });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ExchangeFailed)) throw error;
-      // The other reasons occur only after an answer has begun.
-      return error.reason !== 'unreachable' && error.reason !== 'timeout';
-    }
+async function isReachable(client: AxiosInstance): Promise<boolean> {
+  try {
+    await client.head('/');
+    return true;
+  } catch (error) {
+    if (!(error instanceof ExchangeFailed)) throw error;
+    // The other reasons occur only after an answer has begun.
+    return error.reason !== 'unreachable' && error.reason !== 'timeout';
   }
 }

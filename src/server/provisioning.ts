@@ -13,7 +13,8 @@ import {
   receiptFor,
   type SealedSecrets,
 } from '../sealing/secrets.ts';
-import { asServerError, ServerError } from './errors.ts';
+import { ServerError } from './errors.ts';
+import { asServerError } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 import type { Secrets } from './secrets.ts';
 

@@ -21,6 +21,10 @@ export class SecretsMissing extends ServerError {
     this.missing = missing;
     this.refused = refused;
   }
+
+  override get details() {
+    return { missing: this.missing, refused: this.refused };
+  }
 }
 
 /**

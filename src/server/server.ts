@@ -1,32 +1,33 @@
 import type { Server } from 'node:http';
-import type { Response } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 import * as v from 'valibot';
-import { type Application, type Caller, type Endpoint, endpoint } from '../app.ts';
-import { ConfigError } from '../errors.ts';
+import type { Application, Endpoint, Manifest } from '../app.ts';
+import { ApplicationMistake, ConfigError } from '../errors.ts';
 import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { ServerError } from './errors.ts';
 import type { EndpointHealth } from './health.ts';
+import { mountRoutes } from './http/author_routes.ts';
 import { createHttpServer, whenClosed } from './http/http_server.ts';
 import type { InFlight } from './http/in_flight.ts';
 import type { JsonBodies } from './http/json_body.ts';
 import { sendJson, sendText } from './http/respond.ts';
-import { get, post, type Route } from './http/routes.ts';
-import { type CallEndpoint, SealedEndpoint } from './http/sealed.ts';
-import { answerSecrets } from './http/secrets.ts';
 import { validate } from './http/validate.ts';
 import type { Logger } from './log.ts';
 import type { Provisioning } from './provisioning.ts';
+import { type CallEndpoint, SealedEndpoint } from './sealed_endpoint.ts';
 import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
+import { answerSecrets } from './secrets_endpoint.ts';
 import { SignedAnswer } from './signer.ts';
 
 export interface ServerParts {
   readonly config: Config;
   readonly log: Logger;
   readonly application: Application;
+  readonly manifest: Pick<Manifest, 'plain'>;
   /** The 32 bytes that `/health_check` returns and the attestation document contains. */
   readonly publicKey: Uint8Array;
   readonly sealingKey: SealingKey;
@@ -50,52 +51,60 @@ export function createEnclaveServer(parts: ServerParts): Server {
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
-    routes: (inFlight, bodies) => {
+    routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const all = { ...parts, inFlight, bodies, sealed };
-      return [
-        ...ownRoutes(parts, inFlight),
-        post('/sealed', (request, response) => sealed.answer(request, response)),
-        post('/secrets', (request, response) =>
-          answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
-        ),
-        ...endpointsOf(parts.application).map((each) => routeOf(each, all)),
-      ];
+      for (const own of parts.application.endpoints ?? []) addEndpoint(app, own, all);
+      app.post('/sealed', (request, response) => sealed.answer(request, response));
+      app.post('/secrets', (request, response) =>
+        answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
+      );
+      addOwnEndpoints(app, parts, inFlight);
+      addRoutes(app, parts, inFlight, bodies);
     },
   });
 }
 
 /** The endpoints that every application has. */
-function ownRoutes(parts: ServerParts, inFlight: InFlight): Route[] {
+function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): void {
   const { config, publicKey, secrets, health, documents, clock, report } = parts;
-  const getLimited = (path: string, handle: (response: Response) => Promise<void> | void) =>
-    get(path, (_request, response) => inFlight.work(response, () => handle(response)));
-  return [
-    // Without a concurrency limit: a busy server is alive and must say so.
-    get('/livez', (_request, response) => sendJson(response, 200, { live: true })),
-    get('/readyz', (_request, response) => {
-      requireSecrets(secrets);
-      const warnings = clock.warnings();
-      sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
-    }),
-    // With a separate limit: callers that wait for the NSM must not block the application.
-    get('/get_attestation', async (request, response) => {
-      const { nonce } = validate(AttestationQuery, { ...request.query });
-      const document = await (nonce === undefined
-        ? inFlight.waitFor(documents.shared())
-        : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
-      sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
-    }),
-    getLimited('/', (response) => sendText(response, 'Pong!')),
-    getLimited('/health_check', async (response) => {
+  const limited =
+    (handle: (response: Response) => Promise<void> | void): RequestHandler =>
+    (_request, response) =>
+      inFlight.work(response, () => handle(response));
+  // With a separate limit: callers that wait for the NSM must not block the application.
+  app.get('/get_attestation', async (request, response) => {
+    const { nonce } = validate(AttestationQuery, { ...request.query });
+    const document = await (nonce === undefined
+      ? inFlight.waitFor(documents.shared())
+      : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
+    sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
+  });
+  app.get(
+    '/',
+    limited((response) => sendText(response, 'Pong!')),
+  );
+  app.get(
+    '/health_check',
+    limited(async (response) => {
       const endpoints_status = await health.status();
       sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
     }),
-    getLimited('/boot', (response) => {
+  );
+  // Without a concurrency limit: a busy server is alive and must say so.
+  app.get('/livez', (_request, response) => sendJson(response, 200, { live: true }));
+  app.get('/readyz', (_request, response) => {
+    requireSecrets(secrets);
+    const warnings = clock.warnings();
+    sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
+  });
+  app.get(
+    '/boot',
+    limited((response) => {
       const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
       sendJson(response, 200, { ...report, ...now });
     }),
-  ];
+  );
 }
 
 const AttestationQuery = v.strictObject({
@@ -107,13 +116,23 @@ const AttestationQuery = v.strictObject({
   ),
 });
 
-/** `/process_data` is an endpoint whose body has the single property `payload`. */
-function endpointsOf({ processData, endpoints = [] }: Application): readonly Endpoint[] {
-  if (!processData) return endpoints;
-  const { idempotent = true } = processData;
-  const body = v.strictObject({ payload: processData.payload });
-  const handle = ({ payload }: { payload: never }, caller: Caller) => processData.handle(payload, caller);
-  return [endpoint({ method: 'POST', path: '/process_data', body, idempotent, handle }), ...endpoints];
+/** @throws ConfigError if the server would refuse all their requests */
+function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): void {
+  const { application, config, manifest, secrets } = parts;
+  const { routes } = application;
+  if (!routes) return;
+  const isRefused = config.requests === 'sealed';
+  if (isRefused && !manifest.plain) {
+    throw new ConfigError(
+      `REQUESTS=sealed refuses all requests to the application's routes below ${routes.prefix}: set plain: true in app.yaml to start without them`,
+    );
+  }
+  const { trustedProxies } = config;
+  const admit = () => {
+    if (isRefused) throw sealedRequired();
+    requireSecrets(secrets);
+  };
+  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit });
 }
 
 interface EndpointParts {
@@ -125,54 +144,61 @@ interface EndpointParts {
   readonly sealed: SealedEndpoint;
 }
 
-function routeOf(own: Endpoint, parts: EndpointParts): Route {
+function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
   const { config, secrets, clock, inFlight, bodies, sealed } = parts;
   const { path, method } = own;
-  checkEndpoint(own);
-  const call: CallEndpoint = (request, response, input) => {
-    const schema = method === 'GET' ? own.query : own.body;
-    const valid = (schema && validate(schema, input)) as never;
-    return inFlight.work(response, async () => {
-      requireSecrets(secrets);
-      const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
-      const answered = await own.handle(valid, caller);
-      // One that was signed earlier may be handed out again.
-      if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
-      sendJson(response, 200, answered);
+  requireMade(own);
+  const call: CallEndpoint = (request, response, input) =>
+    throwingErrors(() => {
+      const answer = own.accept(input);
+      return inFlight.work(response, async () => {
+        requireSecrets(secrets);
+        const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
+        const answered = await answer(caller);
+        // One that was signed earlier may be handed out again.
+        if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
+        sendJson(response, 200, answered);
+      });
     });
-  };
   sealed.add(own, call);
-  if (config.requests === 'sealed') return { path, method, handle: refusePlain(own) };
-  if (method === 'GET')
-    return get(path, (request, response) => call(request, response, { ...request.query }));
-  return post(path, async (request, response) => {
-    await call(request, response, await bodies.read(request));
-  });
+  const add = (handler: RequestHandler) =>
+    method === 'GET' ? app.get(path, handler) : app.post(path, handler);
+  if (config.requests === 'sealed') add(refusePlain(own));
+  else if (method === 'GET') add((request, response) => call(request, response, { ...request.query }));
+  else add(async (request, response) => call(request, response, await bodies.read(request)));
 }
 
-/** @throws ConfigError */
-function checkEndpoint({ method, path, body, query }: Endpoint): void {
-  if (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path)) {
-    throw new ConfigError(`${path} is not a fixed path`);
+/** An application may throw anything, but Express takes some values for instructions, such as 'route' and undefined. */
+async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
+  try {
+    return await handle();
+  } catch (thrown) {
+    throw thrown instanceof Error
+      ? thrown
+      : new ApplicationMistake('an endpoint threw a value that is not an Error');
   }
-  if (method === 'GET') {
-    if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
-    return;
-  }
-  if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
-  if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
+}
+
+/** Only those have checked their definition. @throws ConfigError */
+function requireMade({ method, path, accept }: Partial<Endpoint>): void {
+  if (typeof accept === 'function') return;
+  throw new ConfigError(`the endpoint ${method} ${path} must be made by endpoint() or processData()`);
 }
 
 /** @throws ConfigError if the endpoint takes no sealed requests either */
-function refusePlain({ path, idempotent }: Endpoint): Route['handle'] {
+function refusePlain({ path, idempotent }: Endpoint): RequestHandler {
   if (idempotent === false) {
     throw new ConfigError(
       `the endpoint ${path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
     );
   }
-  return async () => {
-    throw new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
+  return () => {
+    throw sealedRequired();
   };
+}
+
+function sealedRequired(): ServerError {
+  return new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
 }
 
 function requireSecrets(secrets: Secrets): void {

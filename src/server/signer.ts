@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
+import { ENCLAVE_KEY_HEADER } from '../fetch.ts';
 import type { DeclaredType, SignedType } from '../wire/intent.ts';
+import { JsonText } from './http/respond.ts';
 import type { EphemeralKey } from './key.ts';
 import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
 
@@ -8,18 +10,14 @@ import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
  * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always results in
  * the same bytes.
  */
-export class SignedAnswer {
-  /** `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`. */
-  readonly json: string;
-  /** Length of `json` in UTF-8. */
-  readonly bytes: number;
-  /** The key that signed it, in hex. */
-  readonly publicKey: string;
-
+export class SignedAnswer extends JsonText {
+  /**
+   * @param json `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`
+   * @param publicKey the key that signed it, in hex. Behind one URL for several enclaves, the header spares the caller to
+   *   try the keys that it knows.
+   */
   constructor(json: string, publicKey: string) {
-    this.json = json;
-    this.publicKey = publicKey;
-    this.bytes = Buffer.byteLength(json);
+    super(json, [ENCLAVE_KEY_HEADER, publicKey]);
   }
 }
 

@@ -81,7 +81,7 @@ function callsOf(builders: Readonly<Record<string, Build>>): EnclaveCalls {
   const calls = Object.entries(builders).map(
     ([name, build]) => [name, (call: never) => (tx: Transaction) => build(tx, call)] as const,
   );
-  return Object.fromEntries(calls) as unknown as EnclaveCalls;
+  return Object.fromEntries(calls) as EnclaveCalls;
 }
 
 /**

@@ -303,7 +303,7 @@ function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
   return { enclavePackage: address, application: normalizeStructTag(application) };
 }
 
-function parse<Value, Input>(content: BcsType<Value, Input>, object: ReadObject): Value {
+function parse<Value extends Input, Input>(content: BcsType<Value, Input>, object: ReadObject): Value {
   const value = parseExactly(content, object.content);
   if (value === null)
     throw badAnswer(`the content of ${object.objectId} does not match its type in move/enclave`);

@@ -41,11 +41,14 @@ export const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, co
 export const EnclaveKey = bcs.struct('EnclaveKey', { configVersion: u64, publicKey: bcs.byteVector() });
 
 /** The value, or null when the bytes are not exactly one of that type. */
-export function parseExactly<Value, Input>(type: BcsType<Value, Input>, bytes: Uint8Array): Value | null {
+export function parseExactly<Value extends Input, Input>(
+  type: BcsType<Value, Input>,
+  bytes: Uint8Array,
+): Value | null {
   try {
     const value = type.parse(bytes);
     // The parser ignores trailing bytes: they would mean another struct of the same name.
-    return type.serialize(value as unknown as Input).toBytes().length === bytes.length ? value : null;
+    return type.serialize(value).toBytes().length === bytes.length ? value : null;
   } catch {
     return null;
   }

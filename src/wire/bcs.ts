@@ -1,56 +1,108 @@
 /**
- * BCS types for what an enclave signs. They refuse values that `@mysten/bcs` would silently change: a lone
- * surrogate would become U+FFFD, 1.5 would become 1, undefined would become 0. Browser-safe.
+ * BCS types for what an enclave signs. They refuse values that `@mysten/bcs` would silently change: a lone surrogate
+ * would become U+FFFD, 1.5 would become 1, undefined would become 0. `move.ts` has the rest of them. Browser-safe.
  */
 import { BcsType, bcs } from '@mysten/bcs';
 
-const U64_MAX = 2n ** 64n - 1n;
+/** What a type knows about itself in Move, beside its bytes. A type of `@mysten/bcs` can't be asked for it. */
+export interface InMove {
+  /** As Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
+  readonly move: string;
+  /** The type of an item, of a vector or an Option. */
+  readonly item?: MoveType;
+  /** Of a struct, in the order of their bytes. */
+  readonly fields?: readonly Field[];
+}
 
-/** The forms in which callers may give a u64. Parsing always returns a bigint. */
+/** A type of this folder. */
+// biome-ignore lint/suspicious/noExplicitAny: of values of any type, as the fields of BcsStruct are.
+export type MoveType = BcsType<any> & InMove;
+
+/** A field of a struct, with what generators of code and forms need. */
+export interface Field {
+  readonly name: string;
+  readonly type: MoveType;
+  /** Its type as Move's sources write it. */
+  readonly move: string;
+}
+
+export function inMove<Type extends object>(move: string, type: Type): Type & InMove {
+  return Object.assign(type, { move });
+}
+
+/** @throws TypeError for a type that is not of this folder, even where the compiler did not see it */
+export function requireMoveType(type: Partial<MoveType> | undefined, what: string): void {
+  if (typeof type?.move === 'string' && typeof type.serialize === 'function') return;
+  throw new TypeError(
+    `${what} must be of a type such as u64, text or vector(u64): one of @mysten/bcs doesn't say what it is in Move`,
+  );
+}
+
+/** The forms in which callers may give a u64, a u128 or a u256. Parsing always returns a bigint. */
 export type U64Input = bigint | number | string;
 
-function toU64(value: U64Input): bigint {
-  let exact: bigint | undefined;
-  if (typeof value === 'bigint') exact = value;
-  else if (typeof value === 'number' && Number.isSafeInteger(value)) exact = BigInt(value);
-  else if (typeof value === 'string' && /^(0|[1-9][0-9]{0,19})$/.test(value)) exact = BigInt(value);
-  if (exact === undefined || exact < 0n || exact > U64_MAX) {
-    throw new TypeError(
-      'a u64 must be a bigint, a safe integer or a decimal string, from 0 to 18446744073709551615 (2^64 - 1)',
-    );
-  }
-  return exact;
+/** A u256 has at most 78 digits. */
+const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
+
+/** @returns a function that throws a TypeError for what is not exactly an integer of so many bits */
+export function exactly(bits: number): (value: U64Input) => bigint {
+  const max = 2n ** BigInt(bits) - 1n;
+  return (value) => {
+    let exact: bigint | undefined;
+    if (typeof value === 'bigint') exact = value;
+    else if (typeof value === 'number' && Number.isSafeInteger(value)) exact = BigInt(value);
+    else if (typeof value === 'string' && DECIMAL.test(value)) exact = BigInt(value);
+    if (exact === undefined || exact < 0n || exact > max) {
+      throw new TypeError(
+        `a u${bits} must be a bigint, a safe integer or a decimal string, from 0 to ${max} (2^${bits} - 1)`,
+      );
+    }
+    return exact;
+  };
 }
+
+const toU64 = exactly(64);
 
 /**
  * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The library's own divides by 256 for each byte, which
  * took a quarter of the time to serialize and parse an answer.)
  */
-export const u64: BcsType<bigint, U64Input, 'u64'> = new BcsType({
-  name: 'u64',
-  read(reader) {
-    const low = BigInt(reader.read32());
-    return (BigInt(reader.read32()) << 32n) | low;
+export const u64: BcsType<bigint, U64Input, 'u64'> & InMove = inMove(
+  'u64',
+  new BcsType({
+    name: 'u64',
+    read(reader) {
+      const low = BigInt(reader.read32());
+      return (BigInt(reader.read32()) << 32n) | low;
+    },
+    write(value, writer) {
+      const exact = toU64(value);
+      writer.write32(Number(exact & 0xffff_ffffn)).write32(Number(exact >> 32n));
+    },
+    serializedSize: () => 8,
+    validate: toU64,
+  }),
+);
+
+/** Options of an integer that is a number in TypeScript; the library checks the range. */
+export const wholeNumber = (bits: 8 | 16 | 32) => ({
+  validate(value: number) {
+    if (!Number.isInteger(value)) {
+      throw new TypeError(`a u${bits} must be an integer from 0 to ${2 ** bits - 1}`);
+    }
   },
-  write(value, writer) {
-    const exact = toU64(value);
-    writer.write32(Number(exact & 0xffff_ffffn)).write32(Number(exact >> 32n));
-  },
-  serializedSize: () => 8,
-  validate: toU64,
 });
 
 /** Move's `u8`: an integer from 0 to 255. */
-export const u8 = bcs.u8({
-  validate(value) {
-    if (!Number.isInteger(value)) throw new TypeError('a u8 must be an integer from 0 to 255');
-  },
-});
+export const u8 = inMove('u8', bcs.u8(wholeNumber(8)));
 
 /** Move's `String`: well-formed Unicode in UTF-8, prefixed with its length in ULEB128. */
-export const text = bcs.string({
-  validate(value) {
-    if (!value.isWellFormed())
-      throw new TypeError('a string must be well-formed Unicode (no lone surrogate)');
-  },
-});
+export const text = inMove(
+  'String',
+  bcs.string({
+    validate(value) {
+      if (!value.isWellFormed())
+        throw new TypeError('a string must be well-formed Unicode (no lone surrogate)');
+    },
+  }),
+);

@@ -3,7 +3,7 @@
  * in Move. Browser-safe: clients serialize answers with it to verify their signatures.
  */
 import { type BcsType, bcs } from '@mysten/bcs';
-import { u8, u64 } from './bcs.ts';
+import { type Field, u8, u64 } from './bcs.ts';
 
 /** The envelope of every signed answer around its payload `T`. */
 export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
@@ -21,17 +21,25 @@ export interface SignedType<Data, Input> {
   readonly message: ReturnType<typeof IntentMessage<Data, Input>>;
 }
 
-/** @throws TypeError when `intent` is not a u8 */
-export function signedType<Data, Input>(
+/**
+ * @param payload a `struct` where the type is described to generators; dapps may use those of `@mysten/bcs`
+ * @throws TypeError when `intent` is not a u8
+ */
+export function signedType<Data, Input, Payload extends BcsType<Data, Input>>(
   intent: number,
-  payload: BcsType<Data, Input>,
-): SignedType<Data, Input> {
+  payload: Payload & BcsType<Data, Input>,
+): SignedType<Data, Input> & { readonly payload: Payload } {
   u8.validate(intent);
-  return { intent, payload, message: IntentMessage(payload) };
+  return { intent, payload, message: IntentMessage<Data, Input>(payload) };
 }
 
 /** The part of a signed type that doesn't depend on its data. */
 export interface DeclaredType {
   readonly intent: number;
   readonly payload: { readonly name: string };
+}
+
+/** A signed type whose fields are known: see `struct`. */
+export interface DeclaredStruct extends DeclaredType {
+  readonly payload: { readonly name: string; readonly fields: readonly Field[] };
 }

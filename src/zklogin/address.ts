@@ -1,5 +1,5 @@
 import { computeZkLoginAddress } from '@mysten/sui/zklogin';
-import { SUI_V1, valueFault } from './claims.ts';
+import { SUI_V1, valueFault } from '../token/claims.ts';
 import { ClaimError, ZkLoginError } from './errors.ts';
 import type { LoginClaims } from './jwt.ts';
 import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';

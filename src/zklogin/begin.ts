@@ -1,8 +1,8 @@
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness } from '@mysten/sui/zklogin';
-import { SUI_V1, valueFault } from './claims.ts';
+import { SUI_V1, valueFault } from '../token/claims.ts';
+import { isAcceptedSomewhereOnly, type Network, PROVIDERS, type Provider } from '../token/providers.ts';
 import { ZkLoginError } from './errors.ts';
-import { isAcceptedSomewhereOnly, type Network, PROVIDERS, type Provider } from './providers.ts';
 import { type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
 export interface BeginOptions {

@@ -1,6 +1,6 @@
+import { isIssuedBy, MICROSOFT_ISSUER } from '../token/issuer.ts';
 import { ProviderRefusedError, ZkLoginError } from './errors.ts';
 import { jsonOf, postJson, type ServiceOptions, serviceUrl } from './http.ts';
-import { isIssuedBy, MICROSOFT_ISSUER } from './issuer.ts';
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
 import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';

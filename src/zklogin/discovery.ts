@@ -1,7 +1,7 @@
 import { fetchText, NoAnswerError } from '../fetch.ts';
+import type { Provider } from '../token/providers.ts';
 import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from './errors.ts';
 import { isSecure, serviceErrorOf } from './http.ts';
-import type { Provider } from './providers.ts';
 
 export interface DiscoveryOptions {
   readonly name: string;

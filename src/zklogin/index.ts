@@ -1,7 +1,8 @@
 /** `sui-enclave/zklogin`: from a login at an OpenID provider to signatures that Sui accepts, in browsers and Node. */
+export { type Profile, SUI_V1 } from '../token/claims.ts';
+export { type Network, PROVIDERS, type Provider } from '../token/providers.ts';
 export { type AddressInputs, deriveAddress } from './address.ts';
 export { type BeginOptions, beginLogin } from './begin.ts';
-export { type Profile, SUI_V1 } from './claims.ts';
 export { type CompleteOptions, completeLogin } from './complete.ts';
 export { type DiscoveryOptions, discoverProvider } from './discovery.ts';
 export * from './errors.ts';
@@ -9,7 +10,6 @@ export type { PrivateServiceOptions, ServiceOptions } from './http.ts';
 export { decodeJwtPayload, type JwtPayload, type LoginClaims } from './jwt.ts';
 export { cancelLogin, Login, type OpenOptions, resumeLogin } from './login.ts';
 export type { BigNumber, NumberEncoding } from './numbers.ts';
-export { type Network, PROVIDERS, type Provider } from './providers.ts';
 export {
   type ProverProxy,
   type ProxyOptions,

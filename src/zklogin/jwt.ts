@@ -1,7 +1,7 @@
 /** Parses a token and checks it for a login and the circuit. The salt service and the proof verify its signature. */
-import { type Profile, SUI_V1, valueFault } from './claims.ts';
+import { type Profile, SUI_V1, valueFault } from '../token/claims.ts';
+import { isIssuedBy } from '../token/issuer.ts';
 import { ClaimError, ZkLoginError } from './errors.ts';
-import { isIssuedBy } from './issuer.ts';
 
 /** A decoded JWT payload, in which every field is optional (RFC 7519, section 4.1). */
 export interface JwtPayload {

@@ -1,7 +1,7 @@
 /** The salt service and the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import type { EnclaveClientOptions } from '../client/options.ts';
-import { SUI_V1, valueFault } from './claims.ts';
+import { SUI_V1, valueFault } from '../token/claims.ts';
 import { ZkLoginError } from './errors.ts';
 import { jsonOf, type PrivateServiceOptions, postJson, type ServiceOptions, serviceUrl } from './http.ts';
 import { checkKeyClaim } from './jwt.ts';

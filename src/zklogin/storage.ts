@@ -3,8 +3,8 @@
  * the proof can sign for the user until maxEpoch.
  */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
+import type { Provider } from '../token/providers.ts';
 import { ZkLoginError } from './errors.ts';
-import type { Provider } from './providers.ts';
 
 /** A storage that ends with the session. */
 export interface SessionStore {

@@ -1,4 +1,4 @@
-/** The enclave's init, compiled for this machine with sanitizers, to run one of its roles. */
+/** Runs one part of the enclave's init alone: a role of `roles.cc`, compiled for this machine with sanitizers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';

@@ -1,20 +1,26 @@
-import { readdirSync } from 'node:fs';
-import { bcs } from '@mysten/bcs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import * as v from 'valibot';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeTls } from '../../scripts/dev/tls.ts';
+import { loadApplication, parseManifest } from '../../src/app.ts';
 import {
   type AppContext,
-  type Caller,
+  type Application,
+  ApplicationMistake,
+  ConfigError,
+  defineApp,
+  type Endpoint,
+  type ErrorTable,
   endpoint,
-  loadApplication,
-  parseManifest,
+  errorClass,
   processData,
-} from '../../src/app.ts';
-import { ApplicationMistake, ConfigError } from '../../src/errors.ts';
-import { type ErrorTable, errorClass } from '../../src/server/errors.ts';
-import { text } from '../../src/wire/bcs.ts';
-import { signedType } from '../../src/wire/intent.ts';
+  signedType,
+  struct,
+  text,
+} from '../../src/index.ts';
 import { newProvisioner } from './provisioner.ts';
 import { APPS, FIXTURE_APPS, startServer } from './support.ts';
 
@@ -125,6 +131,30 @@ describe('loadApplication', () => {
     expect(module.create).toBeTypeOf('function');
   });
 
+  test.each([
+    ['no default export', 'export const signs = []; export const create = () => ({});'],
+    ['no create', 'export default { signs: [] };'],
+    ['no list of types', 'export default { signs: {}, create() {} };'],
+    [
+      'a type without an intent',
+      "export default { signs: [{ payload: { name: 'A', fields: [] } }], create() {} };",
+    ],
+    [
+      'a type that is no struct',
+      "export default { signs: [{ intent: 0, payload: { name: 'u64' } }], create() {} };",
+    ],
+    ['nothing', 'export default null;'],
+  ])('rejects an app.ts that exports %s', async (_what, source) => {
+    const apps = mkdtempSync(join(tmpdir(), 'apps-'));
+    onTestFinished(() => rmSync(apps, { recursive: true }));
+    mkdirSync(join(apps, 'odd'));
+    writeFileSync(join(apps, 'odd/app.yaml'), 'endpoints: []\nsecrets: []\n');
+    writeFileSync(join(apps, 'odd/app.ts'), source);
+    const loaded = loadApplication(pathToFileURL(`${apps}/`), 'odd');
+    await expect(loaded).rejects.toThrow(ConfigError);
+    await expect(loaded).rejects.toThrow(/^APP=odd: the default export of app\.ts must be defineApp/);
+  });
+
   test('rejects an unknown name', async () => {
     await expect(loadApplication(APPS, 'wether')).rejects.toThrow(
       /^APP=wether: there is no such application; the applications are: .*\bsalt, weather$/,
@@ -164,10 +194,11 @@ describe('a second application', () => {
 });
 
 describe('an invalid application does not start', () => {
-  const endpointAt = (path: string, method: 'GET' | 'POST' = 'GET') => ({
-    module: { signs: [], create: () => ({ endpoints: [{ method, path, handle: async () => ({}) }] }) },
-    manifest: { endpoints: [], secrets: [] },
-  });
+  const start = (create: (context: AppContext) => Application) =>
+    startServer({ module: { signs: [], create }, manifest: { endpoints: [], secrets: [] } });
+  const handle = async () => ({});
+  const schema = v.strictObject({});
+  const post = { method: 'POST', path: '/x', handle } as const;
 
   test.each([
     ['/health_check', /defined twice/],
@@ -175,42 +206,50 @@ describe('an invalid application does not start', () => {
     ['relative', /not a fixed path/],
     ['/', /defined twice/],
   ])('with an endpoint at %s', async (path, message) => {
-    await expect(startServer(endpointAt(path))).rejects.toThrow(message);
+    const endpoints = () => [endpoint({ method: 'GET', path, handle })];
+    await expect(start(() => ({ endpoints: endpoints() }))).rejects.toThrow(message);
   });
 
-  test('with a body of a GET, or a query of a POST', async () => {
-    const start = (method: 'GET' | 'POST', part: object) => {
-      const own = { method, path: '/x', handle: async () => ({}), ...part };
-      return startServer({
-        module: { signs: [], create: () => ({ endpoints: [own] }) },
-        manifest: { endpoints: [], secrets: [] },
-      });
-    };
-    const schema = v.strictObject({});
-    await expect(start('GET', { body: schema })).rejects.toThrow(/can't have a body/);
-    await expect(start('POST', { body: schema, query: schema })).rejects.toThrow(/can't have a query/);
+  test('with two endpoints of one path', async () => {
+    const data = { payload: schema, handle: async () => expect.fail() };
+    const endpoints = [
+      processData(data),
+      endpoint({ method: 'POST', path: '/process_data', body: schema, handle }),
+    ];
+    await expect(start(() => ({ endpoints }))).rejects.toThrow(/process_data is defined twice/);
   });
 
-  test('with a POST without a schema', async () => {
-    await expect(startServer(endpointAt('/x', 'POST'))).rejects.toThrow(/needs a schema/);
+  // The compiler refuses them, but Node strips types without checking them.
+  test.each<[string, RegExp, () => Endpoint]>([
+    // @ts-expect-error
+    ['a body of a GET', /have a body/, () => endpoint({ method: 'GET', path: '/', body: schema, handle })],
+    // @ts-expect-error
+    ['a query of a POST', /have a query/, () => endpoint({ ...post, query: schema, body: schema })],
+    // @ts-expect-error
+    ['a POST without a schema', /needs a schema/, () => endpoint(post)],
+    // @ts-expect-error
+    ['another method', /method GET or POST/, () => endpoint({ ...post, method: 'PUT', body: schema })],
+    // @ts-expect-error
+    ['no path', /undefined is not a fixed path/, () => endpoint({ method: 'GET', handle })],
+    // @ts-expect-error
+    ['not been made by endpoint()', /made by endpoint\(\)/, () => ({ ...post, body: schema })],
+  ])('with an endpoint that has %s', async (_what, message, make) => {
+    const started = start(() => ({ endpoints: [make()] }));
+    await expect(started).rejects.toThrow(ConfigError);
+    await expect(started).rejects.toThrow(message);
   });
 
   test('that uses an endpoint or a secret that app.yaml lacks', async () => {
-    const reach = (use: (context: never) => unknown) =>
-      startServer({
-        module: { signs: [], create: (context) => use(context as never) as never },
-        manifest: { endpoints: [], secrets: [] },
-      });
-    await expect(
-      reach(({ upstream }: { upstream: (host: string) => unknown }) => upstream('evil.example')),
-    ).rejects.toThrow(new ApplicationMistake('evil.example is not among the endpoints of app.yaml'));
-    await expect(
-      reach(({ secret }: { secret: (name: string) => string }) => secret('API_KEY')),
-    ).rejects.toThrow(new ApplicationMistake('API_KEY is not among the secrets of app.yaml'));
+    await expect(start(({ upstream }) => Object(upstream('evil.example')))).rejects.toThrow(
+      new ApplicationMistake('evil.example is not among the endpoints of app.yaml'),
+    );
+    await expect(start(({ secret }) => Object(secret('API_KEY')))).rejects.toThrow(
+      new ApplicationMistake('API_KEY is not among the secrets of app.yaml'),
+    );
   });
 
   test('has no /process_data without a handler for it', async () => {
-    const { post } = await startServer(endpointAt('/only'));
+    const { post } = await start(() => ({ endpoints: [endpoint({ method: 'GET', path: '/only', handle })] }));
     expect((await post('/process_data', { payload: {} })).status).toBe(404);
   });
 });
@@ -231,7 +270,7 @@ describe('the query of a GET', () => {
               }),
               handle: async ({ of, unit }) => ({ square: of ** 2, unit }),
             }),
-            { method: 'GET', path: '/plain', handle: async (input: unknown) => ({ input: input ?? null }) },
+            endpoint({ method: 'GET', path: '/plain', handle: async (input) => ({ input: input ?? null }) }),
           ],
         }),
       },
@@ -274,16 +313,21 @@ describe('the query of a GET', () => {
 
 describe('the address of a caller', () => {
   test('is passed to /process_data as to any endpoint', async () => {
-    const Seen = signedType(3, bcs.struct('Seen', { address: text }));
-    const create = ({ sign }: AppContext) => ({
-      processData: processData({
-        payload: v.strictObject({}),
-        handle: async (_, { address = 'unknown' }) => sign(Seen, 1n, { address }),
+    const Seen = signedType(3, struct('Seen', { address: text }));
+    const module = defineApp({
+      signs: [Seen],
+      create: ({ sign }) => ({
+        endpoints: [
+          processData({
+            payload: v.strictObject({}),
+            handle: async (_, { address = 'unknown' }) => sign(Seen, 1n, { address }),
+          }),
+        ],
       }),
     });
     const { post } = await startServer({
       env: { TRUSTED_PROXIES: '1' },
-      module: { signs: [Seen], create },
+      module,
       manifest: { endpoints: [], secrets: [] },
     });
     const headers = { 'content-type': 'application/json', 'x-forwarded-for': '198.51.100.7' };
@@ -294,11 +338,7 @@ describe('the address of a caller', () => {
   async function seenBy(trustedProxies: number, forwarded?: string) {
     const create = () => ({
       endpoints: [
-        {
-          method: 'GET' as const,
-          path: '/seen',
-          handle: async (_: never, { address }: Caller) => ({ address }),
-        },
+        endpoint({ method: 'GET', path: '/seen', handle: async (_, { address }) => ({ address }) }),
       ],
     });
     const server = await startServer({
@@ -335,7 +375,10 @@ describe("an application's errors", () => {
       throw error;
     };
     const { get, printed } = await startServer({
-      module: { signs: [], create: () => ({ endpoints: [{ method: 'GET', path: '/fails', handle }] }) },
+      module: {
+        signs: [],
+        create: () => ({ endpoints: [endpoint({ method: 'GET', path: '/fails', handle })] }),
+      },
       manifest: { endpoints: [], secrets: [] },
     });
     return { response: await get('/fails'), printed };

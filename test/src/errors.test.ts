@@ -25,7 +25,7 @@ describe('a number in a message', () => {
   /** Values that are never 1: constants, sizes of a protocol, and what a message says because it exceeds a limit. */
   const NEVER_ONE = [
     ...[/^[A-Z][A-Z0-9_]*$/, /^[A-Z_]+ [*/] \w+$/, /^Math\.max/, /^sizes\.join/, /^length > size/],
-    /^(shares|least|connections|size|sizes|length|limit|maxSize|maxQuoted - 2|this\.#limitBytes|count)$/,
+    /^(shares|least|connections|size|sizes|length|limit|maxSize|\w+\.maxSize|maxQuoted - 2|this\.#limitBytes|count)$/,
     /^(header|headerBase64|extended|text|encoded|bytes|b)\.length$/,
     /^(padded|spaces|claim\.whiteSpace|bytes)$/,
   ];
@@ -105,6 +105,7 @@ const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
   NodeRefusedError: ['UNAVAILABLE', 'message'],
   NotRegisteredError: ['destroyed', new Uint8Array(32), '0x1'],
   NsmBusy: [1, 1],
+  NsmError: ['NSM_CLOSED', 'message'],
   NsmIo: ['ioctl', 'EIO'],
   ObjectNotFoundError: ['0x1'],
   PcrMismatchError: [['00', null, null], 'PCR0 differs'],

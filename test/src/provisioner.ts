@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
-import type { ApplicationModule } from '../../src/app.ts';
+import { type ApplicationModule, endpoint } from '../../src/app.ts';
 import { decodeAttestation } from '../../src/attestation/index.ts';
 import { ConfigError } from '../../src/errors.ts';
 import type { EnclaveState, ProvisionerKey } from '../../src/sealing/secrets.ts';
@@ -42,7 +42,11 @@ const module: ApplicationModule = {
       if (VAULT_KEY === REFUSED.VAULT_KEY) throw new ConfigError('VAULT_KEY has another fingerprint');
     },
     endpoints: [
-      { method: 'GET', path: '/length', handle: async () => ({ length: secret('VAULT_KEY').length }) },
+      endpoint({
+        method: 'GET',
+        path: '/length',
+        handle: async () => ({ length: secret('VAULT_KEY').length }),
+      }),
     ],
   }),
 };

@@ -1,6 +1,6 @@
 /** Whether a request for a new place costs more after many others: in this process, with an upstream that answers at once. */
-import * as v from 'valibot';
-import { create, signs } from '../../../src/apps/weather/app.ts';
+import type { AxiosInstance } from 'axios';
+import weather from '../../../src/apps/weather/app.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
 import { createLog } from '../../../src/server/log.ts';
 import { Signer } from '../../../src/server/signer.ts';
@@ -19,20 +19,20 @@ type AskNew = () => Promise<unknown>;
 
 function createApplication(): AskNew {
   const epoch = Math.floor(Date.now() / 1000);
-  const body = Buffer.from(JSON.stringify({ current: { temp_c: 13, last_updated_epoch: epoch } }));
-  const signer = new Signer(EphemeralKey.create(), signs);
-  const { processData } = create({
+  const client = { get: async () => ({ data: { current: { temp_c: 13, last_updated_epoch: epoch } } }) };
+  const signer = new Signer(EphemeralKey.create(), weather.signs);
+  const { endpoints: [processData] = [] } = weather.create({
     env: { UPSTREAM_CALLS_PER_MINUTE: '100000' },
     log: createLog('silent'),
     secret: () => 'key',
-    upstream: () => async () => ({ status: 200, body }),
+    upstream: () => client as unknown as AxiosInstance,
     sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
   });
   if (!processData) throw new Error('the weather application has no /process_data');
   let asked = 0;
   return () => {
-    const payload = v.parse(processData.payload, { location: `place ${asked++}` });
-    return Promise.resolve(processData.handle(payload as never, { address: undefined }));
+    const answer = processData.accept({ payload: { location: `place ${asked++}` } });
+    return answer({ address: undefined });
   };
 }
 

@@ -1,11 +1,19 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
-import { type AppContext, type Application, endpoint } from '../../app.ts';
-import { ConfigError, quantity } from '../../errors.ts';
-import { IssuerKeys } from '../../oidc/keys.ts';
-import { type Env, integer, string } from '../../server/config.ts';
-import type { Upstream } from '../../server/upstream.ts';
-import { waitForOther } from '../../server/waiting.ts';
+import {
+  type AppContext,
+  type Application,
+  ConfigError,
+  defineApp,
+  type Env,
+  endpoint,
+  integer,
+  quantity,
+  string,
+  waitForOther,
+} from '../../index.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../oidc/keys.ts';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';
@@ -22,13 +30,8 @@ const SaltRequest = v.strictObject({
   ),
 });
 
-/** No contract checks a salt, so nothing is signed. */
-export const signs = [];
-
-export const secretsNotInEnvironment = ['SALT_SEED'];
-
 /** `POST /get_salt`: returns the salt of the user whom a valid ID token identifies. */
-export function create({ env, log, upstream }: AppContext): Application {
+function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
   const clients = parseSaltClients(string(env, 'SALT_CLIENTS'));
   const fingerprints = readFingerprints(env);
@@ -77,6 +80,13 @@ export function create({ env, log, upstream }: AppContext): Application {
     ],
   };
 }
+
+export default defineApp({
+  // No contract checks a salt.
+  signs: [],
+  secretsNotInEnvironment: ['SALT_SEED'],
+  create,
+});
 
 function requireSafeSettings(env: Env): void {
   if ((env['CORS_ORIGINS'] ?? '*') === '*') {
@@ -145,9 +155,9 @@ function keysByIssuer(clients: readonly SaltClient[], upstream: AppContext['upst
   return ({ jwksUrl }: SaltClient) => keys.get(jwksUrl.href) as IssuerKeys;
 }
 
-function wayTo({ hostname }: URL, upstream: AppContext['upstream']): Upstream {
+function wayTo({ hostname }: URL, upstream: AppContext['upstream']): AxiosInstance {
   try {
-    return upstream(hostname);
+    return upstream(hostname, KEYS_BOUNDS);
   } catch {
     throw new ConfigError(`SALT_CLIENTS: ${hostname} is not among the endpoints of app.yaml: add it there`);
   }

@@ -1,8 +1,8 @@
 /** `SALT_CLIENTS`: the clients whose tokens get a salt, and the version of the seed for each. */
 import * as v from 'valibot';
-import { ConfigError } from '../../errors.ts';
+import { ConfigError } from '../../index.ts';
 import * as oidc from '../../oidc/clients.ts';
-import { MICROSOFT_ISSUER } from '../../zklogin/issuer.ts';
+import { MICROSOFT_ISSUER } from '../../token/issuer.ts';
 
 /** A client id at an issuer, with the version of its seed, which must never change once the client has users. */
 export interface SaltClient extends oidc.Client {

@@ -1,15 +1,15 @@
 /** Limits on the request rate of a caller, and on concurrent work. */
 import { isIPv4, isIPv6 } from 'node:net';
-import * as server from '../../server/rate_limit.ts';
+import { RateLimit } from '../../index.ts';
 import { SaltError } from './errors.ts';
 
 /** At most so many requests a minute for each key. */
 export class SaltRateLimit {
-  readonly #limit: server.RateLimit;
+  readonly #limit: RateLimit;
 
   /** @param now a monotonic clock in milliseconds */
   constructor(perMinute: number, now?: () => number) {
-    this.#limit = new server.RateLimit(perMinute, now);
+    this.#limit = new RateLimit(perMinute, now);
   }
 
   /** @throws SALT_RATE_LIMITED */

@@ -1,11 +1,16 @@
-import { type AppContext, type Application, processData } from '../../app.ts';
-import { budgeted } from '../../server/budget.ts';
-import { integer } from '../../server/config.ts';
-import type { SignedAnswer } from '../../server/signer.ts';
+import {
+  type AppContext,
+  type Application,
+  budgetFrom,
+  defineApp,
+  integer,
+  processData,
+  type SignedAnswer,
+} from '../../index.ts';
 import { LoadCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
-import { type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
+import { BOUNDS, type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
 const MAX_AGE_MS = 60 * 60 * 1000;
 const MAX_AHEAD_MS = 60 * 1000;
@@ -15,8 +20,6 @@ const MAX_SPELLINGS = 8;
 /** Failures are cached only briefly: the service may recover soon. */
 const FAILURE_MS = 5000;
 
-export const signs = [WeatherResponse];
-
 /** A reading of a place, with the answers signed for it by requested spelling. */
 interface CachedReading {
   readonly reading: Reading;
@@ -24,9 +27,9 @@ interface CachedReading {
 }
 
 /** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
-export function create({ env, upstream, secret, sign }: AppContext): Application {
+function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
-  const service = new WeatherService(budgeted(upstream(UPSTREAM_HOST), env));
+  const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: budgetFrom(env) }));
   const cache = new LoadCache<CachedReading>({
     ttlMs,
     failureMs: (error) => keepFailureMs(error, ttlMs),
@@ -47,17 +50,21 @@ export function create({ env, upstream, secret, sign }: AppContext): Application
   }
 
   return {
-    processData: processData({
-      payload: WeatherRequest,
-      async handle({ location: { asked, place } }) {
-        const cached = await cache.get(place, load);
-        // For each answer: a cached reading ages.
-        requireCurrent(cached.reading);
-        return answer(cached, asked);
-      },
-    }),
+    endpoints: [
+      processData({
+        payload: WeatherRequest,
+        async handle({ location: { asked, place } }) {
+          const cached = await cache.get(place, load);
+          // For each answer: a cached reading ages.
+          requireCurrent(cached.reading);
+          return answer(cached, asked);
+        },
+      }),
+    ],
   };
 }
+
+export default defineApp({ signs: [WeatherResponse], create });
 
 /** How long to cache a failure: as long as a reading if it is about the place, not at all if it is not the service's. */
 function keepFailureMs(error: unknown, ttlMs: number): number {

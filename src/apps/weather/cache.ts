@@ -1,4 +1,4 @@
-import { waitForOther } from '../../server/waiting.ts';
+import { waitForOther } from '../../index.ts';
 
 export interface CacheBounds {
   /** How long to keep a result. 0 keeps nothing, but concurrent requests still share a load. */

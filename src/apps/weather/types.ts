@@ -1,13 +1,11 @@
-import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
-import { text, u64 } from '../../wire/bcs.ts';
-import { signedType } from '../../wire/intent.ts';
+import { signedType, struct, text, u64 } from '../../index.ts';
 import { canonicalPlace } from './place.ts';
 
 /** `WeatherResponse { location: String, temperature: u64 }` of the Move module `weather`, intent 0. */
 export const WeatherResponse = signedType(
   0,
-  bcs.struct('WeatherResponse', {
+  struct('WeatherResponse', {
     /** The requested location, unchanged. */
     location: text,
     /** Whole degrees Celsius, truncated towards zero; a reading below 0 °C can't be represented. */

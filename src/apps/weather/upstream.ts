@@ -1,14 +1,13 @@
 /** weatherapi.com, `GET /v1/current.json`. */
+import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
-import { ExchangeFailed, parseJson, type Upstream, type UpstreamAnswer } from '../../server/upstream.ts';
+import { ExchangeFailed } from '../../index.ts';
 import { type WeatherCode, WeatherError } from './errors.ts';
 
 export const UPSTREAM_HOST = 'api.weatherapi.com';
 
-/** For the whole exchange, from the DNS query to the last byte. */
-const DEADLINE_MS = 5000;
 /** An answer has about 1 KB. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+export const BOUNDS = { timeoutMs: 5000, maxSize: 64 * 1024 };
 
 export interface Reading {
   /** Whole degrees Celsius, truncated towards zero. */
@@ -34,20 +33,25 @@ const QUOTA = 2007;
 
 /** Errors never contain the request, since its URL contains the API key. */
 export class WeatherService {
-  readonly #ask: Upstream;
+  readonly #client: AxiosInstance;
 
-  constructor(ask: Upstream) {
-    this.#ask = ask;
+  /** @param client with BOUNDS */
+  constructor(client: AxiosInstance) {
+    this.#client = client;
   }
 
   /** @throws WeatherError with any code but WEATHER_STALE and WEATHER_FUTURE; UPSTREAM_BUDGET_EXCEEDED */
   async read(place: string, apiKey: string): Promise<Reading> {
-    const query = new URLSearchParams({ key: apiKey, q: place });
-    const { status, body } = await this.#exchange(`/v1/current.json?${query}`);
-    if (status !== 200) throw refusal(status, body);
-    const answer = v.safeParse(Current, parseJson(body));
-    if (!answer.success)
-      throw new WeatherError('WEATHER_MALFORMED', 'the weather service gave no usable reading');
+    const request = {
+      params: { key: apiKey, q: place },
+      headers: { accept: 'application/json' },
+      validateStatus: (status: number) => status === 200,
+    };
+    const { data } = await this.#client.get<unknown>('/v1/current.json', request).catch((error: unknown) => {
+      throw error instanceof ExchangeFailed ? failure(error) : error;
+    });
+    const answer = v.safeParse(Current, data);
+    if (!answer.success) throw malformed();
     const { temp_c, last_updated_epoch } = answer.output.current;
     if (temp_c < 0) {
       throw new WeatherError(
@@ -57,34 +61,35 @@ export class WeatherService {
     }
     return { temperature: BigInt(Math.trunc(temp_c)), timestampMs: BigInt(last_updated_epoch) * 1000n };
   }
-
-  async #exchange(path: string): Promise<UpstreamAnswer> {
-    const headers = { accept: 'application/json' };
-    const bounds = { timeoutMs: DEADLINE_MS, maxSize: MAX_ANSWER_BYTES };
-    return await this.#ask(path, { headers, ...bounds }).catch((error: unknown) => {
-      throw error instanceof ExchangeFailed ? failure(error) : error;
-    });
-  }
 }
 
 function failure(cause: ExchangeFailed): WeatherError {
-  const [code, message] = FAILURES[cause.reason];
+  const { reason, status, data } = cause;
+  if (reason === 'malformed') return malformed();
+  if (reason === 'status') return refusal(status as number, data);
+  const [code, message] = FAILURES[reason];
   return new WeatherError(code, message, { cause });
 }
 
-const FAILURES: Readonly<Record<ExchangeFailed['reason'], readonly [WeatherCode, string]>> = {
+function malformed(): WeatherError {
+  return new WeatherError('WEATHER_MALFORMED', 'the weather service gave no usable reading');
+}
+
+type Incomplete = Exclude<ExchangeFailed['reason'], 'status' | 'malformed'>;
+
+const FAILURES: Readonly<Record<Incomplete, readonly [WeatherCode, string]>> = {
   unreachable: ['WEATHER_UNREACHABLE', 'the weather service could not be reached'],
-  timeout: ['WEATHER_TIMEOUT', `the weather service did not answer within ${DEADLINE_MS} ms`],
+  timeout: ['WEATHER_TIMEOUT', `the weather service did not answer within ${BOUNDS.timeoutMs} ms`],
   broken: ['WEATHER_UNREACHABLE', 'the connection to the weather service broke'],
   'slow body': [
     'WEATHER_SLOW_BODY',
-    `the weather service's answer was not complete within ${DEADLINE_MS} ms`,
+    `the weather service's answer was not complete within ${BOUNDS.timeoutMs} ms`,
   ],
-  'too large': ['WEATHER_OVERSIZED', `the weather service's answer is larger than ${MAX_ANSWER_BYTES} bytes`],
+  'too large': ['WEATHER_OVERSIZED', `the weather service's answer is larger than ${BOUNDS.maxSize} bytes`],
 };
 
 /** The error for a status other than 200. The service's message may repeat the key and is dropped. */
-function refusal(status: number, body: Buffer): WeatherError {
+function refusal(status: number, data: unknown): WeatherError {
   if (status >= 500)
     return new WeatherError('WEATHER_UPSTREAM_BROKEN', `the weather service answered with status ${status}`);
   if (status < 400)
@@ -92,7 +97,7 @@ function refusal(status: number, body: Buffer): WeatherError {
       'WEATHER_UPSTREAM_UNEXPECTED',
       `the weather service answered with status ${status}`,
     );
-  const parsed = v.safeParse(Refusal, parseJson(body));
+  const parsed = v.safeParse(Refusal, data);
   const code = parsed.success ? parsed.output.error.code : undefined;
   if (code === NO_MATCHING_LOCATION)
     return new WeatherError('WEATHER_LOCATION_NOT_FOUND', 'the weather service knows no such place');

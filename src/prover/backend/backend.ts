@@ -1,13 +1,13 @@
 /** The backend of the proving service: `POST /input` and `GET /healthz`. */
 import { accessSync, constants } from 'node:fs';
 import type { Server } from 'node:http';
+import type { Express } from 'express';
 import { ConfigError, quantity } from '../../errors.ts';
 import { errorAnswers } from '../../server/http/errors.ts';
 import { createHttpServer, listen, shutDown, whenClosed } from '../../server/http/http_server.ts';
 import type { InFlight } from '../../server/http/in_flight.ts';
 import type { JsonBodies } from '../../server/http/json_body.ts';
 import { sendJson, sendText } from '../../server/http/respond.ts';
-import { get, post, type Route } from '../../server/http/routes.ts';
 import type { Logger } from '../../server/log.ts';
 import { EngineError, type LoadedKey } from '../engine.ts';
 import type { BackendConfig } from './config.ts';
@@ -151,8 +151,8 @@ function createServer(
     upstreamHosts: 0,
     corsOrigins: [],
     trustedProxies: 0,
-    routes: (inFlight, bodies) =>
-      createRoutes({ proofs, supervisor, key, capacity: queue, inFlight, bodies }),
+    routes: (app, inFlight, bodies) =>
+      addEndpoints(app, { proofs, supervisor, key, capacity: queue, inFlight, bodies }),
     // In plain text, as callers of such a backend expect it. A fault of its own has its code.
     answerError: errorAnswers((response, status, { code, message }) =>
       sendText(response, status === 500 ? `${code}: ${message}` : message, status),
@@ -160,7 +160,7 @@ function createServer(
   });
 }
 
-interface RouteParts {
+interface EndpointParts {
   readonly proofs: Proofs;
   readonly supervisor: Supervisor;
   readonly key: ApprovedKey;
@@ -169,25 +169,24 @@ interface RouteParts {
   readonly bodies: JsonBodies;
 }
 
-function createRoutes({ proofs, supervisor, key, capacity, inFlight, bodies }: RouteParts): Route[] {
-  return [
-    get('/healthz', (_request, response) => {
-      const status = proofs.isStopping ? 'stopping' : supervisor.state;
-      const isAble = status === 'ready' || status === 'proving';
-      sendJson(response, isAble ? 200 : 503, { status, key, queue: proofs.waiting, capacity });
-    }),
-    post('/input', async (request, response) => {
-      const gone = whenClosed(response);
-      const input = await bodies.read(request);
-      await inFlight.work(response, async () => {
-        try {
-          const { a, b, c } = await proofs.prove(input, gone);
-          sendJson(response, 200, { pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' });
-        } catch (error) {
-          // Nobody would read the answer.
-          if (!gone.aborted) throw error;
-        }
-      });
-    }),
-  ];
+function addEndpoints(app: Express, parts: EndpointParts): void {
+  const { proofs, supervisor, key, capacity, inFlight, bodies } = parts;
+  app.post('/input', async (request, response) => {
+    const gone = whenClosed(response);
+    const input = await bodies.read(request);
+    await inFlight.work(response, async () => {
+      try {
+        const { a, b, c } = await proofs.prove(input, gone);
+        sendJson(response, 200, { pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' });
+      } catch (error) {
+        // Nobody would read the answer.
+        if (!gone.aborted) throw error;
+      }
+    });
+  });
+  app.get('/healthz', (_request, response) => {
+    const status = proofs.isStopping ? 'stopping' : supervisor.state;
+    const isAble = status === 'ready' || status === 'proving';
+    sendJson(response, isAble ? 200 : 503, { status, key, queue: proofs.waiting, capacity });
+  });
 }

@@ -1,8 +1,9 @@
 /** Asks the backend for proofs, within one deadline for all attempts, and for the network of its key. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AxiosInstance, AxiosResponse } from 'axios';
 import { quantity } from '../../errors.ts';
-import { createUpstream, ExchangeFailed, parseJson, type UpstreamAnswer } from '../../server/upstream.ts';
+import { createUpstream, ExchangeFailed, parseJson } from '../../server/upstream.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
 import { FrontendError } from './errors.ts';
@@ -18,7 +19,8 @@ const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
 
 export class Backend {
-  readonly #ask: ReturnType<typeof createUpstream>;
+  readonly #client: AxiosInstance;
+  readonly #health: AxiosInstance;
   readonly #path: string;
   readonly #timeoutSeconds: number;
 
@@ -27,7 +29,9 @@ export class Backend {
    * @param hosts how many hosts the service asks in all
    */
   constructor(uri: URL, timeoutSeconds: number, hosts: number) {
-    this.#ask = createUpstream(uri.origin, undefined, hosts);
+    const upstream = createUpstream(uri.origin, undefined, hosts);
+    this.#client = upstream({ timeoutMs: timeoutSeconds * 1000, maxSize: MAX_ANSWER });
+    this.#health = upstream({ timeoutMs: HEALTH_TIMEOUT_MS, maxSize: MAX_ANSWER });
     this.#path = uri.pathname + uri.search;
     this.#timeoutSeconds = timeoutSeconds;
   }
@@ -43,16 +47,16 @@ export class Backend {
   }
 
   /** @throws FrontendError */
-  async #send(body: string, start: number): Promise<UpstreamAnswer> {
-    const end = start + this.#timeoutSeconds * 1000;
+  async #send(body: string, start: number): Promise<AxiosResponse<Buffer>> {
+    const timeoutMs = this.#timeoutSeconds * 1000;
+    const end = start + timeoutMs;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#ask(this.#path, {
-          method: 'POST',
+        return await this.#client.post<Buffer>(this.#path, body, {
           headers: { 'content-type': 'application/json', accept: 'application/json' },
-          body,
-          timeoutMs: Math.max(1, end - performance.now()),
-          maxSize: MAX_ANSWER,
+          timeout: Math.min(Math.max(1, end - performance.now()), timeoutMs),
+          responseType: 'arraybuffer',
+          validateStatus: null,
         });
       } catch (error) {
         if (!(error instanceof ExchangeFailed)) throw error;
@@ -68,13 +72,14 @@ export class Backend {
 
   /** The network of the backend's key, or undefined if the backend doesn't say. */
   async network(): Promise<string | undefined> {
-    const bounds = { timeoutMs: HEALTH_TIMEOUT_MS, maxSize: MAX_ANSWER };
-    const answer = await this.#ask('/healthz', bounds).catch((error: unknown) => {
+    const asked = this.#health.get<{ key?: { network?: unknown } } | null>('/healthz', {
+      validateStatus: null,
+    });
+    const answer = await asked.catch((error: unknown) => {
       if (error instanceof ExchangeFailed) return undefined;
       throw error;
     });
-    const health = answer && (parseJson(answer.body) as { key?: { network?: unknown } } | null | undefined);
-    const network = health?.key?.network;
+    const network = answer?.data?.key?.network;
     // It is logged, so only in the form that a backend of this project gives it.
     return typeof network === 'string' && /^[a-z ]{1,40}$/.test(network) ? network : undefined;
   }
@@ -109,13 +114,10 @@ function unusable(what: string): FrontendError {
   return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`);
 }
 
-function proofIn(
-  { status, body, retryAfterSeconds = BUSY_SECONDS }: UpstreamAnswer,
-  start: number,
-): Groth16Proof {
+function proofIn({ status, data, headers }: AxiosResponse<Buffer>, start: number): Groth16Proof {
   if (status === 503) {
     throw new FrontendError('PROVER_BUSY', 'the proving component is at capacity: try again later', {
-      retryAfterSeconds: Math.min(Math.max(retryAfterSeconds, 1), MAX_RETRY_AFTER_SECONDS),
+      retryAfterSeconds: retryAfterOf(headers['retry-after']),
     });
   }
   if (status === 504) {
@@ -126,10 +128,16 @@ function proofIn(
     throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
   }
   if (status !== 200) throw unusable(`it answered with status ${status}`);
-  const answer = parseJson(body) as Record<string, unknown> | null | undefined;
+  const answer = parseJson(data) as Record<string, unknown> | null | undefined;
   const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = answer ?? {};
   if (!pi_a || !pi_b || !pi_c || protocol !== 'groth16' || curve !== 'bn128') {
     throw unusable('its answer is not a Groth16 proof on BN254');
   }
   return { a: pi_a, b: pi_b, c: pi_c } as Groth16Proof;
+}
+
+/** A number of seconds (RFC 9110, section 10.2.3), within our own limits. */
+function retryAfterOf(given: unknown): number {
+  const seconds = typeof given === 'string' && /^[0-9]{1,6}$/.test(given) ? Number(given) : BUSY_SECONDS;
+  return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
 }

@@ -5,7 +5,7 @@ import { CLIENT_ENTRY, parseClients } from '../../oidc/clients.ts';
 import type { AcceptedClient } from '../../oidc/verify.ts';
 import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../server/config.ts';
 import type { Limits } from '../../server/http/http_server.ts';
-import { PROVIDERS, type Provider } from '../../zklogin/providers.ts';
+import { PROVIDERS, type Provider } from '../../token/providers.ts';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
 import { type Keys, type NetworkName, readKeys } from './keys.ts';
@@ -92,8 +92,9 @@ function readPort(env: Env, arguments_: readonly string[]): number {
 function readBackend(env: Env): URL {
   const value = string(env, 'PROVER_URI');
   const url = value === undefined ? null : URL.parse(value);
-  const isWhole =
-    url && /^https?:$/.test(url.protocol) && url.pathname !== '/' && !url.username && !url.password;
+  // The path must be one that an upstream can be asked for.
+  const isPath = url && /^\/[^/]/.test(url.pathname) && !url.search.includes('\\');
+  const isWhole = isPath && /^https?:$/.test(url.protocol) && !url.username && !url.password;
   if (!isWhole || url.hash !== '') {
     throw new ConfigError(
       'PROVER_URI must be the URL at which the backend takes inputs, with its path: for example http://backend:8080/input',

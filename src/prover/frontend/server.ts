@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHttpServer, listen, shutDown } from '../../server/http/http_server.ts';
 import { sendJson, sendText } from '../../server/http/respond.ts';
-import { get, post } from '../../server/http/routes.ts';
 import type { Logger } from '../../server/log.ts';
 import { type ProvingOptions, ProvingService } from './service.ts';
 
@@ -25,13 +24,13 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: 0,
-    routes: (inFlight, bodies) => [
-      get('/ping', (_request, response) => sendText(response, 'pong')),
-      post('/v1', async (request, response) => {
+    routes: (app, inFlight, bodies) => {
+      app.post('/v1', async (request, response) => {
         const body = await bodies.read(request);
         await inFlight.work(response, async () => sendJson(response, 200, await service.prove(body)));
-      }),
-    ],
+      });
+      app.get('/ping', (_request, response) => sendText(response, 'pong'));
+    },
   });
   const { host, port, limits } = config;
   const url = await listen(server, { host, port, maxConnections: limits.maxConnections }, 'PROVER_PORT');

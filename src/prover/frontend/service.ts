@@ -1,10 +1,11 @@
 /** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
 import { createHash } from 'node:crypto';
-import { IssuerKeys } from '../../oidc/keys.ts';
+import type { AxiosInstance } from 'axios';
+import { IssuerKeys, KEYS_BOUNDS } from '../../oidc/keys.ts';
 import { TokenVerifier, type Verified } from '../../oidc/verify.ts';
 import type { Logger } from '../../server/log.ts';
 import { RateLimit } from '../../server/rate_limit.ts';
-import { createUpstreams, ExchangeFailed, type Upstream } from '../../server/upstream.ts';
+import { createUpstreams, ExchangeFailed, type Upstreams } from '../../server/upstream.ts';
 import { waitForOther } from '../../server/waiting.ts';
 import type { ProofRequest } from '../../zklogin/services.ts';
 import { ProverError } from '../errors.ts';
@@ -197,38 +198,31 @@ function hashOf(request: ProofRequest): string {
 }
 
 /** One IssuerKeys for each URL of keys. */
-function keysByIssuer(
-  { clients, isLogged }: FrontendConfig,
-  log: Logger,
-  upstream: ReturnType<typeof createUpstreams>,
-) {
+function keysByIssuer({ clients, isLogged }: FrontendConfig, log: Logger, upstream: Upstreams) {
   const keys = new Map<string, IssuerKeys>();
   for (const { jwksUrl } of clients) {
     if (keys.has(jwksUrl.href)) continue;
     const { hostname, pathname, search } = jwksUrl;
-    const ask = upstream(hostname);
-    keys.set(
-      jwksUrl.href,
-      new IssuerKeys(isLogged('jwks') ? logged(ask, hostname, log) : ask, pathname + search, {
-        waitForOther,
-      }),
-    );
+    const client = upstream(hostname, KEYS_BOUNDS);
+    if (isLogged('jwks')) logExchanges(client, hostname, log);
+    keys.set(jwksUrl.href, new IssuerKeys(client, pathname + search, { waitForOther }));
   }
   return ({ jwksUrl }: ProverClient) => keys.get(jwksUrl.href) as IssuerKeys;
 }
 
-function logged(ask: Upstream, host: string, log: Logger): Upstream {
-  return async (path, request) => {
-    try {
-      const answer = await ask(path, request);
-      log.info({ name: 'jwks', host, status: answer.status, bytes: answer.body.length }, 'asked for keys');
+function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
+  client.interceptors.response.use(
+    (answer) => {
+      const { status, data } = answer;
+      log.info({ name: 'jwks', host, status, bytes: (data as Buffer).length }, 'asked for keys');
       return answer;
-    } catch (error) {
+    },
+    (error: unknown) => {
       const reason = error instanceof ExchangeFailed ? error.reason : 'internal';
       log.info({ name: 'jwks', host, reason }, 'asked for keys in vain');
       throw error;
-    }
-  };
+    },
+  );
 }
 
 /** Milliseconds of each part of a request. */

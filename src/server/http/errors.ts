@@ -1,32 +1,13 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { NsmError } from '../../nsm/errors.ts';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { SecretsMissing } from '../secrets.ts';
 import { hasBody } from './json_body.ts';
 import { addHeader, sendJson } from './respond.ts';
 
-/** The NSM's errors are independent of HTTP. Each means that this server can't answer now. */
-const NSM_STATUS = 503;
-
-/** An error without a status is a bug: its message is for the log alone. */
+/** An error of any other class is a bug: its message is for the log alone. */
 function statusOf(thrown: unknown): number {
-  if (thrown instanceof HttpError) return thrown.status;
-  return thrown instanceof NsmError ? NSM_STATUS : SERVER_ERRORS.INTERNAL.status;
-}
-
-export function notFound(_request: Request, _response: Response, next: NextFunction): void {
-  next(new ServerError('NOT_FOUND', 'no such endpoint'));
-}
-
-/** The last handler of a route. @param allow the methods that it supports (RFC 9110, section 10.2.1) */
-export function methodNotAllowed(allow: string): RequestHandler {
-  return (_request, response, next) => {
-    addHeader(response, 'allow', allow);
-    next(new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`));
-  };
+  return thrown instanceof HttpError ? thrown.status : SERVER_ERRORS.INTERNAL.status;
 }
 
 /** Answers a request with an error. Never throws: if the answer can't be sent, the connection is closed. */
@@ -39,7 +20,7 @@ export type AnswerError = (
 ) => void;
 
 /** Writes the answer for an error that the caller may see. */
-type WriteError = (response: ServerResponse, status: number, error: HttpError | NsmError) => void;
+type WriteError = (response: ServerResponse, status: number, error: HttpError) => void;
 
 /** The one place where an error becomes an answer. */
 export function errorAnswers(write: WriteError): AnswerError {
@@ -49,6 +30,8 @@ export function errorAnswers(write: WriteError): AnswerError {
       if (status >= 500) log.warn({ err: thrown }, 'request failed');
       // A handler may fail after its deadline, when the request has been answered.
       if (!response.headersSent) sendError(write, status, thrown, request, response);
+      // Its caller must not take a part of an answer for the whole.
+      else if (!response.writableEnded) request.socket.destroy();
     } catch {
       request.socket.destroy();
     }
@@ -64,10 +47,9 @@ export function refusalCode(response: ServerResponse): string | undefined {
   return (response as Refusal)[CODE];
 }
 
-/** `{"error": string, "code": string}` */
+/** `{"error": string, "code": string}`, and the error's details. */
 export const answerError = errorAnswers((response, status, error) => {
-  const missing = error instanceof SecretsMissing ? { missing: error.missing, refused: error.refused } : {};
-  sendJson(response, status, { error: error.message, code: error.code, ...missing });
+  sendJson(response, status, { error: error.message, code: error.code, ...error.details });
 });
 
 function sendError(
@@ -78,10 +60,8 @@ function sendError(
   response: ServerResponse,
 ): void {
   const error =
-    thrown instanceof HttpError || thrown instanceof NsmError
-      ? thrown
-      : new ServerError('INTERNAL', 'an internal error; see the log');
-  const retryAfterSeconds = 'retryAfterSeconds' in error ? error.retryAfterSeconds : undefined;
+    thrown instanceof HttpError ? thrown : new ServerError('INTERNAL', 'an internal error; see the log');
+  const { retryAfterSeconds } = error;
   if (retryAfterSeconds !== undefined) addHeader(response, 'retry-after', String(retryAfterSeconds));
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
   if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');

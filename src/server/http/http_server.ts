@@ -1,25 +1,22 @@
 /** The HTTP server that every service here shares: limits on connections, requests, bodies and time, one place for errors. */
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Express, Request, Response } from 'express';
+import type { Express, Response } from 'express';
 import { ConfigError } from '../../errors.ts';
 import type { Config } from '../config.ts';
-import { ServerError } from '../errors.ts';
+import type { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { allowedConnections } from '../open_files.ts';
-import { createMessageClasses } from './classes.ts';
-import { Connections } from './connections.ts';
+import { type AppOptions, createApp, listenerOf } from './app.ts';
+import { Connections, createRequestClass } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight } from './in_flight.ts';
-import { discardBody, JsonBodies } from './json_body.ts';
-import { type AppOptions, createApp, type Route } from './routes.ts';
-import { originForm } from './target.ts';
+import { JsonBodies } from './json_body.ts';
 
 /** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
-const MAX_HEADERS = 100;
 
 /** The limits of a server, as `Config` describes them. */
 export type Limits = Pick<
@@ -32,7 +29,8 @@ export interface HttpServerParts extends AppOptions {
   /** How many hosts the server asks by upstreams, which need open files too. */
   readonly upstreamHosts: number;
   readonly log: Logger;
-  routes(inFlight: InFlight, bodies: JsonBodies): readonly Route[];
+  /** Adds the endpoints of the service. */
+  routes(app: Express, inFlight: InFlight, bodies: JsonBodies): void;
   /** Answers a request with an error. Never throws. Default: in JSON. */
   readonly answerError?: AnswerError;
 }
@@ -42,7 +40,7 @@ const connectionsOf = new WeakMap<Server, Connections>();
 
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
-  const { limits, log, routes, answerError: answerWith = answerError } = parts;
+  const { limits, log, corsOrigins, trustedProxies, routes, answerError: answerWith = answerError } = parts;
   const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
   const connections = new Connections(maxConnections);
   const inFlight = new InFlight(log, connections, {
@@ -51,9 +49,13 @@ export function createHttpServer(parts: HttpServerParts): Server {
     maxWaiting: Math.floor(maxConnections / 4),
   });
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
-  const app = createApp(routes(inFlight, bodies), parts);
+  const app = createApp({
+    ...{ corsOrigins, trustedProxies, inFlight, answerError: answerWith },
+    routes: (app) => routes(app, inFlight, bodies),
+  });
   const server = createServer({
-    ...createMessageClasses(app, connections),
+    IncomingMessage: withPrototype(createRequestClass(connections), app.request),
+    ServerResponse: withPrototype(ServerResponse, app.response),
     // Other upgrades are ignored and the request is answered (RFC 9110, section 7.8).
     shouldUpgradeCallback: ({ socket }) => connections.isFull(socket),
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.requestTimeoutMs),
@@ -61,7 +63,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
-    // routes.ts checks it and answers with JSON.
+    // app.ts checks it and answers with JSON.
     requireHostHeader: false,
   });
   // A peer that is silent for longer than any request may take is considered gone.
@@ -72,10 +74,10 @@ export function createHttpServer(parts: HttpServerParts): Server {
     inFlight.stop();
     bodies.stop();
   });
-  const answer = createAnswer(app, inFlight, answerWith);
-  server.on('request', answer);
+  const listener = listenerOf(app);
+  server.on('request', listener);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
-  server.on('checkExpectation', answer);
+  server.on('checkExpectation', listener);
   server.on('clientError', (error, socket) => {
     // The client would take a second answer for that to its next request.
     if (connections.isAnswered(socket)) endInSilence(socket);
@@ -94,29 +96,19 @@ function logRefusal(log: Logger, socket: Duplex, refusal: ServerError | undefine
   log.info({ route: null, status: refusal.status, code: refusal.code }, 'request');
 }
 
-/** Handles every step of a request within one try block, so that each error is logged and answered here. */
-function createAnswer(app: Express, inFlight: InFlight, answerWith: AnswerError): RequestListener {
-  return (request, response) => {
-    const fail = (error: unknown) => answerWith(error, request, response, inFlight.logOf(response));
-    try {
-      if (!inFlight.track(request, response, fail)) return;
-      requireFewHeaders(request);
-      const target = originForm(request.method, request.url ?? '');
-      if (target === null) {
-        throw new ServerError(
-          'MALFORMED_HTTP',
-          'the request target is neither a path nor an http or https URL',
-        );
-      }
-      request.url = target;
-      if (request.method !== 'POST') discardBody(request);
-      // `fail` replaces Express' final handler, which prints the whole error and closes the connection of a request
-      // that was answered at its deadline.
-      app(request as Request, response as Response, fail);
-    } catch (error) {
-      fail(error);
-    }
-  };
+/**
+ * A class whose instances have Express' prototype from the start, so that Express need not change it: that would make
+ * all later accesses to their properties slow, and cost as much as its routing.
+ */
+function withPrototype<Message extends typeof IncomingMessage | typeof ServerResponse>(
+  message: Message,
+  prototype: object,
+): Message {
+  function create(...given: unknown[]): object {
+    return Reflect.construct(message, given, create);
+  }
+  create.prototype = prototype;
+  return create as unknown as Message;
 }
 
 /** Aborted when the answer was sent or the caller disconnected. */
@@ -124,13 +116,6 @@ export function whenClosed(response: Response): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
   return controller.signal;
-}
-
-/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
-function requireFewHeaders(request: IncomingMessage): void {
-  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
-  request.rawHeaders = [];
-  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
 }
 
 /**

@@ -219,8 +219,8 @@ export class InFlight {
       this.#settle(entry);
       if (entry.closed) continue;
       if (response.headersSent) {
-        // The answer may wait for that of an earlier request of the connection, so it has twice the time.
-        if (start <= now - 2 * this.#timeoutMs) request.socket.destroy();
+        // A whole answer may wait for that of an earlier request of the connection, so it has twice the time.
+        if (!response.writableEnded || start <= now - 2 * this.#timeoutMs) request.socket.destroy();
       } else if (request.complete)
         fail(new ServerError('ANSWER_TIMEOUT', `no answer within ${this.#timeoutMs} ms`));
       else

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { SEALED_TYPE } from '../../sealing/request.ts';
 import { ServerError } from '../errors.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
 
@@ -94,14 +93,22 @@ export class JsonBodies {
     }
   }
 
-  /** A sealed message. @throws as `read`, without MALFORMED_JSON */
-  async readSealed(request: IncomingMessage): Promise<Uint8Array> {
-    if (request.headers['content-type']?.toLowerCase() !== SEALED_TYPE) {
-      throw new ServerError(
-        'UNSUPPORTED_MEDIA_TYPE',
-        `send a sealed request as Content-Type: ${SEALED_TYPE}`,
-      );
+  /**
+   * A body of one media type.
+   *
+   * @param mediaType in lower case
+   * @param what the body is, for the error
+   * @throws as `read`, without MALFORMED_JSON
+   */
+  async readOfType(request: IncomingMessage, mediaType: string, what: string): Promise<Buffer> {
+    if (request.headers['content-type']?.toLowerCase() !== mediaType) {
+      throw new ServerError('UNSUPPORTED_MEDIA_TYPE', `send ${what} as Content-Type: ${mediaType}`);
     }
+    return await this.#read(request);
+  }
+
+  /** A body of any media type; empty if there is none. @throws as `read`, without MALFORMED_JSON */
+  async readAny(request: IncomingMessage): Promise<Buffer> {
     return await this.#read(request);
   }
 

@@ -1,17 +1,40 @@
 import type { ServerResponse } from 'node:http';
 import { ApplicationMistake } from '../../errors.ts';
-import { ENCLAVE_KEY_HEADER } from '../../fetch.ts';
-import { SEALED_TYPE } from '../../sealing/request.ts';
-import { type AnswerSecret, sealAnswer } from '../../sealing/response.ts';
-import { sealAesGcm } from '../sealing_key.ts';
-import { SignedAnswer } from '../signer.ts';
 import { discardBody } from './json_body.ts';
 
-/** Where a response keeps what its answer must be sealed with. */
-const SECRET = Symbol('secret');
-type Sealable = ServerResponse & { [SECRET]?: { readonly answer: AnswerSecret; readonly padding: number } };
+/** JSON that is written as it is, such as that of a signed answer, which may be sent many times. */
+export class JsonText {
+  readonly json: string;
+  /** Length of `json` in UTF-8. */
+  readonly bytes: number;
+  /** Names and values in turn, for an answer that is not wrapped. */
+  readonly headers: readonly string[];
 
-/** Headers that say something about the answer, which a sealed one must not show. */
+  constructor(json: string, headers: readonly string[] = []) {
+    this.json = json;
+    this.bytes = Buffer.byteLength(json);
+    this.headers = headers;
+  }
+}
+
+/** An answer in JSON, before it is wrapped. */
+export interface InnerAnswer {
+  readonly status: number;
+  readonly json: string;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** Puts an answer into another one of status 200, once for each response. */
+export interface Wrapper {
+  readonly mediaType: string;
+  wrap(answer: InnerAnswer): Uint8Array;
+}
+
+/** Where a response keeps what its answer must be wrapped by. */
+const WRAPPER = Symbol('wrapper');
+type Wrappable = ServerResponse & { [WRAPPER]?: Wrapper };
+
+/** Headers that say something about the answer, which a wrapped one must not show. */
 const TELLING_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
 /** Where a response keeps the headers that are decided before its answer: names and values in turn. */
@@ -23,6 +46,15 @@ export function addHeader(response: ServerResponse, name: string, value: string)
   const headers = (response as Prepared)[HEADERS];
   if (headers) headers.push(name, value);
   else (response as Prepared)[HEADERS] = [name, value];
+}
+
+/** Hands the added headers to Node, for an answer that the server does not write itself. */
+export function setAddedHeaders(response: ServerResponse): void {
+  const headers = (response as Prepared)[HEADERS] ?? [];
+  for (let at = 0; at < headers.length; at += 2) {
+    response.appendHeader(headers[at] as string, headers[at + 1] as string);
+  }
+  (response as Prepared)[HEADERS] = [];
 }
 
 /** Writes the head of the answer with the added headers. */
@@ -59,25 +91,28 @@ function send(
 }
 
 /** @throws ApplicationMistake if there is no JSON for the value */
-export function sendJson(response: ServerResponse, status: number, value: SignedAnswer | object): void {
-  const isSigned = value instanceof SignedAnswer;
-  const json = isSigned ? value.json : JSON.stringify(value);
-  // Sealed, it would be an answer with status 200 that its caller can't read.
+export function sendJson(response: ServerResponse, status: number, value: object): void {
+  const isText = value instanceof JsonText;
+  const json = isText ? value.json : JSON.stringify(value);
+  // Wrapped, it would be an answer with status 200 that its caller can't read.
   if (json === undefined)
     throw new ApplicationMistake('an endpoint returned a value that JSON does not have');
-  const secret = (response as Sealable)[SECRET];
-  if (secret) {
-    sendSealed(response, status, json, secret);
+  const wrapper = (response as Wrappable)[WRAPPER];
+  if (wrapper) {
+    sendWrapped(response, status, json, wrapper);
     return;
   }
-  // Behind one URL for several enclaves, it spares the caller to try the keys that it knows.
-  if (isSigned) addHeader(response, ENCLAVE_KEY_HEADER, value.publicKey);
+  if (isText) {
+    for (let at = 0; at < value.headers.length; at += 2) {
+      addHeader(response, value.headers[at] as string, value.headers[at + 1] as string);
+    }
+  }
   send(
     response,
     status,
     'application/json; charset=utf-8',
     json,
-    isSigned ? value.bytes : Buffer.byteLength(json),
+    isText ? value.bytes : Buffer.byteLength(json),
   );
 }
 
@@ -85,23 +120,17 @@ export function sendText(response: ServerResponse, text: string, status = 200): 
   send(response, status, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
 }
 
-/** From here on, whatever answers this request is sealed: results, errors and a passed deadline. */
-export function sealAnswers(response: ServerResponse, answer: AnswerSecret, padding: number): void {
-  (response as Sealable)[SECRET] = { answer, padding };
+/** From here on, whatever answers this request is wrapped: results, errors and a passed deadline. */
+export function wrapAnswers(response: ServerResponse, wrapper: Wrapper): void {
+  (response as Wrappable)[WRAPPER] = wrapper;
 }
 
-function sendSealed(
-  response: ServerResponse,
-  status: number,
-  json: string,
-  { answer, padding }: NonNullable<Sealable[typeof SECRET]>,
-): void {
-  // The secret is for one answer.
+function sendWrapped(response: ServerResponse, status: number, json: string, wrapper: Wrapper): void {
   if (response.headersSent) return;
   const retry = takeTellingHeaders(response).get('retry-after');
   const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
-  const sealed = sealAnswer(answer, { status, json, retryAfterSeconds }, padding, sealAesGcm);
-  send(response, 200, SEALED_TYPE, sealed, sealed.length);
+  const wrapped = wrapper.wrap({ status, json, retryAfterSeconds });
+  send(response, 200, wrapper.mediaType, wrapped, wrapped.length);
 }
 
 /** Removes the headers that say something about the answer, and returns them. */

@@ -75,6 +75,7 @@ test('the page shows every file of it', () => {
   expect([...files.keys()]).toEqual([
     'src/apps/price/app.yaml',
     'src/apps/price/server.env',
+    'src/apps/price/types.ts',
     'src/apps/price/app.ts',
     'scripts/dev/apps/price.ts',
     'test/src/apps/price/app.test.ts',

@@ -1,19 +1,31 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundle } from '../../../scripts/image/bundle.ts';
+import { digestOf } from '../../../scripts/image/bundle_digest.ts';
+import { licensesOf } from '../../../scripts/image/licenses.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 let stage: string;
 let source: string;
+let modules: string[];
 
 beforeAll(async () => {
   stage = mkdtempSync(join(tmpdir(), 'bundle-'));
-  await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
+  modules = await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
   source = readFileSync(join(stage, 'server.js'), 'utf8');
 }, 60_000);
 afterAll(() => rmSync(stage, { recursive: true }));
@@ -25,6 +37,14 @@ describe('the bundle', () => {
     expect(source).not.toMatch(/^import /m);
     expect(imported.length).toBeGreaterThan(5);
     expect(imported.filter((name) => !builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
+  });
+
+  test('has nothing of src/index.ts that the application does not use', () => {
+    const own = modules
+      .filter((path) => path.startsWith(`${ROOT}src/`))
+      .map((path) => path.slice(ROOT.length));
+    expect(own).toContain('src/wire/struct.ts');
+    expect(own.filter((path) => ['src/wire/move.ts', 'src/server/rate_limit.ts'].includes(path))).toEqual([]);
   });
 
   test('has the application and the version in it, and no stand-in', () => {
@@ -62,5 +82,52 @@ describe('the bundle', () => {
   test('is the same again', async () => {
     await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
     expect(readFileSync(join(stage, 'server.js'), 'utf8')).toBe(source);
+  });
+
+  test('has neither comments nor paths: a file that moves and a comment that changes leave the digest as it was', async () => {
+    expect(source).not.toMatch(/^\s*(\/\/|\/\*|\*\/)/m);
+    expect(source).not.toMatch(/node_modules|src\/server|signer\.ts/);
+    const root = mkdtempSync(join(tmpdir(), 'bundle-root-'));
+    try {
+      cpSync(join(ROOT, 'src'), join(root, 'src'), {
+        recursive: true,
+        filter: (path) => !/node_modules|prover/.test(path),
+      });
+      cpSync(join(ROOT, 'package.json'), join(root, 'package.json'));
+      symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+      const change = (path: string, edit: (text: string) => string) =>
+        writeFileSync(join(root, path), edit(readFileSync(join(root, path), 'utf8')));
+      renameSync(join(root, 'src/server/signer.ts'), join(root, 'src/server/renamed.ts'));
+      for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
+        if (path.endsWith('.ts')) {
+          change(join('src', path), (text) => text.replaceAll('/signer.ts', '/renamed.ts'));
+        }
+      }
+      change('src/server/renamed.ts', (text) => `/** Another comment. */\n// and one more\n${text}`);
+      expect(await digestOf(root, 'weather')).toBe(await digestOf(ROOT, 'weather'));
+      change('src/server/renamed.ts', (text) => `${text}\nprocess.title = 'changed';\n`);
+      expect(await digestOf(root, 'weather')).not.toBe(await digestOf(ROOT, 'weather'));
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+
+  test('has axios without its client for Node, and without code for redirects and proxies', () => {
+    const others = /\/(axios\/lib|follow-redirects|form-data|https-proxy-agent|proxy-from-env)\//;
+    expect(modules.filter((path) => /\/axios\//.test(path))).toEqual([
+      expect.stringMatching(/node_modules\/axios\/dist\/browser\/axios\.cjs$/),
+    ]);
+    expect(modules.filter((path) => others.test(path))).toEqual([]);
+  });
+
+  test('has its licences in a file of their own', () => {
+    const licenses = licensesOf(modules);
+    expect(licenses).toMatch(/^--- express 5\.\d+\.\d+: MIT ---\n\n\(The MIT License\)/m);
+    expect(licenses).toMatch(/^--- @noble\/curves .*: MIT ---/m);
+    expect(licenses).toMatch(/^--- pino .*: MIT ---/m);
+    const names = [...licenses.matchAll(/^--- (\S+) /gm)].map(([, name]) => name);
+    expect(new Set(names).size).toBe(names.length);
+    const bundled = modules.flatMap((path) => /node_modules\/((@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+    expect(new Set(bundled)).toEqual(new Set(names));
   });
 });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../src/oidc/jwk.ts';
-import { IssuerKeys } from '../../../src/oidc/keys.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../../src/oidc/keys.ts';
 import { createUpstream } from '../../../src/server/upstream.ts';
 import { changeDeadline } from '../support.ts';
 import { Issuer } from './issuer.ts';
@@ -15,7 +15,7 @@ const HOUR = 60 * MINUTE;
 async function setUp() {
   const issuer = await Issuer.start();
   const clock = { now: 0 };
-  const keys = new IssuerKeys(createUpstream(issuer.origin), '/jwks', { now: () => clock.now });
+  const keys = new IssuerKeys(createUpstream(issuer.origin)(KEYS_BOUNDS), '/jwks', { now: () => clock.now });
   return { issuer, clock, keys };
 }
 

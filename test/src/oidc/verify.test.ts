@@ -1,6 +1,6 @@
 /** What verification means for its callers; the attacks on tokens are in the tests of the salt service and the prover. */
 import { describe, expect, test } from 'vitest';
-import { IssuerKeys } from '../../../src/oidc/keys.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../../src/oidc/keys.ts';
 import { readToken, TokenVerifier, type VerifierOptions } from '../../../src/oidc/verify.ts';
 import { createUpstream } from '../../../src/server/upstream.ts';
 import { CLIENT_ID, GOOGLE, Issuer } from './issuer.ts';
@@ -10,7 +10,7 @@ async function setUp(
   options?: VerifierOptions,
 ) {
   const issuer = await Issuer.start();
-  const keys = new IssuerKeys(createUpstream(issuer.origin), '/jwks');
+  const keys = new IssuerKeys(createUpstream(issuer.origin)(KEYS_BOUNDS), '/jwks');
   const accepted = { issuer: GOOGLE, presenters: [], ...client };
   return { issuer, accepted, verifier: new TokenVerifier([accepted], () => keys, options) };
 }

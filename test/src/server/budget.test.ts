@@ -1,7 +1,9 @@
 /** Limits on the requests to an upstream. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { budgeted, TokenBucket } from '../../../src/server/budget.ts';
+import { budgetFrom, TokenBucket } from '../../../src/server/budget.ts';
+import { createUpstream } from '../../../src/server/upstream.ts';
+import { host } from './hosts.ts';
 
 describe('a token bucket', () => {
   test('allows a burst of its size, and then one token at a time', () => {
@@ -61,19 +63,23 @@ describe('a token bucket', () => {
   });
 });
 
-test('a budgeted upstream sends no request beyond its budget', async () => {
+test('a client sends no request beyond its budget, and spends it on no request that is refused', async () => {
   let asked = 0;
-  const ask = budgeted(
-    async () => {
-      asked++;
-      return { status: 200, body: Buffer.alloc(0) };
-    },
-    { UPSTREAM_CALLS_PER_MINUTE: '2' },
-  );
-  const bounds = { timeoutMs: 1000, maxSize: 1 };
-  await ask('/', bounds);
-  await ask('/', bounds);
-  const refused = ask('/', bounds);
-  await expect(refused).rejects.toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED', retryAfterSeconds: 30 });
+  const { origin } = await host((_request, response) => {
+    asked++;
+    response.end('{}');
+  });
+  const client = createUpstream(origin)({ budget: budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '2' }) });
+  await expect(client.get('//')).rejects.toMatchObject({ code: 'APPLICATION' });
+  await expect(client.get('/', { signal: AbortSignal.abort() })).rejects.toThrow();
+  await client.get('/');
+  await client.get('/');
+  // Neither can an interceptor be removed that would count, nor does one avoid it.
+  client.interceptors.request.clear();
+  client.interceptors.request.use((config) => ({ ...config, url: '/other' }));
+  await expect(client.get('/')).rejects.toMatchObject({
+    code: 'UPSTREAM_BUDGET_EXCEEDED',
+    retryAfterSeconds: 30,
+  });
   expect(asked).toBe(2);
 });

@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:net';
+import type { AxiosInstance } from 'axios';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../../../src/server/health.ts';
 import { createUpstream, ExchangeFailed } from '../../../src/server/upstream.ts';
@@ -23,7 +24,7 @@ test.each([
   ['', false],
 ])('an endpoint that answers %j: reachable is %s', async (bytes, reachable) => {
   const origin = await answering(bytes);
-  const health = new EndpointHealth(['x.example'], () => createUpstream(origin), 1000);
+  const health = new EndpointHealth(['x.example'], (_host, bounds) => createUpstream(origin)(bounds), 1000);
   expect(await health.status()).toEqual({ 'x.example': reachable });
 });
 
@@ -34,12 +35,12 @@ describe('a round of probes', () => {
     const clock = { now: 1000 };
     const spy = vi.spyOn(performance, 'now').mockImplementation(() => clock.now);
     onTestFinished(() => spy.mockRestore());
-    const health = new EndpointHealth(['x.example'], () => async () => {
+    const head = async () => {
       const probe = Promise.withResolvers<void>();
       probes.push(probe);
       await probe.promise;
-      return { status: 200, body: Buffer.alloc(0) };
-    });
+    };
+    const health = new EndpointHealth(['x.example'], () => ({ head }) as unknown as AxiosInstance);
     return { health, clock, probes };
   }
   const REACHABLE = { 'x.example': true };

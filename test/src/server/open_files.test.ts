@@ -131,9 +131,9 @@ test.runIf(process.platform === 'linux')(
     const { port } = host.address() as AddressInfo;
     const program = `
     import { createUpstream } from ${JSON.stringify(join(SRC, 'server/upstream.ts'))};
-    const ask = createUpstream('http://127.0.0.1:${port}');
-    const asked = Array.from({ length: 40 }, () => ask('/', { timeoutMs: 5000, maxSize: 10 }));
-    console.log((await Promise.all(asked)).map(({ body }) => String(body)).join(' '));
+    const client = createUpstream('http://127.0.0.1:${port}')({ maxSize: 10 });
+    const asked = Array.from({ length: 40 }, () => client.get('/', { responseType: 'text' }));
+    console.log((await Promise.all(asked)).map(({ data }) => data).join(' '));
     process.exit();`;
     const { child, printed } = startWithin(96, ['--input-type=module', '-e', program]);
     await once(child, 'close');

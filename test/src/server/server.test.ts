@@ -6,7 +6,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ReadableStream } from 'node:stream/web';
-import { bcs } from '@mysten/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { decode, encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -21,6 +20,7 @@ import { EphemeralKey } from '../../../src/server/key.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { u64 } from '../../../src/wire/bcs.ts';
 import { signedType } from '../../../src/wire/intent.ts';
+import { struct } from '../../../src/wire/struct.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -486,7 +486,7 @@ describe('errors are JSON with a stable code', () => {
 });
 
 test('500: a mistake in signed data reaches the log, but not the caller', async () => {
-  const Count = signedType(7, bcs.struct('Count', { value: u64 }));
+  const Count = signedType(7, struct('Count', { value: u64 }));
   const { get, printed } = await startServer({
     manifest: { endpoints: [], secrets: [] },
     module: {

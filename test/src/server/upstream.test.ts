@@ -1,316 +1,241 @@
-/** The only way to send requests from an application: bounded, without proxies, only to hosts of app.yaml. */
-import { execFile } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
+/** The client of an upstream: axios, with bounds beneath that no option lifts. */
 import { globSync, readFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { connect, type SecureContextOptions } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { inspect } from 'node:util';
-import { brotliCompressSync } from 'node:zlib';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createCertificate, toPem } from '../../../scripts/dev/attestation_ca.ts';
-import { makeTls, type TlsFiles } from '../../../scripts/dev/tls.ts';
-import { ApplicationMistake } from '../../../src/errors.ts';
+import type { AxiosInstance, AxiosRequestConfig } from 'axios';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
 import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/server/upstream.ts';
+import { type Echo, echo, host } from './hosts.ts';
 
-const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
-
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  onTestFinished(() => {
-    if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-/** A host that answers like this, and its upstream. */
-async function host(answer: RequestListener) {
-  let connections = 0;
-  const server = createServer(answer).on('connection', () => connections++);
-  const origin = `http://127.0.0.1:${await listen(server)}`;
-  return { origin, ask: createUpstream(origin), connections: () => connections };
-}
-
-/** A host that answers with the request. */
-async function echo() {
-  return await host(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    response.end(
-      JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }),
-    );
-  });
-}
-
-describe('a request', () => {
-  test('contains what the application specifies, and nothing that a library adds', async () => {
-    const { ask, origin } = await echo();
-    const { status, body } = await ask("/v1/x%20y?q=O'Brien&z", { ...BOUNDS, headers: { 'X-Key': 'k' } });
-    expect(status).toBe(200);
-    expect(parseJson(body)).toEqual({
-      method: 'GET',
-      url: '/v1/x%20y?q=O%27Brien&z',
-      headers: {
-        accept: '*/*',
-        'accept-encoding': 'identity',
-        connection: 'keep-alive',
-        host: new URL(origin).host,
-        'user-agent': 'sui-enclave',
-        'x-key': 'k',
-      },
-      body: '',
-    });
-  });
-
-  test.each(['{"a":1}', new TextEncoder().encode('{"a":1}')])(
-    'has the body that it is given: %o',
-    async (body) => {
-      const { ask } = await echo();
-      const headers = { 'Content-Type': 'application/json', accept: 'application/json' };
-      const answer = await ask('/', { ...BOUNDS, method: 'POST', headers, body });
-      expect(parseJson(answer.body)).toMatchObject({
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'content-length': '7', accept: 'application/json' },
-        body: '{"a":1}',
-      });
-    },
+/** How a request fails. */
+async function failure(asked: Promise<unknown>): Promise<ExchangeFailed> {
+  const error: unknown = await asked.then(
+    () => expect.fail('was answered'),
+    (thrown) => thrown,
   );
+  expect(error).toBeInstanceOf(ExchangeFailed);
+  return error as ExchangeFailed;
+}
 
-  test('reuses the connection of the previous one', async () => {
-    const { ask, connections } = await echo();
-    for (let i = 0; i < 4; i++) await ask('/', BOUNDS);
+describe('a client', () => {
+  test('is an instance of axios: callable, and with its methods', async () => {
+    const { client } = await echo();
+    expectTypeOf(client).toEqualTypeOf<AxiosInstance>();
+    const asked = [
+      client('/x'),
+      client('/x', { method: 'POST' }),
+      client({ url: '/x', method: 'put' }),
+      client.request({ url: '/x' }),
+      client.get('/x'),
+      client.delete('/x'),
+      client.post('/x'),
+      client.put('/x', '', { headers: { 'content-type': 'text/plain' } }),
+      client.patch('/x', null),
+    ];
+    const methods = (await Promise.all(asked)).map(({ data }) => `${data.method} ${data.url}`);
+    expect(methods).toEqual(
+      ['GET', 'POST', 'PUT', 'GET', 'GET', 'DELETE', 'POST', 'PUT', 'PATCH'].map((method) => `${method} /x`),
+    );
+    const head = await client.head('/x');
+    expect(head).toMatchObject({ status: 200, statusText: 'OK', data: undefined });
+    expect(head.headers['content-length']).toBeUndefined();
+    expect((head.headers as { get(name: string): unknown }).get('Connection')).toBe('keep-alive');
+  });
+
+  test('has defaults and interceptors of its own, which apply as in axios', async () => {
+    const { client, origin } = await echo();
+    const other = createUpstream(origin)();
+    client.defaults.headers.common['x-common'] = 'c';
+    client.defaults.headers['x-all'] = 'a';
+    client.defaults.params = { key: 'k' };
+    const calls: string[] = [];
+    client.interceptors.request.use((config) => {
+      calls.push('first added');
+      config.headers.set('x-set', 's');
+      return config;
+    });
+    const last = client.interceptors.request.use((config) => {
+      calls.push('last added');
+      return { ...config, url: `${config.url}/y` };
+    });
+    client.interceptors.request.use(
+      () => {
+        throw new Error('never called');
+      },
+      null,
+      { runWhen: () => false },
+    );
+    client.interceptors.response.use((answer) => ({ ...answer, data: { ...answer.data, seen: true } }));
+    const { data } = await client.get<Echo>('/x', { params: { q: 1 } });
+    expect(data).toMatchObject({ url: '/x/y?key=k&q=1', seen: true });
+    expect(data.headers).toMatchObject({ 'x-common': 'c', 'x-all': 'a', 'x-set': 's' });
+    expect(calls).toEqual(['last added', 'first added']);
+    client.interceptors.request.eject(last);
+    expect((await client.get<Echo>('/x')).data.url).toBe('/x?key=k');
+    const { url, headers } = (await other.get<Echo>('/x')).data;
+    expect([url, headers['x-common'], headers['x-set']]).toEqual(['/x', undefined, undefined]);
+  });
+
+  test('tells its response interceptors of failures, and what request interceptors throw is thrown', async () => {
+    const { client } = await host((_request, response) => response.writeHead(404).end('{}'));
+    const seen: unknown[] = [];
+    client.interceptors.response.use(null, (error) => {
+      seen.push(error.reason);
+      throw error;
+    });
+    await expect(client.get('/')).rejects.toMatchObject({ reason: 'status', status: 404 });
+    const thrown = new Error('thrown by an interceptor');
+    client.interceptors.request.use(() => Promise.reject(thrown));
+    await expect(client.get('/')).rejects.toBe(thrown);
+    expect(seen).toEqual(['status', undefined]);
+  });
+
+  test('shares its connections with other clients of its host, but not its bounds', async () => {
+    const { origin, connections } = await echo();
+    const upstream = createUpstream(origin);
+    await upstream().get('/');
+    await upstream().get('/');
+    expect((await failure(upstream({ maxSize: 10 }).get('/'))).reason).toBe('too large');
     expect(connections()).toBe(1);
   });
 
-  test('does not follow redirects or send cookies', async () => {
-    const seen: unknown[] = [];
-    const { ask } = await host((request, response) => {
-      seen.push([request.url, request.headers.cookie]);
-      response.writeHead(302, { location: '/other', 'set-cookie': 'a=b' }).end();
-    });
-    expect((await ask('/first', BOUNDS)).status).toBe(302);
-    await ask('/second', BOUNDS);
-    expect(seen).toEqual([
-      ['/first', undefined],
-      ['/second', undefined],
-    ]);
+  test('is only for a host of app.yaml', () => {
+    const upstream = createUpstreams({ endpoints: ['prices.example'] });
+    upstream('prices.example');
+    for (const other of ['evil.example', 'PRICES.example', 'prices.example:8443', '__proto__', '']) {
+      expect(() => upstream(other)).toThrow(ApplicationMistake);
+    }
   });
 
-  test('does not decompress an answer', async () => {
-    const bomb = brotliCompressSync(Buffer.alloc(10 * 1024 ** 2));
-    const { ask } = await host((_request, response) => {
-      response.setHeader('content-encoding', 'br').end(bomb);
+  test.each([{ timeoutMs: 0 }, { timeoutMs: Number.NaN }, { maxSize: Number.NaN }, { maxSize: -1 }])(
+    'is not made with the bounds %o',
+    (bounds) => expect(() => createUpstream('http://127.0.0.1:1')(bounds)).toThrow(ConfigError),
+  );
+
+  test('without bounds of its own has 5 s and 64 KiB', async () => {
+    const { origin } = await host((request, response) => {
+      response.end('x'.repeat(request.url === '/more' ? 65_537 : 65_536));
     });
-    expect((await ask('/', BOUNDS)).body).toEqual(bomb);
+    const client = createUpstream(origin)();
+    expect((await client.get('/', { responseType: 'text' })).data).toHaveLength(65_536);
+    expect((await failure(client.get('/more'))).reason).toBe('too large');
+    await client.get('/', { responseType: 'text', timeout: 5000 });
+    await expect(client.get('/', { timeout: 5001 })).rejects.toBeInstanceOf(ApplicationMistake);
+  });
+});
+
+describe('the time-out of a request', () => {
+  test('may be lower than the limit of its client, in defaults too', async () => {
+    const { client } = await host(() => {}, { timeoutMs: 60_000 });
+    expect((await failure(client.get('/', { timeout: 100 }))).reason).toBe('timeout');
+    client.defaults.timeout = 100;
+    expect((await failure(client.get('/'))).reason).toBe('timeout');
   });
 
-  test.each([
-    ['x', {}],
-    ['@evil.example/', {}],
-    ['\\evil', {}],
-    ['/a/../b', {}],
-    ['/a/%2e%2e/b', {}],
-    ['/a#b', {}],
-    ['/a b', {}],
-    ['/?a\nb', {}],
-    ['/ä', {}],
-    ['/', { headers: { 'x y': 'z' } }],
-    ['/', { headers: { key: 'hunter2\r\nx: y' } }],
-    ['/', { body: '{}', method: 'POST' as const }],
-    ['/', { timeoutMs: 0 }],
-    ['/', { timeoutMs: Number.NaN }],
-    ['/', { maxSize: Number.NaN }],
-    ['/', { maxSize: -1 }],
-  ])('to %j with %o throws an ApplicationMistake', async (path, more) => {
-    const { ask, connections } = await echo();
-    const asked = ask(path, { ...BOUNDS, ...more });
-    await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
-    await expect(asked).rejects.not.toThrow(/hunter2/);
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1001, '100'])('is not %o', async (timeout) => {
+    const { client, connections } = await echo({ timeoutMs: 1000 });
+    await expect(client.get('/', { timeout: timeout as number })).rejects.toBeInstanceOf(ApplicationMistake);
+    client.defaults.timeout = timeout as number;
+    await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
     expect(connections()).toBe(0);
   });
 });
 
-describe('an exchange fails', () => {
-  const failures: [string, RequestListener, ExchangeFailed['reason']][] = [
-    ['without an answer', (_request, response) => response.destroy(), 'unreachable'],
-    ['without an answer in time', () => {}, 'timeout'],
-    [
-      'with an answer that drips',
-      (_request, response) => {
-        response.writeHead(200);
-        const timer = setInterval(() => response.write('.'), 50);
-        response.once('close', () => clearInterval(timer));
-      },
-      'slow body',
-    ],
-    [
-      'with an answer that ends early',
-      (_request, response) => {
-        response.writeHead(200, { 'content-length': 100 }).write('{');
-        setTimeout(() => response.destroy(), 20);
-      },
-      'broken',
-    ],
-    ['with an answer that is too large', (_request, response) => response.end('x'.repeat(1001)), 'too large'],
-    [
-      'with an answer that never ends',
-      (_request, response) => {
-        response.on('error', () => {});
-        const more = () => response.writable && response.write('x'.repeat(100_000), more);
-        more();
-      },
-      'too large',
-    ],
-  ];
-
-  test.each(failures)('%s, without revealing the request', async (_what, answer, reason) => {
-    const { ask } = await host(answer);
-    const asked = ask('/?key=hunter2', { timeoutMs: 300, maxSize: 1000, headers: { key: 'hunter2' } });
-    const error: unknown = await asked.catch((thrown) => thrown);
-    expect(error).toBeInstanceOf(ExchangeFailed);
-    expect(error).toMatchObject({ reason });
-    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2|127\.0\.0\.1/);
-  });
-
-  test.each([
-    ['where nothing listens', async () => 'http://127.0.0.1:1', 'ECONNREFUSED'],
-    ['where the name does not exist', async () => 'https://name.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
-    [
-      'where the peer does not speak HTTP',
-      async () =>
-        `http://127.0.0.1:${await listen(createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')))}`,
-      /^HPE_/,
-    ],
-    [
-      'where the peer does not speak TLS',
-      async () => (await host((_request, response) => response.end())).origin.replace('http', 'https'),
-      /^(ERR_SSL_|EPROTO|ECONNRESET)/,
-    ],
-  ])('%s, with its error code', async (_what, origin, code) => {
-    const asked = createUpstream(await origin())('/?key=hunter2', BOUNDS);
-    const error = (await asked.catch((thrown: unknown) => thrown)) as ExchangeFailed;
-    expect(error).toMatchObject({ reason: 'unreachable', code: expect.stringMatching(code) });
-    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2/);
-  });
-
-  test('at the time-out when TLS never begins', async () => {
-    const port = await listen(createTcpServer((socket) => socket.on('error', () => {})));
-    const asked = createUpstream(`https://127.0.0.1:${port}`)('/', { timeoutMs: 200, maxSize: 1 });
-    await expect(asked).rejects.toMatchObject({ reason: 'timeout' });
-  });
-
-  test('at the time-out when all connections of the pool are busy', async () => {
-    const { ask, connections } = await host(() => {});
-    const asked = Array.from({ length: 300 }, () => ask('/', { timeoutMs: 1000, maxSize: 1 }));
-    const all = Promise.allSettled(asked);
-    await expect.poll(connections).toBe(256);
-    for (const each of await all) expect(each).toMatchObject({ reason: { reason: 'timeout' } });
-  });
-});
-
-/** A host of raw TCP, which answers the nth data of a connection like this, and its upstream. */
-async function rawHost(answer: (socket: Socket, nth: number, connection: number) => void) {
-  let connections = 0;
-  const open = new Set<Socket>();
-  const server = createTcpServer((socket) => {
-    const connection = ++connections;
-    let received = 0;
-    open.add(socket.on('error', () => {}).on('close', () => open.delete(socket)));
-    socket.on('data', () => answer(socket, ++received, connection));
-  });
-  const ask = createUpstream(`http://127.0.0.1:${await listen(server)}`);
-  return { ask, connections: () => connections, open: () => open.size };
-}
-
-const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-
-describe('a connection', () => {
-  test.each(['GET', 'HEAD'] as const)(
-    'that the host closes when it is used again costs no %s request',
-    async (method) => {
-      const { ask, connections } = await rawHost((socket, nth) => {
-        if (nth === 1) socket.write(method === 'HEAD' ? ok('a').slice(0, -1) : ok('a'));
-        else socket.resetAndDestroy();
-      });
-      for (let i = 0; i < 5; i++) expect((await ask('/', { ...BOUNDS, method })).status).toBe(200);
-      expect(connections()).toBe(5);
-    },
-  );
-
-  test('that the host closes fails what is not idempotent, and what has been answered in part', async () => {
-    const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' } as const;
-    const post = await rawHost((socket, nth) => (nth === 1 ? socket.write(ok('a')) : socket.end()));
-    await post.ask('/', { ...BOUNDS, ...json });
-    await expect(post.ask('/', { ...BOUNDS, ...json })).rejects.toMatchObject({ reason: 'unreachable' });
-    const part = await rawHost((socket, nth) =>
-      nth === 1 ? socket.write(ok('a')) : socket.end(ok('abc').slice(0, -1)),
-    );
-    await part.ask('/', BOUNDS);
-    await expect(part.ask('/', BOUNDS)).rejects.toMatchObject({ reason: 'broken' });
-    expect([post.connections(), part.connections()]).toEqual([1, 1]);
-  });
-
-  test('that is new is not replaced when the host closes it', async () => {
-    const { ask, connections } = await rawHost((socket) => socket.end());
-    await expect(ask('/', BOUNDS)).rejects.toMatchObject({ reason: 'unreachable', code: 'ECONNRESET' });
-    expect(connections()).toBe(1);
-  });
-
-  test.each([0, 20])(
-    'on which the host says more than its answer, %i ms later, answers no other request with it',
-    async (ms) => {
-      const more = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
-      let asked = 0;
-      const { ask } = await rawHost((socket) => {
-        const extra = more[asked % more.length] as string;
-        socket.write(ok(`${asked}`) + (ms === 0 ? extra : ''));
-        if (ms > 0) setTimeout(() => socket.write(extra), ms);
-      });
-      for (; asked < 2 * more.length; asked++) {
-        const said = await ask('/', BOUNDS).then(
-          ({ body }) => body.toString(),
-          ({ reason }) => reason,
-        );
-        expect([`${asked}`, 'broken']).toContain(said);
-        await new Promise((resolve) => setTimeout(resolve, 3 * ms));
-        // On a busy machine both timers are due at once: what the host says then has still to be read.
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
-  );
-
-  test('on which the host answered before it had read the request is closed', async () => {
-    const sockets: Socket[] = [];
-    const { ask, open } = await rawHost((socket, nth) => {
-      if (nth > 1) return;
-      sockets.push(socket.pause());
-      socket.write(ok('no'));
+describe('the signal of a request', () => {
+  test('ends it with the reason of the signal, and closes its connection', async () => {
+    const closed = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    const { client } = await host((request) => {
+      request.socket.on('close', () => closed.resolve());
+      arrived.resolve();
     });
-    const headers = { 'content-type': 'application/octet-stream' };
-    const body = new Uint8Array(20 * 1024 ** 2);
-    expect((await ask('/', { ...BOUNDS, method: 'POST', headers, body })).body.toString()).toBe('no');
-    for (const socket of sockets) socket.resume();
-    await expect.poll(open).toBe(0);
+    const controller = new AbortController();
+    const reason = new Error('the caller has left');
+    const asked = client.get('/', { signal: controller.signal });
+    await arrived.promise;
+    controller.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+    await closed.promise;
+  });
+
+  test('that is aborted before sends nothing; aborted later, it changes nothing', async () => {
+    const { client, connections } = await echo();
+    const reason = new Error('too late');
+    await expect(client.get('/', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(connections()).toBe(0);
+    const controller = new AbortController();
+    const { data } = await client.get<Echo>('/x', { signal: controller.signal });
+    controller.abort();
+    expect(data.url).toBe('/x');
   });
 });
 
-test('an answer in pieces of one byte takes memory for its bytes, not for its pieces', async () => {
-  const size = 200_000;
-  const { ask } = await rawHost((socket) => {
-    socket.write(
-      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(size)}0\r\n\r\n`,
-    );
+describe('an answer', () => {
+  async function answering(status: number, body: string | Buffer) {
+    const headers = { 'retry-after': '7', 'set-cookie': ['a=1', 'b=2'] };
+    return (await host((_request, response) => response.writeHead(status, headers).end(body))).client;
+  }
+
+  test.each(['{"ä":[1]}', ' null ', '"text"', '0'])('is parsed as JSON: %s', async (body) => {
+    const { data, headers } = await (await answering(200, body)).get('/');
+    expect(data).toEqual(JSON.parse(body));
+    expect(headers).toMatchObject({ 'retry-after': '7', 'set-cookie': ['a=1', 'b=2'] });
   });
-  const concat = vi.spyOn(Buffer, 'concat');
-  onTestFinished(() => concat.mockRestore());
-  const { body } = await ask('/', { timeoutMs: 20_000, maxSize: size });
-  expect(body.equals(Buffer.alloc(size, 'x'))).toBe(true);
-  for (const [pieces] of concat.mock.calls) expect(pieces.length).toBeLessThan(1000);
+
+  const malformed: (string | Buffer)[] = [
+    '',
+    '<html>',
+    '{"a":1',
+    '{"a":1}x',
+    '\ufeff{}',
+    Buffer.from('{"ä":1}', 'latin1'),
+  ];
+  test.each(malformed)('is malformed, and never text, if it is not JSON in UTF-8: %o', async (body) => {
+    const client = await answering(200, body);
+    expect(await failure(client.get('/'))).toMatchObject({ reason: 'malformed', status: 200 });
+    expect(await failure(client.get('/', { responseType: 'json' }))).toMatchObject({ reason: 'malformed' });
+    const { data } = await client.get<Buffer>('/', { responseType: 'arraybuffer' });
+    expect(data).toEqual(Buffer.from(body));
+  });
+
+  test('may be asked for as text, which must be UTF-8', async () => {
+    const text = (client: AxiosInstance) => client.get('/', { responseType: 'text' });
+    expect((await text(await answering(200, '{"ä":1}'))).data).toBe('{"ä":1}');
+    expect((await text(await answering(200, ''))).data).toBe('');
+    const latin = await answering(200, Buffer.from('ä', 'latin1'));
+    expect(await failure(text(latin))).toMatchObject({ reason: 'malformed' });
+  });
+
+  test.each([204, 205])('with status %i has no content', async (status) => {
+    expect(await (await answering(status, '')).get('/')).toMatchObject({ status, data: undefined });
+  });
+
+  test.each([300, 302, 304, 404, 500, 999])('with status %i fails, with its data', async (status) => {
+    const client = await answering(status, status === 304 ? '' : '{"a":1}');
+    const error = await failure(client.get('/'));
+    expect(error).toMatchObject({ reason: 'status', status });
+    expect(error.data).toEqual(status === 304 ? undefined : { a: 1 });
+  });
+
+  test('that is refused by its status need not be JSON', async () => {
+    const client = await answering(500, '<html>');
+    const error = await failure(client.get('/'));
+    expect([error.reason, error.data]).toEqual(['status', undefined]);
+    expect((await failure(client.get('/', { responseType: 'text' }))).data).toBe('<html>');
+  });
+
+  test('is one that validateStatus accepts', async () => {
+    const client = await answering(404, '{"a":1}');
+    const only: AxiosRequestConfig = { validateStatus: (status) => status === 404 };
+    expect(await client.get('/', only)).toMatchObject({ status: 404, data: { a: 1 } });
+    expect(await client.get('/', { validateStatus: null })).toMatchObject({ status: 404 });
+    // In axios it would accept any.
+    expect(await failure(client.get('/', { validateStatus: undefined } as object))).toMatchObject({
+      status: 404,
+    });
+    client.defaults.validateStatus = () => true;
+    expect(await client.get('/')).toMatchObject({ status: 404 });
+  });
 });
 
 test('parseJson accepts only JSON in UTF-8', () => {
@@ -319,139 +244,17 @@ test('parseJson accepts only JSON in UTF-8', () => {
   expect(parseJson(Buffer.from('<html>'))).toBeUndefined();
 });
 
-describe('over TLS', () => {
-  let ours: TlsFiles;
-  let rsa: TlsFiles;
-  let foreign: TlsFiles;
-  beforeAll(() => {
-    ours = makeTls(['localhost']);
-    rsa = makeTls(['localhost'], generateKeyPairSync('rsa', { modulusLength: 2048 }));
-    foreign = makeTls(['localhost']);
-  });
-
-  async function secureHost({ cert, key }: TlsFiles, options: SecureContextOptions = {}): Promise<number> {
-    return await listen(
-      createTlsServer({ cert, key, ...options }, (_request, response) => response.end('yes')),
-    );
-  }
-
-  const WITHOUT_ECDHE = ['AES128-GCM-SHA256', 'AES256-SHA', 'DHE-RSA-AES128-GCM-SHA256'];
-
-  test.each(WITHOUT_ECDHE)('rejects a host that supports only %s', async (ciphers) => {
-    const port = await secureHost(rsa, {
-      ciphers,
-      maxVersion: 'TLSv1.2',
-      dhparam: 'auto',
-    } as SecureContextOptions);
-    const asked = createUpstream(`https://localhost:${port}`, rsa.ca)('/', BOUNDS);
-    await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
-    // A client that accepts this certificate could talk to the host.
-    const socket = connect({
-      host: '127.0.0.1',
-      port,
-      servername: 'localhost',
-      ca: rsa.ca,
-      ciphers,
-      maxVersion: 'TLSv1.2',
-    });
-    await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
-    expect(socket.getCipher().standardName).toMatch(/^TLS_(RSA|DHE)_/);
-    socket.destroy();
-  });
-
-  test('rejects a host that supports only TLS 1.1', async () => {
-    const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    const asked = createUpstream(`https://localhost:${await secureHost(rsa, old)}`, rsa.ca)('/', BOUNDS);
-    await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
-  });
-
-  test.each([
-    ['TLS 1.3', {}],
-    ['TLS 1.2 with ECDHE and AES-128', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }],
-    ['TLS 1.2 with ECDHE and ChaCha20', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-CHACHA20-POLY1305' }],
-  ] as const)('a host with %s is asked', async (_what, options) => {
-    const port = await secureHost(rsa, options);
-    expect((await createUpstream(`https://localhost:${port}`, rsa.ca)('/', BOUNDS)).body.toString()).toBe(
-      'yes',
-    );
-  });
-
-  test('accepts a certificate of the pinned authority', async () => {
-    const origins = { 'pinned.example': `https://localhost:${await secureHost(ours)}` };
-    const dates = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 60_000) };
-    const ca = { name: 'another authority', ca: true, keyUsage: ['keyCertSign'], ...dates } as const;
-    const another = toPem(createCertificate(ca).certificate);
-    const way = (ca: string) =>
-      createUpstreams({ endpoints: ['pinned.example'], authorities: { 'pinned.example': ca } }, origins);
-    expect((await way(ours.ca)('pinned.example')('/', BOUNDS)).status).toBe(200);
-    expect((await way(`${another}\n${ours.ca}`)('pinned.example')('/', BOUNDS)).status).toBe(200);
-    await expect(way(another)('pinned.example')('/', BOUNDS)).rejects.toMatchObject({
-      reason: 'unreachable',
-    });
-    await expect(way(foreign.ca)('pinned.example')('/', BOUNDS)).rejects.toMatchObject({
-      reason: 'unreachable',
-    });
-  });
-
-  test('rejects a certificate for another name or of an unknown authority', async () => {
-    const port = await secureHost(ours);
-    for (const [origin, ca, code] of [
-      [`https://127.0.0.1:${port}`, ours.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
-      [`https://localhost:${port}`, undefined, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-    ] as const) {
-      const asked = createUpstream(origin, ca)('/', BOUNDS);
-      await expect(asked).rejects.toMatchObject({ reason: 'unreachable', code });
-    }
-  });
-
-  /** Asks both hosts from a process of its own, and then as Node itself would. */
-  const CHILD = `
-    import { get } from 'node:http';
-    import { text } from 'node:stream/consumers';
-    import { createUpstream } from ${JSON.stringify(new URL('../../../src/server/upstream.ts', import.meta.url).href)};
-    const { PLAIN, SECURE, CA } = process.env;
-    const bounds = { timeoutMs: 5000, maxSize: 1000 };
-    const said = [createUpstream(PLAIN), createUpstream(SECURE, CA)].map((ask) => ask('/', bounds));
-    const bodies = (await Promise.all(said)).map(({ body }) => body.toString());
-    const own = await new Promise((resolve) => get(PLAIN, (answer) => resolve(text(answer))));
-    console.log(JSON.stringify([...bodies, own]));`;
-
-  test.each([
-    ['NODE_USE_ENV_PROXY', { NODE_USE_ENV_PROXY: '1' }, []],
-    ['--use-env-proxy', {}, ['--use-env-proxy']],
-  ])('and without it, %s sends no request to a proxy', async (_what, extra, flags) => {
-    let proxied = 0;
-    const proxy = createServer((_request, response) => {
-      proxied++;
-      response.end('the proxy');
-    }).on('connect', (_request, socket) => {
-      proxied++;
-      socket.end('HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n');
-    });
-    const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`;
-    const { origin } = await host((_request, response) => response.end('yes'));
-    const env = {
-      ...{ HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, http_proxy: proxyUrl, https_proxy: proxyUrl },
-      ...{ PLAIN: origin, SECURE: `https://localhost:${await secureHost(ours)}`, CA: ours.ca, ...extra },
-    };
-    const printed = await new Promise<string>((resolve, reject) => {
-      const args = [...flags, '--input-type=module', '-e', CHILD];
-      execFile(process.execPath, args, { env }, (error, stdout) => (error ? reject(error) : resolve(stdout)));
-    });
-    expect(JSON.parse(printed)).toEqual(['yes', 'yes', 'the proxy']);
-    expect(proxied).toBe(1);
-  });
-});
-
 test('applications and probes send requests only through upstreams', () => {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const files = ['src/server/health.ts', ...globSync('src/apps/**/*.ts', { cwd: root })];
   expect(files.length).toBeGreaterThan(10);
   const others =
-    /from '(axios|undici|(node:)?(http|https|http2|net|tls|dgram)|[./]+\/fetch\.ts)'|(?<![#.\w])fetch\(|createUpstream\(/;
+    /from '(axios|undici|(node:)?(http|https|http2|net|tls|dgram)|[./]+\/(fetch|exchange)\.ts|[./]+\/axios\.cjs)'|(?<![#.\w])fetch\(|createUpstream\(/;
   const offenders = files.filter((file) => {
-    const code = readFileSync(root + file, 'utf8');
-    return others.test(code.replace("import { isIPv4, isIPv6 } from 'node:net';", ''));
+    const code = readFileSync(root + file, 'utf8')
+      .replace("import { isIPv4, isIPv6 } from 'node:net';", '')
+      .replace(/^import type \{[\w, ]+\} from 'axios';$/m, '');
+    return others.test(code);
   });
   expect(offenders).toEqual([]);
 });

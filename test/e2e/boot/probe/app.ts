@@ -4,10 +4,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { totalmem } from 'node:os';
 import * as v from 'valibot';
-import { type AppContext, type Application, endpoint } from '../../../../src/app.ts';
-import { create as createWeather, signs } from '../../../../src/apps/weather/app.ts';
-
-export { signs };
+import weather from '../../../../src/apps/weather/app.ts';
+import { defineApp, endpoint } from '../../../../src/index.ts';
 
 const ENDS = {
   exit: () => process.exit(7),
@@ -19,10 +17,11 @@ const ENDS = {
   },
 };
 
-export function create(context: AppContext): Application {
-  return {
-    ...createWeather(context),
+export default defineApp({
+  signs: weather.signs,
+  create: (context) => ({
     endpoints: [
+      ...(weather.create(context).endpoints ?? []),
       endpoint({
         method: 'POST',
         path: '/end',
@@ -40,8 +39,8 @@ export function create(context: AppContext): Application {
         handle: ({ bytes }) => exchange(bytes),
       }),
     ],
-  };
-}
+  }),
+});
 
 /** Sends bytes to the endpoint while it sends, ends its own side, and reports what came. */
 function exchange(bytes: number): Promise<object> {

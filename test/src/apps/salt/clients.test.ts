@@ -68,6 +68,8 @@ describe('SALT_CLIENTS', () => {
     ['of a tenant with keys elsewhere', entry(TENANT, 'a', { jwks_url }), /remove jwks_url/],
     ['with keys over http', entry('x', 'a', { jwks_url: 'http://op.example/jwks' }), /0.jwks_url/],
     ['with keys at a port', entry('x', 'a', { jwks_url: 'https://op.example:444/jwks' }), /0.jwks_url/],
+    ['with keys at two slashes', entry('x', 'a', { jwks_url: 'https://op.example//jwks' }), /0.jwks_url/],
+    ['with a backslash', entry('x', 'a', { jwks_url: 'https://op.example/jwks?a\\b' }), /0.jwks_url/],
     ['with keys under a name', entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }), /0.jwks_url/],
   ])('is rejected with an entry %s', (_what, bad, message) => {
     expect(() => parse(bad)).toThrow(ConfigError);

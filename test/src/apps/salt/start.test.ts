@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { AppContext } from '../../../../src/app.ts';
-import { create } from '../../../../src/apps/salt/app.ts';
+import salt from '../../../../src/apps/salt/app.ts';
 import { fingerprint } from '../../../../src/apps/salt/derive.ts';
 import { ConfigError } from '../../../../src/errors.ts';
+import type { AppContext, Env } from '../../../../src/index.ts';
+import { createLog } from '../../../../src/server/log.ts';
+import { createUpstreams } from '../../../../src/server/upstream.ts';
 import { startServer } from '../../support.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
@@ -78,20 +80,25 @@ describe('a seed from a hand-off', () => {
     CORS_ORIGINS: 'none',
     SALT_CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 1 }]),
   };
-  const context = (more: Record<string, string> = {}) =>
-    ({ env: { ...env, ...more }, upstream: () => async () => expect.fail() }) as unknown as AppContext;
+  const context = (more: Env = {}): AppContext => ({
+    env: { ...env, ...more },
+    log: createLog('silent'),
+    secret: () => expect.fail(),
+    upstream: createUpstreams({ endpoints: ['www.googleapis.com'] }),
+    sign: () => expect.fail(),
+  });
 
   test('requires its fingerprint: otherwise the first sender would choose it', () => {
-    expect(() => create(context())).toThrow(ConfigError);
-    const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined as never });
+    expect(() => salt.create(context())).toThrow(ConfigError);
+    const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined });
     for (const each of [context(), sealed])
-      expect(() => create(each)).toThrow(
+      expect(() => salt.create(each)).toThrow(
         /^SALT_SEED_FINGERPRINTS must be set if the seed comes after the start .*`npm run salt_seed -- fingerprint FILE`/,
       );
   });
 
   test('is checked against its fingerprint', () => {
-    const { checkSecrets } = create(context({ SALT_SEED_FINGERPRINTS: print(SEED) }));
+    const { checkSecrets } = salt.create(context({ SALT_SEED_FINGERPRINTS: print(SEED) }));
     expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is a different seed$/);
   });
 });

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { WeatherService } from '../../../../src/apps/weather/upstream.ts';
+import { BOUNDS, WeatherService } from '../../../../src/apps/weather/upstream.ts';
 import { createUpstream } from '../../../../src/server/upstream.ts';
 
 /** Reads from a service whose answer has these properties, or this body. */
@@ -17,7 +17,7 @@ async function read(members: object | string) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return await new WeatherService(createUpstream(`http://127.0.0.1:${port}`)).read('Paris', 'key');
+  return await new WeatherService(createUpstream(`http://127.0.0.1:${port}`)(BOUNDS)).read('Paris', 'key');
 }
 
 test.each([

@@ -78,6 +78,8 @@ describe('the start is refused, naming the setting,', () => {
     ['PROVER_URI', { PROVER_URI: 'ftp://backend/input' }],
     ['PROVER_URI', { PROVER_URI: 'http://user:secret@backend/input' }],
     ['PROVER_URI', { PROVER_URI: 'http://backend/input#x' }],
+    ['PROVER_URI', { PROVER_URI: 'http://backend//input' }],
+    ['PROVER_URI', { PROVER_URI: 'http://backend/input?a\\b' }],
     ['PROVER_TIMEOUT', { PROVER_TIMEOUT: '0' }],
     ['PROVER_TIMEOUT', { PROVER_TIMEOUT: '15s' }],
     ['PROVER_PORT', { PROVER_PORT: 'http' }],

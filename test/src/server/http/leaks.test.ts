@@ -9,7 +9,6 @@ import { createHttpServer, listen, shutDown } from '../../../../src/server/http/
 import type { InFlight } from '../../../../src/server/http/in_flight.ts';
 import type { JsonBodies } from '../../../../src/server/http/json_body.ts';
 import { sendJson } from '../../../../src/server/http/respond.ts';
-import { get, post } from '../../../../src/server/http/routes.ts';
 import { createLog } from '../../../../src/server/log.ts';
 import { sleep } from '../../support.ts';
 
@@ -40,20 +39,20 @@ async function start(): Promise<Tested> {
     upstreamHosts: 0,
     corsOrigins: '*',
     trustedProxies: 0,
-    routes: (...given) => {
+    routes: (app, ...given) => {
       [inFlight, bodies] = given;
-      const work = (ms: number) =>
-        get(`/${ms}`, (_request, response) =>
+      for (const ms of [0, 20, 300]) {
+        app.get(`/${ms}`, (_request, response) =>
           inFlight.work(response, async () => {
             await sleep(ms);
             sendJson(response, 200, { ms });
           }),
         );
-      const echo = post('/echo', async (request, response) => {
+      }
+      app.post('/echo', async (request, response) => {
         const body = await bodies.read(request);
         await inFlight.work(response, () => sendJson(response, 200, { body }));
       });
-      return [work(0), work(20), work(300), echo];
     },
   });
   const requests: IncomingMessage[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { PROVIDERS } from '../../../src/zklogin/index.ts';
+import { PROVIDERS } from '../../../src/token/providers.ts';
 
 const ALL = ['mainnet', 'testnet', 'devnet'];
 

@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express';
-import type { Endpoint } from '../../app.ts';
-import { type OpenedRequest, readCall } from '../../sealing/request.ts';
-import { asServerError, ServerError } from '../errors.ts';
-import type { SealingKey } from '../sealing_key.ts';
-import type { JsonBodies } from './json_body.ts';
-import { sealAnswers } from './respond.ts';
-import { readQuery } from './routes.ts';
+import type { Endpoint } from '../app.ts';
+import { type OpenedRequest, readCall, SEALED_TYPE } from '../sealing/request.ts';
+import { ServerError } from './errors.ts';
+import { readQuery } from './http/app.ts';
+import type { JsonBodies } from './http/json_body.ts';
+import { asServerError, sealAnswers } from './sealed_answers.ts';
+import type { SealingKey } from './sealing_key.ts';
 
 /** Validates the body or query, and answers. The same for plain and sealed requests. */
 export type CallEndpoint = (request: Request, response: Response, input: unknown) => Promise<void>;
@@ -33,7 +33,7 @@ export class SealedEndpoint {
 
   /** @throws SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED, and what reading a body throws */
   async answer(request: Request, response: Response): Promise<void> {
-    const message = await this.#bodies.readSealed(request);
+    const message = await this.#bodies.readOfType(request, SEALED_TYPE, 'a sealed request');
     const { content, answer } = await this.#key.open(message).catch(asServerError);
     sealAnswers(response, answer, this.#padding);
     await this.#call(request, response, content);

@@ -1,9 +1,10 @@
 import type { Request, Response } from 'express';
-import type { Logger } from '../log.ts';
-import type { Provisioning } from '../provisioning.ts';
-import type { InFlight } from './in_flight.ts';
-import type { JsonBodies } from './json_body.ts';
-import { sealAnswers, sendJson } from './respond.ts';
+import type { InFlight } from './http/in_flight.ts';
+import type { JsonBodies } from './http/json_body.ts';
+import { sendJson } from './http/respond.ts';
+import type { Logger } from './log.ts';
+import type { Provisioning } from './provisioning.ts';
+import { sealAnswers } from './sealed_answers.ts';
 
 export interface SecretsParts {
   readonly provisioning: Provisioning;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../../../src/zklogin/issuer.ts';
+import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../../../src/token/issuer.ts';
 
 const GOOGLE = 'https://accounts.google.com';
 const TID = '9188040d-6c67-4c5b-b112-36a304b66dad';

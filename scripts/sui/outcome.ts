@@ -1,0 +1,47 @@
+/** The outcome of a command, and how it is printed. */
+import type { Result } from '../command.ts';
+
+/** The result of a command. */
+export interface Outcome {
+  readonly status: 'done' | 'unchanged' | 'dry-run' | 'unsigned';
+  /** One line for people. */
+  readonly title: string;
+  /** The properties of the JSON, and the lines of the printed result. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** The printed result, if it is not made of title and fields. */
+  readonly text?: string;
+  /** Whether the command found a problem: exit code 1. */
+  readonly alarm?: boolean;
+}
+
+/** @param plan the steps of a dry run */
+export function resultOf(
+  { status, title, fields, text }: Outcome,
+  notes: readonly string[],
+  plan: readonly string[] | null,
+): Result {
+  const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
+  const lines = [title, ...linesOf(fields)];
+  if (plan) {
+    lines.unshift('It would:', ...plan.map((step) => `  - ${step}`), '');
+    lines.push('', 'Nothing was signed or sent.');
+  }
+  return { json: { ...head, title, ...fields }, text: text ?? lines.join('\n') };
+}
+
+/** Properties as lines of name and value, lists and objects below their name. */
+function linesOf(fields: object, indent = '  '): string[] {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length)) + 2;
+  return Object.entries(fields).flatMap(([name, given]) => {
+    const value = given instanceof Date ? given.toISOString() : given;
+    if (typeof value !== 'object' || value === null) return [`${indent}${name.padEnd(width)}${value ?? '-'}`];
+    if (!Array.isArray(value)) return [`${indent}${name}`, ...linesOf(value, `${indent}  `)];
+    if (value.length === 0) return [`${indent}${name.padEnd(width)}none`];
+    const items = value.flatMap((item) =>
+      typeof item === 'object'
+        ? [`${indent}  -`, ...linesOf(item, `${indent}    `)]
+        : [`${indent}  - ${item}`],
+    );
+    return [`${indent}${name}`, ...items];
+  });
+}

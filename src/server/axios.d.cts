@@ -1,0 +1,3 @@
+import type { AxiosStatic } from 'axios' with { 'resolution-mode': 'import' };
+
+export declare function loadAxios(): AxiosStatic;

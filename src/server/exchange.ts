@@ -1,0 +1,218 @@
+/** One bounded exchange with a host of app.yaml: a request, and its answer. Applications ask by upstream.ts. */
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { codeOf } from './log.ts';
+import { shareOpenFiles } from './open_files.ts';
+
+/** A request whose parts have all been checked: see upstream_request.ts. */
+export interface ExchangeRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path and query, percent-encoded. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+  /** For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Maximum size of the answer's body, in bytes. */
+  readonly maxSize: number;
+  /** Ends the exchange early. */
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface ExchangeAnswer {
+  /** Any status: a redirect is an answer like any other. */
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  /** The body as received: compression is neither requested nor decoded. */
+  readonly body: Buffer;
+}
+
+/**
+ * Sends a request to one host over its connection pool, ignoring all proxy settings. GET and HEAD are sent again if
+ * the host has closed the kept connection meanwhile.
+ *
+ * @throws ExchangeFailed; the signal's reason
+ */
+export type Exchange = (request: ExchangeRequest) => Promise<ExchangeAnswer>;
+
+/**
+ * Reports that there is no complete answer, or none that the caller accepts. Each application translates it into its
+ * own error, which keeps it as its `cause`. It contains nothing of the request, whose URL may contain a key.
+ */
+export class ExchangeFailed extends Error {
+  /**
+   * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time;
+   * `status`: `validateStatus` refuses the status; `malformed`: the body is not JSON, or not UTF-8.
+   */
+  readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large' | 'status' | 'malformed';
+  /**
+   * The error code, for the log: of the DNS query, the connection, TLS or the HTTP parser, such
+   * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined if Node gave none.
+   */
+  readonly code: string | undefined;
+  /** Of a complete answer: of `status` and `malformed`. */
+  readonly status: number | undefined;
+  readonly #data: unknown;
+
+  /** @param cause of Node, for development: its message may contain addresses */
+  constructor(
+    reason: ExchangeFailed['reason'],
+    { cause, status, data }: { cause?: unknown; status?: number; data?: unknown } = {},
+  ) {
+    super(`no usable answer from an upstream: ${reason}`, cause === undefined ? undefined : { cause });
+    this.reason = reason;
+    this.code = codeOf(cause);
+    this.status = status;
+    this.#data = data;
+  }
+
+  /**
+   * The body of an answer whose status is refused, as `responseType` says; undefined if it can't be read in that way.
+   * No property that a log could print: services repeat keys in their refusals.
+   */
+  get data(): unknown {
+    return this.#data;
+  }
+}
+
+/**
+ * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
+ * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
+ */
+const POOL = { keepAlive: true, timeout: 10_000 };
+
+/** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
+const TLS = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'TLS_AES_128_GCM_SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+  ].join(':'),
+  rejectUnauthorized: true,
+} as const;
+
+/**
+ * @param authority PEM of the authorities to trust for this host. Default: the public authorities
+ * @param hosts how many hosts the server asks in all: they share its open files
+ */
+export function createExchange(origin: string, authority: string | undefined, hosts: number): Exchange {
+  const { hostname, port, protocol } = new URL(origin);
+  const isTls = protocol === 'https:';
+  const { socketsPerHost } = shareOpenFiles(hosts);
+  const pool = { ...POOL, maxSockets: socketsPerHost, maxFreeSockets: socketsPerHost };
+  const agent = isTls
+    ? new https.Agent({ ...pool, ...TLS, ...(authority !== undefined && { ca: authority }) })
+    : new http.Agent(pool);
+  const send = isTls ? https.request : http.request;
+  const host = { agent, hostname: hostname.replace(/^\[|\]$/g, ''), port };
+  return async (request) => {
+    const { path, method, headers, signal } = request;
+    const end = performance.now() + request.timeoutMs;
+    let { timeoutMs } = request;
+    for (;;) {
+      signal?.throwIfAborted();
+      const sent = send({ ...host, path, method, headers });
+      try {
+        return await exchange(sent, { ...request, timeoutMs });
+      } catch (error) {
+        if (!wasClosed(sent, error)) throw error;
+        timeoutMs = Math.max(1, end - performance.now());
+      }
+    }
+  };
+}
+
+/**
+ * Whether the host had closed a kept connection when a request was sent on it that can be repeated (RFC 9112, section
+ * 9.3.1). Each repetition uses another connection, and a new one is the last.
+ */
+function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown): boolean {
+  if (!reusedSocket || (method !== 'GET' && method !== 'HEAD') || !(error instanceof ExchangeFailed))
+    return false;
+  return error.reason === 'unreachable' && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+}
+
+/** Sends a request's body and receives the answer. */
+function exchange(
+  sent: http.ClientRequest,
+  { body, timeoutMs, maxSize, signal }: ExchangeRequest,
+): Promise<ExchangeAnswer> {
+  return new Promise((resolve, reject) => {
+    let state: 'sent' | 'receiving' | 'done' = 'sent';
+    const finish = () => {
+      state = 'done';
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+    const stop = (error: unknown) => {
+      finish();
+      reject(error);
+      // Closes the connection: the rest of the answer may still arrive on it.
+      sent.destroy();
+    };
+    const abort = () => stop(signal?.reason);
+    const fail = (whenSent: ExchangeFailed['reason'], later: ExchangeFailed['reason'], cause?: unknown) => {
+      if (state !== 'done') stop(new ExchangeFailed(state === 'sent' ? whenSent : later, { cause }));
+    };
+    const broke = (cause?: unknown) => fail('unreachable', 'broken', withoutBytes(cause));
+    const timer = setTimeout(() => fail('timeout', 'slow body'), timeoutMs);
+    signal?.addEventListener('abort', abort);
+    sent.on('error', broke);
+    // Without an error if the answer switches to another protocol.
+    sent.on('close', broke);
+    sent.on('response', (answer) => {
+      state = 'receiving';
+      let buffer: Buffer = Buffer.alloc(0);
+      let size = 0;
+      answer.on('error', broke);
+      answer.on('data', (chunk: Buffer) => {
+        if (size + chunk.length > maxSize) {
+          fail('too large', 'too large');
+          return;
+        }
+        buffer = append(buffer, size, chunk, maxSize);
+        size += chunk.length;
+      });
+      answer.on('end', () => {
+        if (state === 'done') return;
+        finish();
+        // The host may have answered without reading the whole request, and would keep the connection for ever.
+        if (!sent.writableFinished) sent.destroy();
+        resolve({
+          status: answer.statusCode as number,
+          headers: answer.headers,
+          body: buffer.subarray(0, size),
+        });
+      });
+    });
+    sent.end(body);
+  });
+}
+
+/** The parser attaches what it could not read to its error: a host may repeat the request there. */
+function withoutBytes(cause: unknown): unknown {
+  if (cause instanceof Error && 'rawPacket' in cause) delete cause.rawPacket;
+  return cause;
+}
+
+/**
+ * Copies a chunk behind the first `size` bytes: the host chooses the size of chunks, and each one kept would cost
+ * hundreds of bytes. @returns the buffer, or a larger one of `maxSize` bytes at most
+ */
+function append(buffer: Buffer, size: number, chunk: Buffer, maxSize: number): Buffer {
+  // Most answers are one chunk.
+  if (size === 0) return chunk;
+  const end = size + chunk.length;
+  const target = end <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.min(2 * end, maxSize));
+  if (target !== buffer) buffer.copy(target, 0, 0, size);
+  chunk.copy(target, size);
+  return target;
+}

@@ -1,0 +1,68 @@
+/** What most applications ask of an upstream: JSON of a certain shape, or an error of their own. */
+import type { AxiosInstance } from 'axios';
+import * as v from 'valibot';
+import type { HttpErrorOptions } from './errors.ts';
+import { ExchangeFailed } from './upstream.ts';
+
+/** An application's own error. The compiler accepts only codes of its class. */
+export interface JsonErrors<Code extends string> {
+  /** Made by `errorClass`. */
+  readonly class: new (
+    code: Code,
+    message: string,
+    options: HttpErrorOptions,
+  ) => Error;
+  /** In time, but no complete answer, a status other than 200, or no JSON of the schema. */
+  readonly unavailable: NoInfer<Code>;
+  /** No complete answer in time. */
+  readonly timeout: NoInfer<Code>;
+}
+
+export interface JsonRequest<Code extends string> {
+  readonly errors: JsonErrors<Code>;
+  readonly params?: Readonly<Record<string, string | number | boolean>>;
+  /** Default: `Accept: application/json`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The JSON of a GET, as the schema describes it.
+ *
+ * @param client of `upstream(host)`, whose bounds limit time and size
+ * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request; whatever else
+ *   the client throws: a budget that is used up, a mistake in the request
+ */
+export async function getJson<Output, Code extends string>(
+  client: Pick<AxiosInstance, 'get'>,
+  path: string,
+  schema: v.GenericSchema<unknown, Output>,
+  { errors, params = {}, headers = {} }: JsonRequest<Code>,
+): Promise<Output> {
+  const request = { params, headers: { accept: 'application/json', ...headers }, validateStatus: isOk };
+  const { data } = await client.get<unknown>(path, request).catch((error: unknown) => {
+    throw error instanceof ExchangeFailed ? failure(error, errors) : error;
+  });
+  const answer = v.safeParse(schema, data, { abortEarly: true });
+  if (!answer.success) throw failure(new ExchangeFailed('malformed', { status: OK }), errors);
+  return answer.output;
+}
+
+const OK = 200;
+const isOk = (status: number) => status === OK;
+
+function failure<Code extends string>(cause: ExchangeFailed, errors: JsonErrors<Code>): Error {
+  const { reason, status } = cause;
+  const code = reason === 'timeout' || reason === 'slow body' ? errors.timeout : errors.unavailable;
+  const message =
+    reason === 'status' ? `the upstream service answered with status ${status}` : MESSAGES[reason];
+  return new errors.class(code, message, { cause });
+}
+
+const MESSAGES: Readonly<Record<Exclude<ExchangeFailed['reason'], 'status'>, string>> = {
+  unreachable: 'the upstream service could not be reached',
+  broken: 'the connection to the upstream service broke',
+  timeout: 'the upstream service did not answer in time',
+  'slow body': 'the answer of the upstream service was not complete in time',
+  'too large': 'the answer of the upstream service is too large',
+  malformed: 'the answer of the upstream service is not what was expected',
+};

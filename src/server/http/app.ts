@@ -1,0 +1,149 @@
+/** The Express application that each service adds its endpoints to: what comes before them, and after. */
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { type ParsedUrlQuery, parse } from 'node:querystring';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import { ConfigError } from '../../errors.ts';
+import { ServerError } from '../errors.ts';
+import { cors } from './cors.ts';
+import type { AnswerError } from './errors.ts';
+import type { InFlight } from './in_flight.ts';
+import { discardBody } from './json_body.ts';
+import { addHeader } from './respond.ts';
+import { originForm } from './target.ts';
+
+const MAX_HEADERS = 100;
+
+/** All parameters: by default, Node would drop those after the thousandth. */
+export const readQuery = (query: string): ParsedUrlQuery => parse(query, '&', '=', { maxKeys: 0 });
+
+export interface AppOptions {
+  /** The origins whose pages may read answers. */
+  readonly corsOrigins: '*' | readonly string[];
+  /** Number of trusted proxies in front, for `request.ip`. */
+  readonly trustedProxies: number;
+}
+
+export interface AppParts extends AppOptions {
+  readonly inFlight: InFlight;
+  readonly answerError: AnswerError;
+  /** Adds the endpoints. */
+  routes(app: Express): void;
+}
+
+/** @throws ConfigError if two endpoints have the same path */
+export function createApp({ inFlight, answerError, routes, ...options }: AppParts): Express {
+  const app = express();
+  configure(app, options);
+  app.use(track(inFlight, answerError));
+  app.use(checkRequest);
+  app.use(ignoreBodies);
+  app.use(cors(options.corsOrigins));
+  routes(app);
+  requireDistinctPaths(app);
+  app.use(unanswered(app));
+  app.use(handleError(inFlight, answerError));
+  return app;
+}
+
+/** Paths are exact, and nothing is added to answers. */
+export function configure(app: Express, { trustedProxies }: Pick<AppOptions, 'trustedProxies'>): void {
+  // In other environments, Express answers an error in its own error handling with the stack.
+  app.set('env', 'production');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', readQuery);
+  app.set('trust proxy', trustedProxies);
+}
+
+/** Stands for every invalid target: no client can send it, and Express' router reads it without an error. */
+const INVALID_TARGET = '/\0';
+
+/**
+ * Hands requests to the application in a form that its router can read: it would parse any other target with Node's
+ * legacy URL parser, which throws for some and prints others.
+ */
+export function listenerOf(app: Express): RequestListener {
+  return (request, response) => {
+    request.url = originForm(request.method, request.url ?? '') ?? INVALID_TARGET;
+    app(request, response);
+  };
+}
+
+/** Gives the request its id and deadline. */
+function track(inFlight: InFlight, answerError: AnswerError): RequestHandler {
+  return (request, response, next) => {
+    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
+    if (inFlight.track(request, response, fail)) next();
+  };
+}
+
+const checkRequest: RequestHandler = (request, _response, next) => {
+  requireFewHeaders(request);
+  if (request.url === INVALID_TARGET) {
+    throw new ServerError('MALFORMED_HTTP', 'the request target is neither a path nor an http or https URL');
+  }
+  requireHost(request);
+  next();
+};
+
+/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
+function requireFewHeaders(request: IncomingMessage): void {
+  if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
+  request.rawHeaders = [];
+  throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
+}
+
+/** RFC 9112, section 3.2. */
+function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1') {
+    throw new ServerError('INVALID_INPUT', 'the Host header is missing');
+  }
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
+}
+
+/** The body of a GET means nothing (RFC 9110, section 9.3.1). */
+const ignoreBodies: RequestHandler = (request, _response, next) => {
+  if (request.method === 'GET' || request.method === 'HEAD') discardBody(request);
+  next();
+};
+
+/** The endpoints' paths and methods. */
+export function endpointsOf(app: Express): { path: string; methods: string[] }[] {
+  return app.router.stack.flatMap(({ route }) =>
+    route ? [{ path: route.path, methods: route.stack.map(({ method }) => method) }] : [],
+  );
+}
+
+function requireDistinctPaths(app: Express): void {
+  const paths = new Set<string>();
+  for (const { path } of endpointsOf(app)) {
+    if (paths.has(path)) throw new ConfigError(`the endpoint ${path} is defined twice`);
+    paths.add(path);
+  }
+}
+
+/** No endpoint, or one that does not support the method (RFC 9110, section 10.2.1). */
+function unanswered(app: Express): RequestHandler {
+  const methodsOf = new Map(endpointsOf(app).map(({ path, methods }) => [path, methods]));
+  return (request, response) => {
+    const methods = methodsOf.get(request.path);
+    if (!methods) throw new ServerError('NOT_FOUND', 'no such endpoint');
+    // For the log: Express sets it where the method matches too.
+    request.route = { path: request.path };
+    const allow = methods.includes('get') ? 'GET, HEAD' : 'POST';
+    addHeader(response, 'allow', allow);
+    throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${allow}`);
+  };
+}
+
+/** The last handler. Express recognises it by its four parameters. */
+function handleError(inFlight: InFlight, answerError: AnswerError): ErrorRequestHandler {
+  return (error, request, response, _next) => answerError(error, request, response, inFlight.logOf(response));
+}

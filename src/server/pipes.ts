@@ -1,0 +1,32 @@
+/** The descriptors that the server is started with: secrets come in by one, the boot report goes out by another. */
+import { fstatSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { ConfigError } from '../errors.ts';
+import type { BootReport } from './boot_report.ts';
+import type { Logger } from './log.ts';
+
+/** The pipe of the hand-off. @throws ConfigError */
+export function openHandOff(fd: number): Socket {
+  requirePipe(fd, 'SECRETS_FD');
+  return new Socket({ fd, readable: true, writable: false });
+}
+
+/** @throws ConfigError */
+export function requirePipe(fd: number, name: string): void {
+  try {
+    const stat = fstatSync(fd);
+    if (stat.isFIFO() || stat.isSocket()) return;
+  } catch {
+    // The descriptor is not open: the same mistake.
+  }
+  throw new ConfigError(`${name} must be a pipe or a socket that the server was started with`);
+}
+
+/** A missing reader is not an error: the server works without one. */
+export function sendReport(fd: number, report: BootReport, log: Logger): void {
+  try {
+    writeSync(fd, `${JSON.stringify(report)}\n`);
+  } catch (error) {
+    log.warn({ err: error }, 'could not write the boot report');
+  }
+}

@@ -1,0 +1,24 @@
+/** What happens to sealed requests that can't be used, and to the answers to those that can. */
+import type { ServerResponse } from 'node:http';
+import { SealingError } from '../sealing/errors.ts';
+import { SEALED_TYPE } from '../sealing/request.ts';
+import { type AnswerSecret, sealAnswer } from '../sealing/response.ts';
+import { ServerError } from './errors.ts';
+import { wrapAnswers } from './http/respond.ts';
+import { sealAesGcm } from './sealing_key.ts';
+
+/** From here on, whatever answers this request is sealed. @param padding see `SEALED_PADDING_BYTES` */
+export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padding: number): void {
+  wrapAnswers(response, {
+    mediaType: SEALED_TYPE,
+    wrap: (answer) => sealAnswer(secret, answer, padding, sealAesGcm),
+  });
+}
+
+/** What callers learn about something sealed that can't be used. @throws ServerError, or the error itself */
+export function asServerError(error: unknown): never {
+  if (!(error instanceof SealingError)) throw error;
+  const { code, message } = error;
+  if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
+  throw new ServerError(code, message);
+}

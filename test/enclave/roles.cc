@@ -1,0 +1,145 @@
+// Runs one part of init alone, the role that the first argument names, for tests on any machine. Make compiles it with
+// everything in enclave/init but main.cc.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bridge.h"
+#include "clock.h"
+#include "console.h"
+#include "hand_off.h"
+#include "nsm.h"
+#include "report.h"
+#include "settings.h"
+#include "supervise.h"
+#include "system.h"
+
+namespace {
+
+using namespace enclave;
+
+int usage() {
+  fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
+        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
+        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | "
+        "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
+  return 2;
+}
+
+int bridge(const Address& from, const Address& to, const BridgeLimits& limits) {
+  Fd listener = listen_on(from);
+  if (listener && end_first()) run_bridge(std::move(listener), to, limits);
+  perror("bridge");
+  return 1;
+}
+
+int hand_off(const Address& from) {
+  Fd listener = listen_on(from);
+  if (listener && run_hand_off(std::move(listener), Fd(3))) return 0;
+  perror("hand-off");
+  return 1;
+}
+
+// Supervises a bridge, with a stand-in for the server that runs until the pipe closes.
+int supervise_bridge(const char* last_end, const Address& from, const Address& to) {
+  const auto bridge = [&from, &to] {
+    Fd listener = listen_on(from);
+    if (listener) run_bridge(std::move(listener), to);
+    return false;
+  };
+  const auto read_pipe = [] {
+    char byte;
+    return read(3, &byte, 1) == 0;
+  };
+  std::vector<Service> services{{"bridge", {}, bridge, start("bridge", {}, bridge)}};
+  const std::string reason = supervise(services, start("server", {3}, read_pipe), "server", last_end);
+  kill(services.front().pid, SIGTERM);
+  puts(reason.c_str());
+  return 0;
+}
+
+int settings(const char* path) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Settings settings;
+  std::string reason;
+  if (!file || !parse_settings(text, settings, reason)) {
+    fprintf(stderr, "settings: %s\n", reason.c_str());
+    return 1;
+  }
+  for (const std::string& each : settings.environment) printf("env %s\n", each.c_str());
+  for (const Forward& each : settings.forwards) {
+    printf("forward tcp:%s:%u vsock:%u\n", each.listen.ip.c_str(), each.listen.port, each.parent.port);
+  }
+  if (settings.secrets) puts("secrets");
+  return 0;
+}
+
+int correction(const Reference& reference, const char* nanoseconds) {
+  const char* names[] = {"none", "slew", "step"};
+  puts(names[static_cast<int>(correction_for(reference, atoll(nanoseconds)))]);
+  return 0;
+}
+
+// The time in each of some answers of the NSM, as if asked for with this nonce.
+int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_paths) {
+  const auto read_bytes = [](const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::vector<unsigned char>{std::istreambuf_iterator<char>(file), {}};
+  };
+  const std::vector<unsigned char> nonce = read_bytes(nonce_path);
+  for (const char* path : answer_paths) {
+    const std::optional<long long> ms = document_time(read_bytes(path), nonce);
+    puts(ms ? std::to_string(*ms).c_str() : "none");
+  }
+  return 0;
+}
+
+// Prints the rights that the process which sets the clock keeps.
+int timekeeper(unsigned user) {
+  if (!become_timekeeper(user)) {
+    perror("timekeeper");
+    return 1;
+  }
+  std::ifstream status("/proc/self/status");
+  const std::string text{std::istreambuf_iterator<char>(status), {}};
+  fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string role = argc > 1 ? argv[1] : "";
+  Address first;
+  Address second;
+  const bool has_first = argc > 2 && parse_address(argv[2], first);
+  if (role == "bridge" && (argc == 4 || argc == 6) && has_first && parse_address(argv[3], second)) {
+    BridgeLimits limits;
+    if (argc == 6) limits = {strtoul(argv[4], nullptr, 10), atoll(argv[5])};
+    return bridge(first, second, limits);
+  }
+  if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
+  if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
+  if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;
+  if (role == "supervise" && argc == 5 && parse_address(argv[3], first) && parse_address(argv[4], second)) {
+    return supervise_bridge(argv[2], first, second);
+  }
+  if (role == "settings" && argc == 3) return settings(argv[2]);
+  if (role == "correction" && argc == 4) {
+    for (const Reference& each : {kPtp, kNsm}) {
+      if (argv[2] == std::string(each.name)) return correction(each, argv[3]);
+    }
+  }
+  if (role == "nsm-time" && argc >= 4) return nsm_time(argv[2], {argv + 3, argv + argc});
+  if (role == "timekeeper" && argc == 3) return timekeeper(strtoul(argv[2], nullptr, 10));
+  return usage();
+}

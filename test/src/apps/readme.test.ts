@@ -1,0 +1,39 @@
+/** The application that src/apps/README.md shows; test/e2e/readme/apps.test.ts runs it. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { filesOf } from '../../../scripts/dev/new_app.ts';
+import * as face from '../../../src/index.ts';
+
+const page = readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8');
+const files = filesOf(page);
+
+describe('app.ts of the price feed', () => {
+  const lines = (files.get('src/apps/price/app.ts') ?? '').trimEnd().split('\n');
+
+  // Blank lines and comments count.
+  test('has at most 35 lines, 3 of them imports, and none of more than 110 characters', () => {
+    expect(lines.length).toBeGreaterThan(20);
+    expect(lines.length).toBeLessThanOrEqual(35);
+    expect(lines.filter((line) => line.includes(' from ')).length).toBeLessThanOrEqual(3);
+    expect(lines.filter((line) => line.length > 110)).toEqual([]);
+  });
+});
+
+test('the application imports one module of the project, and its own files', () => {
+  const own = [...files].filter(([path]) => /^src\/apps\/price\/.*\.ts$/.test(path));
+  const imported = own.flatMap(([, source]) =>
+    [...source.matchAll(/ from '(.*)';$/gm)].map(([, from]) => from),
+  );
+  expect(new Set(imported)).toEqual(new Set(['valibot', '../../index.ts', './types.ts']));
+});
+
+test('the table of types lists those that a field may have', () => {
+  const [, section = ''] = /^### Types of fields$(.*?)^#/ms.exec(page) ?? [];
+  const shown = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`(\w+)/g)].map(([, name]) => name),
+  );
+  const isType = (value: unknown) =>
+    typeof Object(value).move === 'string' && typeof Object(value).parse === 'function';
+  const types = Object.entries(face).flatMap(([name, value]) => (isType(value) ? [name] : []));
+  expect(shown.sort()).toEqual([...types, 'option', 'struct', 'vector'].sort());
+});

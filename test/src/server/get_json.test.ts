@@ -1,0 +1,130 @@
+/** That an application gets JSON of its schema, or an error of its own which reveals nothing of the request. */
+import { inspect } from 'node:util';
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { ApplicationMistake, budgetFrom, errorClass, getJson } from '../../../src/index.ts';
+import { createUpstream } from '../../../src/server/upstream.ts';
+import { echo, host, rawHost } from './hosts.ts';
+
+class PriceError extends errorClass({
+  PRICE_UNAVAILABLE: { status: 502, meaning: 'no price' },
+  PRICE_TIMEOUT: { status: 504, meaning: 'no price in time' },
+}) {}
+
+const errors = { class: PriceError, unavailable: 'PRICE_UNAVAILABLE', timeout: 'PRICE_TIMEOUT' } as const;
+const Cents = v.pipe(
+  v.object({ cents: v.number() }),
+  v.transform(({ cents }) => BigInt(cents)),
+);
+const KEY = 'hunter2';
+/** As an application would ask, with a key wherever one may be. */
+const asked = { errors, params: { key: KEY }, headers: { authorization: `Bearer ${KEY}` } };
+
+type Client = Parameters<typeof getJson>[0];
+const ask = (client: Client) => getJson(client, `/v1/${KEY}`, Cents, asked);
+
+test('an answer is what the schema makes of it', async () => {
+  const { client } = await host((_request, response) => response.end('{"cents": 5, "more": true}'));
+  expect(await ask(client)).toBe(5n);
+});
+
+test('the request has the path, the parameters and the headers', async () => {
+  const { client } = await echo();
+  const Echo = v.object({ method: v.string(), url: v.string(), headers: v.record(v.string(), v.string()) });
+  const { method, url, headers } = await getJson(client, '/v1/SUI', Echo, {
+    errors,
+    params: { q: 'a b', n: 1 },
+    headers: { 'x-key': KEY },
+  });
+  expect([method, url]).toEqual(['GET', '/v1/SUI?q=a+b&n=1']);
+  expect(headers).toMatchObject({ accept: 'application/json', 'x-key': KEY });
+});
+
+describe("without such an answer the application's own error is thrown", () => {
+  const answering = async (status: number, body: string) =>
+    (await host((_request, response) => response.writeHead(status).end(body))).client;
+  const bounds = { timeoutMs: 300, maxSize: 2000 };
+
+  test.each<[string, string, RegExp, () => Promise<Client>]>([
+    ['nobody listens', 'PRICE_UNAVAILABLE', /reached$/, async () => createUpstream('http://127.0.0.1:1')()],
+    [
+      'the connection breaks in the body',
+      'PRICE_UNAVAILABLE',
+      /broke$/,
+      async () =>
+        (await rawHost((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"cents"')))
+          .client,
+    ],
+    ['the answer is too large', 'PRICE_UNAVAILABLE', /too large$/, () => answering(200, ' '.repeat(2001))],
+    [
+      'another status, which repeats the key',
+      'PRICE_UNAVAILABLE',
+      /status 403$/,
+      () => answering(403, `"${KEY}"`),
+    ],
+    ['another status of success', 'PRICE_UNAVAILABLE', /status 201$/, () => answering(201, '{"cents": 5}')],
+    ['a redirect', 'PRICE_UNAVAILABLE', /status 302$/, () => answering(302, '')],
+    ['no JSON', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, `{"cents": ${KEY}}`)],
+    ['nothing', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, '')],
+    ['other JSON', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, `{"cents": "${KEY}"}`)],
+    ['JSON that is no object', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, 'null')],
+    [
+      'no answer in time',
+      'PRICE_TIMEOUT',
+      /did not answer in time$/,
+      async () => (await rawHost(() => {}, bounds)).client,
+    ],
+    [
+      'no whole answer in time',
+      'PRICE_TIMEOUT',
+      // On a busy machine even the status line may be late.
+      /(not complete|did not answer) in time$/,
+      async () =>
+        (await rawHost((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), bounds))
+          .client,
+    ],
+  ])('%s: %s', async (_what, code, message, make) => {
+    const error = await ask(await make()).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(PriceError);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    // What failed is its cause; neither the request nor the answer is in it.
+    expect(error).toMatchObject({ cause: { name: 'Error', reason: expect.any(String) } });
+    for (const text of [
+      inspect(error, { depth: 10, showHidden: true }),
+      JSON.stringify(error),
+      String(error),
+    ]) {
+      expect(text).not.toContain(KEY);
+    }
+  });
+});
+
+describe('what the host is not to blame for is thrown as it is', () => {
+  test('a budget that is used up', async () => {
+    const budget = budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '1' });
+    const { client, connections } = await host((_request, response) => response.end('{"cents": 5}'), {
+      budget,
+    });
+    await ask(client);
+    await expect(ask(client)).rejects.toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED' });
+    expect(connections()).toBe(1);
+  });
+
+  test('a mistake in the request', async () => {
+    const { client } = await echo();
+    await expect(getJson(client, '//evil.example/', Cents, asked)).rejects.toThrow(ApplicationMistake);
+    const headers = { host: 'evil.example' };
+    await expect(getJson(client, '/', Cents, { errors, headers })).rejects.toThrow(ApplicationMistake);
+  });
+});
+
+test('the compiler accepts the codes of the class only, and the type of the schema', async () => {
+  const { client } = await host((_request, response) => response.end('{"cents": 5}'));
+  // @ts-expect-error no such code
+  await getJson(client, '/', Cents, { errors: { ...errors, timeout: 'PRICE_LATE' } });
+  // @ts-expect-error a code is missing
+  await getJson(client, '/', Cents, { errors: { class: PriceError, unavailable: 'PRICE_UNAVAILABLE' } });
+  // @ts-expect-error its transform makes a bigint
+  const cents: number = await ask(client);
+  expect(cents).toBe(5n);
+});

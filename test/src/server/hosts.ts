@@ -1,0 +1,63 @@
+/** Hosts on loopback for the tests of upstreams, with a client for each. They end with the test. */
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { createUpstream, type UpstreamBounds } from '../../../src/server/upstream.ts';
+
+const BOUNDS: UpstreamBounds = { timeoutMs: 5000, maxSize: 2000 };
+
+/** An answer as it was received. */
+export const RAW = { validateStatus: null, responseType: 'arraybuffer' } as const;
+
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A host that answers like this. */
+export async function host(answer: RequestListener, bounds: UpstreamBounds = BOUNDS) {
+  let connections = 0;
+  const server = createServer(answer).on('connection', () => connections++);
+  const origin = `http://127.0.0.1:${await listen(server)}`;
+  return { origin, client: createUpstream(origin)(bounds), connections: () => connections };
+}
+
+export interface Echo {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A host that answers with the request. */
+export async function echo(bounds?: UpstreamBounds) {
+  return await host(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const { method, url, headers } = request;
+    response.end(JSON.stringify({ method, url, headers, body }));
+  }, bounds);
+}
+
+/** A host of raw TCP, which answers the nth data of a connection like this. */
+export async function rawHost(
+  answer: (socket: Socket, nth: number) => void,
+  bounds: UpstreamBounds = BOUNDS,
+) {
+  let connections = 0;
+  const open = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    connections++;
+    let received = 0;
+    open.add(socket.on('error', () => {}).on('close', () => open.delete(socket)));
+    socket.on('data', () => answer(socket, ++received));
+  });
+  const client = createUpstream(`http://127.0.0.1:${await listen(server)}`)(bounds);
+  return { client, connections: () => connections, open: () => open.size };
+}

@@ -1,0 +1,218 @@
+/** An application's own routes: an Express router with middleware of npm, within the server's limits. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import express, { Router } from 'express';
+import helmet from 'helmet';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type ApplicationModule, endpoint, type Manifest } from '../../../../src/app.ts';
+import { Connections } from '../../../../src/server/http/connections.ts';
+import { JsonBodies } from '../../../../src/server/http/json_body.ts';
+import { startServer } from '../../support.ts';
+
+const manifest: Manifest = { endpoints: [], secrets: [] };
+
+/** What the router has seen, and its application. */
+interface Seen {
+  readonly urls: string[];
+  app?: express.Express;
+}
+
+function createModule(seen: Seen = { urls: [] }): ApplicationModule {
+  const router = Router();
+  router.use((request, _response, next) => {
+    seen.urls.push(`${request.method} ${request.baseUrl}${request.url}`);
+    seen.app = request.app as express.Express;
+    next();
+  });
+  router.use(helmet());
+  router.get('/text', (_request, response) => void response.type('txt').send('hello'));
+  router.put('/size', (request, response) => {
+    response.json({ isBuffer: Buffer.isBuffer(request.body), size: request.body.length, ip: request.ip });
+  });
+  router.post('/json', express.json(), (request, response) => void response.json(request.body.length));
+  router.get('/hang', () => {});
+  router.get('/stream', (_request, response) => {
+    response.write('a part');
+  });
+  router.get('/throw', () => {
+    throw Object.assign(new Error('hunter2'), { status: 418 });
+  });
+  router.get('/throw-late', (_request, response) => {
+    response.set('content-length', '100').write('a part');
+    throw new Error('hunter2');
+  });
+  router.get('/pass', (_request, _response, next) => next());
+  const quote = endpoint({ method: 'GET', path: '/quote', handle: async () => ({ quote: 1 }) });
+  return { signs: [], create: () => ({ endpoints: [quote], routes: { prefix: '/x', router } }) };
+}
+
+const start = (env: Record<string, string> = {}, given = manifest, seen?: Seen) =>
+  startServer({ module: createModule(seen), manifest: given, env });
+
+describe("an application's routes", () => {
+  test('answer below their prefix, with middleware of npm and the headers of the server', async () => {
+    const { get } = await start({ CORS_ORIGINS: 'https://a.example' });
+    const answer = await get('/x/text?a=1', { headers: { origin: 'https://a.example' } });
+    expect([answer.status, await answer.text()]).toEqual([200, 'hello']);
+    expect(answer.headers.get('content-security-policy')).toMatch(/default-src 'self'/);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('https://a.example');
+    expect(answer.headers.get('x-powered-by')).toBeNull();
+  });
+
+  test('see nothing outside their prefix, and come after all endpoints', async () => {
+    const seen: Seen = { urls: [] };
+    const { get, post } = await start({}, manifest, seen);
+    for (const path of ['/', '/quote', '/livez', '/X/text', '/xy', '/y/x', '/%78/text']) await get(path);
+    await post('/sealed', {});
+    expect(seen.urls).toEqual([]);
+    await get('/x');
+    await get('/x/text');
+    expect(seen.urls).toEqual(['GET /x/', 'GET /x/text']);
+  });
+
+  test("get an Express application of their own: they can't change the server's", async () => {
+    const seen: Seen = { urls: [] };
+    const { get } = await start({}, manifest, seen);
+    await get('/x/text');
+    seen.app?.use((_request, response) => void response.send('mine'));
+    seen.app?.set('query parser', () => ({ nonce: 'x' }));
+    expect((seen.app as unknown as { parent?: unknown }).parent).toBeUndefined();
+    expect(await (await get('/quote')).json()).toEqual({ quote: 1 });
+    expect((await get('/nowhere')).status).toBe(404);
+  });
+
+  test.each([['/nowhere'], ['/pass'], ['']])('do not answer %j: 404, as elsewhere', async (path) => {
+    const { get } = await start();
+    const answer = await get(`/x${path}`);
+    expect([answer.status, await answer.json()]).toEqual([
+      404,
+      { error: 'no such endpoint', code: 'NOT_FOUND' },
+    ]);
+  });
+
+  test('get the body as a Buffer, of any media type, which no parser can read again', async () => {
+    const { get, url, post } = await start({ TRUSTED_PROXIES: '1' });
+    const headers = { 'content-type': 'image/png', 'x-forwarded-for': '192.0.2.1' };
+    const sent = await fetch(`${url}/x/size`, { method: 'PUT', body: new Uint8Array(1000), headers });
+    expect(await sent.json()).toEqual({ isBuffer: true, size: 1000, ip: '192.0.2.1' });
+    const none = await fetch(`${url}/x/size`, { method: 'PUT' });
+    expect(await none.json()).toMatchObject({ isBuffer: true, size: 0 });
+    expect(await (await post('/x/json', { a: 1 })).json()).toBe(7);
+    expect((await get('/x/text')).status).toBe(200);
+  });
+
+  test('get no body that is too large, too slow or compressed', async () => {
+    const { url } = await start({ REQUEST_TIMEOUT_MS: '1000' });
+    const put = async (init: RequestInit) => {
+      const answer = await fetch(`${url}/x/size`, { method: 'PUT', ...init });
+      return [answer.status, ((await answer.json()) as { code: string }).code];
+    };
+    expect(await put({ body: new Uint8Array(70_000) })).toEqual([413, 'BODY_TOO_LARGE']);
+    expect(await put({ body: 'x', headers: { 'content-encoding': 'gzip' } })).toEqual([
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+    ]);
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.write('PUT /x/size HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx');
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 408 .*"code":"REQUEST_TIMEOUT"/s);
+  });
+
+  test('have bodies that count among the incomplete ones', async () => {
+    const read = vi.spyOn(JsonBodies.prototype, 'readAny');
+    onTestFinished(() => read.mockRestore());
+    const { url } = await start();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write(`PUT /x/size HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n${'x'.repeat(50_000)}`);
+    await expect
+      .poll(() => (read.mock.contexts[0] as JsonBodies | undefined)?.held)
+      .toBeGreaterThanOrEqual(50_000);
+    socket.destroy();
+    await expect.poll(() => (read.mock.contexts[0] as JsonBodies).held).toBe(0);
+  });
+
+  test('count as work until they are answered or their caller has left, and among the pending requests', async () => {
+    const opened = vi.spyOn(Connections.prototype, 'opened');
+    onTestFinished(() => opened.mockRestore());
+    const { get, url } = await start({ MAX_CONCURRENT_REQUESTS: '1' });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write('GET /x/stream HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
+    expect((opened.mock.contexts[0] as Connections).pending).toBe(1);
+    const refused = await get('/quote');
+    expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'OVERLOADED' }]);
+    socket.destroy();
+    await expect.poll(async () => (await get('/quote')).status).toBe(200);
+    expect((opened.mock.contexts[0] as Connections).pending).toBe(0);
+  });
+
+  test('have the deadline of all requests: 504 before the headers, and a stream ends there', async () => {
+    const { get } = await start({ REQUEST_TIMEOUT_MS: '1000' });
+    const late = await get('/x/hang');
+    expect([late.status, await late.json()]).toMatchObject([504, { code: 'ANSWER_TIMEOUT' }]);
+    const started = performance.now();
+    const stream = await get('/x/stream');
+    expect(stream.status).toBe(200);
+    await expect(stream.text()).rejects.toThrow('terminated');
+    expect(performance.now() - started).toBeLessThan(1900);
+  });
+
+  test('that throw are answered without what they threw; after the headers, the connection is closed', async () => {
+    const { get, printed } = await start();
+    const answer = await get('/x/throw');
+    expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'INTERNAL' }]);
+    await expect((await get('/x/throw-late')).text()).rejects.toThrow('terminated');
+    expect(printed()).toMatch(/request failed.*request failed/s);
+    expect(printed()).not.toMatch(/hunter2/);
+    expect((await get('/quote')).status).toBe(200);
+  });
+
+  test('wait for the secrets', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'routes-'));
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const fd = openSync(path, constants.O_RDWR);
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const { get } = await start({ SECRETS_FD: String(fd) }, { endpoints: [], secrets: ['API_KEY'] });
+    const answer = await get('/x/text');
+    expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'SECRETS_MISSING' }]);
+  });
+
+  test.each([
+    ['x', 'must be a fixed path such as /x, not x'],
+    ['/', 'must be a fixed path'],
+    ['/x/', 'must be a fixed path'],
+    ['/:x', 'must be a fixed path'],
+    ['/x*', 'must be a fixed path'],
+    ['/livez', "the prefix /livez of the application's routes contains the endpoint /livez"],
+    ['/api', "the prefix /api of the application's routes contains the endpoint /api/quote"],
+  ])('below the prefix %j stop the start', async (prefix, message) => {
+    const quote = endpoint({ method: 'GET', path: '/api/quote', handle: async () => ({}) });
+    const routes = { prefix, router: Router() };
+    const module = { signs: [], create: () => ({ endpoints: [quote], routes }) };
+    await expect(startServer({ module, manifest })).rejects.toThrow(message);
+  });
+});
+
+describe('with REQUESTS=sealed, the routes', () => {
+  test('stop the start: nothing would reach them', async () => {
+    await expect(start({ REQUESTS: 'sealed' })).rejects.toMatchObject({
+      code: 'CONFIG',
+      message: expect.stringContaining('set plain: true in app.yaml'),
+    });
+  });
+
+  test('are refused where app.yaml says plain: true', async () => {
+    const seen: Seen = { urls: [] };
+    const { get, url } = await start({ REQUESTS: 'sealed' }, { ...manifest, plain: true }, seen);
+    const answer = await get('/x/text');
+    expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'SEALED_REQUIRED' }]);
+    expect((await fetch(`${url}/x/size`, { method: 'PUT', body: 'x' })).status).toBe(403);
+    expect(seen.urls).toEqual([]);
+  });
+});

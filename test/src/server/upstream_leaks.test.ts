@@ -1,0 +1,279 @@
+/** Nothing that a client of an upstream throws or returns carries a part of its request, whoever prints it. */
+import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
+import { inspect } from 'node:util';
+import type { AxiosInstance, AxiosRequestConfig } from 'axios';
+import fc from 'fast-check';
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { makeTls } from '../../../scripts/dev/tls.ts';
+import { type AppContext, processData } from '../../../src/app.ts';
+import { budgetFrom } from '../../../src/server/budget.ts';
+import { createLog } from '../../../src/server/log.ts';
+import { createUpstream, ExchangeFailed } from '../../../src/server/upstream.ts';
+import { startServer } from '../support.ts';
+import { host, listen } from './hosts.ts';
+
+const KEY = 'hunter2-0123456789abcdef';
+
+/** A request whose every part has the key. */
+const PARTS: AxiosRequestConfig & { headers: Record<string, string> } = {
+  method: 'POST',
+  url: `/${KEY}/v1?key=${KEY}`,
+  params: { key: KEY, [KEY]: 1 },
+  headers: { authorization: `Bearer ${KEY}`, [`x-${KEY}`]: KEY },
+  data: { key: KEY, [KEY]: [KEY] },
+};
+
+/** All that any reader could get out of a value, without asking for a property by its name. */
+function everythingIn(value: object): string {
+  const whole = { depth: Number.POSITIVE_INFINITY, maxArrayLength: null, maxStringLength: null };
+  const texts = [true, false].flatMap((showHidden) =>
+    [true, false].map((customInspect) => inspect(value, { ...whole, showHidden, customInspect })),
+  );
+  let printed = '';
+  const log = createLog('trace', {
+    write(line) {
+      printed += line;
+    },
+  });
+  log.info({ err: value, value, list: [value] }, 'a line with %o', value);
+  log.child({ value }).error(value);
+  texts.push(printed, String(value), inspect(Object.entries(value), whole));
+  const readers: ((given: object) => unknown)[] = [
+    JSON.stringify,
+    structuredClone,
+    (given) => JSON.stringify({ ...given }),
+  ];
+  for (const read of readers) {
+    try {
+      texts.push(inspect(read(value), whole));
+    } catch {
+      // A cycle, or a function: it can't be read in this way.
+    }
+  }
+  if (value instanceof Error) {
+    texts.push(String(value.stack), value.message);
+    if (value.cause instanceof Error) texts.push(everythingIn(value.cause));
+  }
+  return texts.join('\n');
+}
+
+/** As text, and as bytes in the forms in which inspect and JSON print them. */
+function expectNoKey(value: object): void {
+  const bytes = [...Buffer.from(KEY.slice(0, 7))];
+  const hex = bytes.map((byte) => byte.toString(16));
+  const text = everythingIn(value);
+  for (const form of [KEY, hex.join(' '), hex.join(''), bytes.join(','), bytes.join(', ')]) {
+    expect(text).not.toContain(form);
+  }
+}
+
+const thrownBy = (asked: Promise<unknown>): Promise<Error> =>
+  asked.then(
+    () => expect.fail('was answered'),
+    (thrown) => thrown,
+  );
+
+const bounds = { timeoutMs: 200, maxSize: 1000 };
+/** Repeats the key in every part of an answer but its data. */
+const TELLTALE = { location: `/${KEY}`, 'set-cookie': `key=${KEY}`, 'x-key': KEY };
+
+type Start = () => Promise<AxiosInstance>;
+
+const answering = (status: number, body: string): Start => {
+  return async () =>
+    (await host((_, response) => response.writeHead(status, KEY, TELLTALE).end(body))).client;
+};
+
+const failures: [string, Start, string | undefined][] = [
+  ['nobody listens', async () => createUpstream('http://127.0.0.1:1')(bounds), 'unreachable'],
+  ['the host hangs up', async () => (await host((_, response) => response.destroy())).client, 'unreachable'],
+  ['the host says nothing', async () => (await host(() => {}, bounds)).client, 'timeout'],
+  [
+    'the host repeats the request, as something that is not HTTP',
+    async () => {
+      const port = await listen(createTcpServer((socket) => socket.on('error', () => {}).pipe(socket)));
+      return createUpstream(`http://127.0.0.1:${port}`)(bounds);
+    },
+    'unreachable',
+  ],
+  [
+    'the host has the certificate of another',
+    async () => {
+      const tls = makeTls(['other.example']);
+      const port = await listen(createTlsServer(tls, (_, response) => response.end()));
+      return createUpstream(`https://127.0.0.1:${port}`, tls.ca)(bounds);
+    },
+    'unreachable',
+  ],
+  [
+    'the answer ends early',
+    async () =>
+      (
+        await host((_, response) => {
+          response.writeHead(200, { 'content-length': 100, ...TELLTALE }).write(KEY);
+          setTimeout(() => response.destroy(), 20);
+        })
+      ).client,
+    'broken',
+  ],
+  [
+    'the answer does not end',
+    async () =>
+      (await host((_, response) => void response.writeHead(200, TELLTALE).write(KEY), bounds)).client,
+    'slow body',
+  ],
+  ['the answer is too large', answering(200, KEY.repeat(100)), 'too large'],
+  ['the answer is not JSON', answering(200, `<html>${KEY}`), 'malformed'],
+  ['the host refuses the key, and repeats it', answering(401, JSON.stringify({ error: KEY })), 'status'],
+  ['the host redirects', answering(302, KEY), 'status'],
+];
+
+describe('what is thrown carries nothing of the request:', () => {
+  test.each(failures)('%s', async (_what, start, reason) => {
+    const client = await start();
+    client.defaults.headers.common['x-default'] = KEY;
+    client.interceptors.request.use((config) => {
+      config.headers.set('x-set', KEY);
+      return config;
+    });
+    const errors: Error[] = [];
+    client.interceptors.response.use(null, (error) => {
+      errors.push(error);
+      throw error;
+    });
+    errors.push(await thrownBy(client(PARTS)));
+    expect(errors[0]).toBe(errors[1]);
+    expect(errors[0]).toMatchObject({ reason });
+    expect(errors[0]).toBeInstanceOf(ExchangeFailed);
+    for (const part of ['config', 'request', 'response', 'toJSON'])
+      expect(errors[0]).not.toHaveProperty(part);
+    expectNoKey(errors[0] as Error);
+    expectNoKey(client);
+  });
+
+  test('the data of a refused answer is there for who asks for it', async () => {
+    const client = await answering(401, JSON.stringify({ error: KEY }))();
+    const error = (await thrownBy(client(PARTS))) as ExchangeFailed;
+    expect([error.status, error.data]).toEqual([401, { error: KEY }]);
+    expectNoKey(new Error('a translation', { cause: error }));
+  });
+
+  const mistakes: [string, AxiosRequestConfig | Record<string, unknown>][] = [
+    ['an unknown option', { key: KEY, [KEY]: KEY }],
+    ['an absolute URL', { url: `https://${KEY}@evil.example/${KEY}` }],
+    ['a malformed URL', { url: `https:${KEY}` }],
+    ['a path with a fragment', { url: `/#${KEY}` }],
+    ['a header with a line break', { headers: { key: `${KEY}\r\nx: y` } }],
+    ['a header that is not allowed', { headers: { host: KEY } }],
+    ['a header with two values', { headers: { key: [KEY, KEY] } }],
+    ['a method', { method: KEY }],
+    ['a parameter that is an object', { params: { [KEY]: { [KEY]: KEY } } }],
+    ['a lone surrogate', { params: { key: `${KEY}\ud800` } }],
+    ['parameters that are text', { params: KEY }],
+    ['a body that JSON lacks', { data: { [KEY]: 1n, key: KEY } }],
+    ['a text without its type', { data: KEY, headers: {} }],
+    ['a time-out', { timeout: KEY }],
+    ['a response type', { responseType: KEY }],
+    ['a transitional option of no sense', { transitional: { [KEY]: KEY } }],
+    ['a serializer of no sense', { paramsSerializer: { encode: KEY } }],
+  ];
+
+  test.each(mistakes)('a mistake: %s', async (_what, options) => {
+    const client = await answering(200, '{}')();
+    expectNoKey(await thrownBy(client({ ...PARTS, ...options } as AxiosRequestConfig)));
+    client.interceptors.request.use((config) => Object.assign(config, options) as never);
+    expectNoKey(await thrownBy(client(PARTS)));
+    Object.assign(client.defaults, options);
+    expectNoKey(await thrownBy(client(PARTS)));
+  });
+
+  test('cycles, which axios itself rejects', async () => {
+    const client = await answering(200, '{}')();
+    const params: Record<string, unknown> = { key: KEY };
+    params[KEY] = params;
+    expectNoKey(await thrownBy(client.get(`/${KEY}`, { params })));
+    expectNoKey(await thrownBy(client.post(`/${KEY}`, params)));
+  });
+
+  test('a signal, a budget that is used up', async () => {
+    const { origin } = await host(() => {});
+    const client = createUpstream(origin)({ budget: budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '1' }) });
+    const controller = new AbortController();
+    const asked = thrownBy(client({ ...PARTS, signal: controller.signal }));
+    setTimeout(() => controller.abort(), 50);
+    expectNoKey(await asked);
+    expectNoKey(await thrownBy(client({ ...PARTS, signal: controller.signal })));
+    const refused = await thrownBy(client(PARTS));
+    expect(refused).toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED' });
+    expectNoKey(refused);
+  });
+
+  test('any text in any part', async () => {
+    const client = await answering(500, KEY)();
+    const text = fc.string({ unit: 'binary' }).map((noise) => noise.slice(0, 5) + KEY + noise.slice(5));
+    const part = fc.constantFrom('url', 'params', 'headers', 'data', 'method', 'key', 'timeout');
+    const property = fc.asyncProperty(part, text, text, async (part, name, value) => {
+      const given = part === 'url' ? `/${value}` : { [name]: value, key: value };
+      expectNoKey(await thrownBy(client({ url: '/', method: 'post', [part]: given })));
+    });
+    await fc.assert(property, { numRuns: 100 });
+  });
+});
+
+describe('what is returned', () => {
+  test('prints, serialises and copies status and data, nothing else', async () => {
+    const client = await answering(200, '{"cents":123}')();
+    const answer = await client(PARTS);
+    expectNoKey(answer);
+    const printed = { status: 200, statusText: 'OK', data: { cents: 123 } };
+    expect(JSON.parse(JSON.stringify(answer))).toEqual(printed);
+    expect({ ...answer }).toEqual(printed);
+    expect(Object.keys(answer)).toEqual(Object.keys(printed));
+    // The headers of the answer are there for who asks for them; of the request there is nothing.
+    expect(answer.headers['location']).toBe(TELLTALE.location);
+    expect(Reflect.ownKeys(answer.config)).toEqual([]);
+    expect(answer.request).toBeUndefined();
+  });
+});
+
+describe('a server', () => {
+  const Payload = v.strictObject({ status: v.string() });
+
+  test('whose handler leaves failures to it answers INTERNAL, and neither says nor logs the key', async () => {
+    const upstream = await host((request, response) => {
+      const status = Number(request.url?.match(/status=(\d+)/)?.[1] ?? 204);
+      response.writeHead(status, TELLTALE).end(KEY);
+    });
+    const create = ({ log, upstream, secret }: AppContext) => {
+      const client = upstream('prices.example', bounds);
+      const handle = async ({ status }: v.InferOutput<typeof Payload>): Promise<never> => {
+        const key = secret('PRICE_KEY');
+        const { headers, data } = PARTS;
+        const asked = client.post(status === 'mistake' ? `//${key}` : `/${key}?status=${status}`, data, {
+          headers,
+        });
+        await asked.catch((error) => log.info({ error, err: error }, 'failed %o', error));
+        return (await asked) as never;
+      };
+      return { endpoints: [processData({ payload: Payload, handle })] };
+    };
+    const server = await startServer({
+      manifest: { endpoints: ['prices.example', 'down.example'], secrets: ['PRICE_KEY'] },
+      module: { signs: [], create },
+      secrets: { PRICE_KEY: KEY },
+      origins: { 'prices.example': upstream.origin, 'down.example': 'http://127.0.0.1:1' },
+    });
+    for (const status of ['200', '302', '401', '500', 'mistake']) {
+      const answer = await server.post('/process_data', { payload: { status } });
+      const text = await answer.text();
+      expect([answer.status, JSON.parse(text).code]).toEqual([500, 'INTERNAL']);
+      expect(text).not.toContain(KEY);
+    }
+    await server.get('/health_check');
+    expect(server.printed()).toContain('must be a path that starts with one /');
+    expect(server.printed().match(/"type":"ExchangeFailed"/g)?.length).toBeGreaterThanOrEqual(4);
+    expect(server.printed()).not.toContain(KEY);
+  });
+});

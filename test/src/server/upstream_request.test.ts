@@ -1,0 +1,480 @@
+/**
+ * Attacks on what a request to an upstream may say: by its options, the defaults of its client and its interceptors,
+ * which may come from code or data that the application's author has not written.
+ */
+import { createServer } from 'node:http';
+import { Axios, AxiosHeaders, type AxiosInstance, type AxiosRequestConfig } from 'axios';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ApplicationMistake } from '../../../src/errors.ts';
+import { createUpstream } from '../../../src/server/upstream.ts';
+import { type Echo, echo, listen } from './hosts.ts';
+
+/** The host of a client, and another, which must never be asked. */
+async function setUp() {
+  const ours = await echo({ timeoutMs: 5000 });
+  let evil = 0;
+  const server = createServer((_request, response) => response.end('{"evil":true}'));
+  server.on('connection', () => evil++);
+  const port = await listen(server);
+  return { ...ours, port, evilOrigin: `http://127.0.0.1:${port}`, evil: () => evil };
+}
+
+type Config = AxiosRequestConfig & Record<string, unknown>;
+
+/** The ways by which options get into a request. */
+const WAYS: [string, (client: AxiosInstance, options: Config) => Promise<unknown>][] = [
+  ['its own', (client, options) => client.get('/', options)],
+  ['those of a call of the client', (client, options) => client({ url: '/', ...options })],
+  [
+    'the defaults',
+    (client, options) => {
+      Object.assign(client.defaults, options);
+      return client.get('/');
+    },
+  ],
+  [
+    'an interceptor',
+    (client, options) => {
+      client.interceptors.request.use((config) => Object.assign(config, options));
+      return client.get('/');
+    },
+  ],
+  [
+    'a synchronous interceptor',
+    (client, options) => {
+      const add = (config: object) => ({ ...config, ...options }) as never;
+      client.interceptors.request.use(add, null, { synchronous: true });
+      return client.get('/');
+    },
+  ],
+];
+
+/** Refused as a mistake, by each way, and neither host has seen anything of it. */
+async function expectRefused(options: (evil: string, port: number) => Config, ways = WAYS): Promise<void> {
+  const { origin, connections, evilOrigin, port, evil } = await setUp();
+  for (const [way, ask] of ways) {
+    const asked = ask(createUpstream(origin)(), options(evilOrigin, port));
+    await expect(asked, `by ${way}`).rejects.toBeInstanceOf(ApplicationMistake);
+  }
+  expect([connections(), evil()]).toEqual([0, 0]);
+}
+
+describe('an option that leads elsewhere, or lifts a bound, is refused:', () => {
+  const elsewhere: [string, (evil: string, port: number) => Config][] = [
+    ['baseURL', (baseURL) => ({ baseURL })],
+    [
+      'baseURL, with an absolute URL',
+      (baseURL) => ({ baseURL, url: `${baseURL}/`, allowAbsoluteUrls: true }),
+    ],
+    ['allowAbsoluteUrls', () => ({ allowAbsoluteUrls: false })],
+    ['the adapter fetch', () => ({ adapter: 'fetch' })],
+    ['a list of adapters', () => ({ adapter: ['xhr', 'http', 'fetch'] })],
+    ['an adapter', () => ({ adapter: async () => expect.fail('was called') })],
+    ['no adapter', () => ({ adapter: null as never })],
+    ['proxy', (_, port) => ({ proxy: { host: '127.0.0.1', port } })],
+    ['socketPath', () => ({ socketPath: '/run/evil.sock' })],
+    ['httpAgent', () => ({ httpAgent: {} })],
+    ['httpsAgent', () => ({ httpsAgent: { rejectUnauthorized: false } })],
+    ['transport', () => ({ transport: {} })],
+    ['hostname and port', (_, port) => ({ hostname: '127.0.0.1', port })],
+    ['lookup', () => ({ lookup: () => expect.fail('was called') })],
+    ['family', () => ({ family: 6 })],
+    ['maxRedirects', () => ({ maxRedirects: 5 })],
+    ['beforeRedirect', () => ({ beforeRedirect: () => expect.fail('was called') })],
+    ['maxContentLength', () => ({ maxContentLength: -1 })],
+    ['maxBodyLength', () => ({ maxBodyLength: -1 })],
+    ['decompress', () => ({ decompress: true })],
+    ['insecureHTTPParser', () => ({ insecureHTTPParser: true })],
+    ['httpVersion', () => ({ httpVersion: 2, http2Options: {} })],
+    ['fetchOptions', () => ({ fetchOptions: { redirect: 'follow' } })],
+    ['env', () => ({ env: { fetch: () => expect.fail('was called') } })],
+    ['auth', () => ({ auth: { username: 'a', password: 'b' } })],
+    ['withCredentials', () => ({ withCredentials: true })],
+    ['xsrfCookieName', () => ({ xsrfCookieName: 'a', xsrfHeaderName: 'host', withXSRFToken: true })],
+    ['cancelToken', () => ({ cancelToken: { throwIfRequested() {} } as never })],
+    ['transformRequest', () => ({ transformRequest: () => expect.fail('was called') })],
+    ['transformResponse', () => ({ transformResponse: [(data: unknown) => data] })],
+    ['parseReviver', () => ({ parseReviver: () => 1 })],
+    ['paramsSerializer', () => ({ paramsSerializer: { encode: (text: string) => text } })],
+    ['formSerializer', () => ({ formSerializer: {} })],
+    ['responseEncoding', () => ({ responseEncoding: 'latin1' })],
+    ['transitional', () => ({ transitional: { silentJSONParsing: false } })],
+    ['another order of interceptors', () => ({ transitional: { legacyInterceptorReqResOrdering: false } })],
+    ['onDownloadProgress', () => ({ onDownloadProgress: () => {} })],
+    ['a misspelling', () => ({ parameters: {} })],
+    ['responseType stream', () => ({ responseType: 'stream' })],
+    ['responseType blob', () => ({ responseType: 'blob' })],
+    ['a signal that is none', () => ({ signal: { aborted: false } })],
+    ['a validateStatus that is no function', () => ({ validateStatus: true as never })],
+  ];
+
+  test.each(elsewhere)('%s', async (_name, options) => expectRefused(options));
+
+  test('a serializer of parameters that is a function', async () => {
+    // In defaults and options, axios makes an object of it, before any interceptor.
+    await expectRefused(() => ({ paramsSerializer: () => '#' }));
+  });
+
+  test('without its value in the message, which names those that are allowed', async () => {
+    const { client } = await echo();
+    const asked = client.get('/', { auth: { username: 'hunter2' } } as Config);
+    await expect(asked).rejects.toThrow(
+      'an upstream request has no option auth, and no adapter but its own: it takes url, method, params, headers, data, timeout, signal, validateStatus, responseType',
+    );
+    const strange = client.get('/', { 'hunter2\nsecret': 1 } as Config);
+    await expect(strange).rejects.toThrow(/no option of that name/);
+    await expect(strange).rejects.not.toThrow(/hunter2/);
+  });
+});
+
+describe('a url that is not a path of the host is refused:', () => {
+  const urls = [
+    ...['', 'x', '//127.0.0.1:1/x', '///x', '/\\evil', '\\evil', '\\\\evil', '@evil.example/', ':80/'],
+    ...[
+      'http://evil.example/',
+      'HTTPS://evil.example',
+      'https:/evil.example',
+      'file:///etc/passwd',
+      'data:,x',
+    ],
+    ...['/a/../b', '/a/%2e%2e/b', '/a/.%2E', '/.', '/a/./b', '/a#b', '/#', '/a b', '/a\tb', ' /a', '/a '],
+    ...['/?a\nb', '/?a\r\nHost: evil', '/\0', '/?\x7f', '/?a\\b', '/?\u2028', '/ä', '/"', '/?\ud800'],
+    ...[undefined, null, 5, {}, ['/'], new String('/'), new URL('http://evil.example/')],
+  ];
+
+  test.each(urls)('%j', async (url) => {
+    const { client, connections } = await echo();
+    const asked = [
+      client.get(url as string),
+      client.post(url as string, {}),
+      client({ url } as Config),
+      client.get(url as string, { params: { a: 'b' } }),
+    ];
+    client.interceptors.request.use((config) => ({ ...config, url }) as never);
+    asked.push(client.get('/'));
+    for (const each of await Promise.allSettled(asked)) {
+      expect(each).toMatchObject({ status: 'rejected', reason: expect.any(ApplicationMistake) });
+    }
+    expect(connections()).toBe(0);
+  });
+
+  test('every other one arrives as it is, at this host', async () => {
+    const { client, origin } = await echo();
+    const urls = [
+      '/',
+      '/a//b',
+      '/a/',
+      '/%2f%2fevil',
+      '/a;b=c:d@e',
+      '/..a/b..',
+      '/?',
+      '/?//evil',
+      '/x?a=/../b',
+    ];
+    for (const url of urls) {
+      const { data } = await client.get<Echo>(url);
+      expect([data.url, data.headers.host]).toEqual([url === '/?' ? '/' : url, new URL(origin).host]);
+    }
+  });
+});
+
+describe('a method', () => {
+  const methods = ['OPTIONS', 'CONNECT', 'TRACE', 'QUERY', 'GET ', 'GET /evil HTTP/1.1\r\nX:', '', 5, null];
+
+  test.each(methods)('%j is refused', async (method) => {
+    const { client, connections } = await echo();
+    client.interceptors.request.use((config) => ({ ...config, method }) as never);
+    await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(connections()).toBe(0);
+  });
+
+  test('that the client lacks throws', async () => {
+    const { client, connections } = await echo();
+    await expect(client.options('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(client.query('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(() => client.create()).toThrow(ApplicationMistake);
+    expect(() => client.create({ baseURL: 'http://evil.example' })).toThrow(ApplicationMistake);
+    expect(() => client.getUri({ url: '/' })).toThrow(ApplicationMistake);
+    expect(() => client.postForm('/', {})).toThrow(ApplicationMistake);
+    expect(connections()).toBe(0);
+  });
+});
+
+describe('a header', () => {
+  const forbidden = [
+    ...['Host', 'HOST', 'Connection', 'Keep-Alive', 'Transfer-Encoding', 'Content-Length', 'Upgrade', 'TE'],
+    ...['Trailer', 'Expect', 'Accept-Encoding', 'HTTP2-Settings', 'Proxy-Authorization', 'proxy-connection'],
+  ];
+
+  test.each(forbidden)('%s is refused', async (name) => {
+    const [, , ...others] = WAYS;
+    await expectRefused(() => ({ headers: { [name]: 'evil.example' } }));
+    await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), others);
+    await expectRefused(() => ({ headers: { common: { [name]: 'evil.example' } } as never }));
+    await expectRefused(() => ({ headers: { get: { [name]: 'evil.example' } } as never }));
+    await expectRefused(() => ({ headers: `${name}: evil.example` as never }));
+    await expectRefused(() => ({ headers: [[name, 'evil.example']] as never }));
+  });
+
+  const invalid: [string, unknown][] = [
+    ['x y', 'z'],
+    ['x\n', 'z'],
+    ['', 'z'],
+    ['x:', 'z'],
+    ['key', 'hunter2\r\nHost: evil'],
+    ['key', 'hunter2\0'],
+    ['key', 'hunter2\u{1f600}'],
+    ['key', ['hunter2', 'hunter2']],
+    ['key', { hunter2: { hunter2: 'hunter2' } }],
+    ['key', () => 'hunter2'],
+  ];
+
+  test.each(invalid)('%j: %o is refused, without a part of it in the message', async (name, value) => {
+    const [own, call, defaults] = WAYS;
+    for (const [, ask] of [own, call, defaults] as typeof WAYS) {
+      const { client, connections } = await echo();
+      const asked = ask(client, { headers: { [name]: value } } as Config);
+      await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
+      await expect(asked).rejects.not.toThrow(/hunter2/);
+      expect(connections()).toBe(0);
+    }
+  });
+
+  test('is sent once, whatever its case, or not at all if it is null', async () => {
+    const { client } = await echo();
+    client.defaults.headers.common['x-a'] = '1';
+    client.defaults.headers.common['x-b'] = '1';
+    const { data } = await client.get<Echo>('/', {
+      headers: { 'X-A': '2', 'x-b': null, 'x-c': 3, 'X-D': true },
+    });
+    expect(data.headers).toMatchObject({ 'x-a': '2', 'x-c': '3', 'x-d': 'true' });
+    expect(data.headers).not.toHaveProperty('x-b');
+  });
+});
+
+describe('params', () => {
+  test('are encoded, so that none changes path, query or host', async () => {
+    const { client } = await echo();
+    const odd = { 'a&b=c#d': '&=#?/\\\r\n', '//evil': '../..', __proto__x: 'é', '': '' };
+    const { data } = await client.get<Echo>('/x?a=1', { params: odd });
+    const url = new URL(data.url, 'http://host.invalid');
+    expect(url.pathname).toBe('/x');
+    expect(Object.fromEntries(url.searchParams)).toEqual({ a: '1', ...odd });
+    const polluting = JSON.parse('{"__proto__":"x","constructor":"y","toString":"z"}');
+    const more = new URL(
+      (await client.get<Echo>('/', { params: polluting })).data.url,
+      'http://host.invalid',
+    );
+    expect(more.searchParams.get('toString')).toBe('z');
+  });
+
+  test('may be numbers, booleans and URLSearchParams; undefined and null are left out', async () => {
+    const { client } = await echo();
+    const ask = async (params: unknown) => (await client.get<Echo>('/', { params })).data.url;
+    expect(await ask({ a: 1, b: true, c: undefined, d: null, e: 2n ** 64n })).toBe(
+      '/?a=1&b=true&e=18446744073709551616',
+    );
+    const list = new URLSearchParams([
+      ['a', '1'],
+      ['a', '& '],
+    ]);
+    expect(await ask(list)).toBe('/?a=1&a=%26+');
+    expect(await ask(Object.assign(list, { toString: () => '#' }))).toBe('/?a=1&a=%26+');
+    expect(await ask({})).toBe('/');
+  });
+
+  const refused: unknown[] = [
+    ...['a=1', 5, true, ['a'], { a: ['b'] }, { a: { b: 'c' } }, { a: () => 'b' }, { a: '\ud800' }],
+    ...[{ '\ud800': 'a' }, { a: new Date(0) }, { a: Symbol('b') }, { a: { toString: () => '#' } }],
+    { toString: () => '#', [Symbol.toStringTag]: 'URLSearchParams' },
+  ];
+
+  test.each(refused)('%o are refused', async (params) => {
+    await expectRefused(() => ({ params }));
+  });
+});
+
+describe('data', () => {
+  const sent: [unknown, string, string][] = [
+    [{ a: 'ä', b: [1, null] }, 'application/json', '{"a":"ä","b":[1,null]}'],
+    [[1, 2], 'application/json', '[1,2]'],
+    [{}, 'application/json', '{}'],
+    [new URLSearchParams({ a: '&b' }), 'application/x-www-form-urlencoded', 'a=%26b'],
+  ];
+
+  test.each(sent)('%o is sent as %s', async (given, type, text) => {
+    const { client } = await echo();
+    const { data } = await client.post<Echo>('/', given);
+    expect(data).toMatchObject({ body: text, headers: { 'content-type': type } });
+    expect(data.headers['content-length']).toBe(String(Buffer.byteLength(text)));
+  });
+
+  test('is JSON of another type where a header says so, and otherwise needs the header', async () => {
+    const { client } = await echo();
+    const headers = { 'Content-Type': 'application/graphql+json; charset=utf-8' };
+    expect((await client.post<Echo>('/', { a: 1 }, { headers })).data).toMatchObject({
+      body: '{"a":1}',
+      headers: { 'content-type': headers['Content-Type'] },
+    });
+    const other = { headers: { 'content-type': 'multipart/form-data' } };
+    await expect(client.post('/', { a: 1 }, other)).rejects.toBeInstanceOf(ApplicationMistake);
+  });
+
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  const refused: unknown[] = [
+    ...['{}', new Uint8Array(2), 5, true, new Map(), new Date(0), new Blob(['x']), new FormData()],
+    ...[new ArrayBuffer(2), new ReadableStream(), { a: 1n }, () => '{}', Symbol('x'), new (class A {})()],
+  ];
+
+  test.each(refused)('%o is refused, or needs a content-type', async (given) => {
+    const { client, connections } = await echo();
+    await expect(client.post('/', given)).rejects.toBeInstanceOf(ApplicationMistake);
+    client.interceptors.request.use((config) => ({ ...config, data: given }));
+    await expect(client.post('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(connections()).toBe(0);
+  });
+
+  test('with a cycle is refused', async () => {
+    const { client, connections } = await echo();
+    client.interceptors.request.use((config) => ({ ...config, data: circular }));
+    await expect(client.post('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(connections()).toBe(0);
+  });
+});
+
+describe('an interceptor', () => {
+  const evilAdapter = async () => expect.fail('was called');
+
+  test('that replaces the adapter, throws and forgives itself does not skip the check', async () => {
+    const { client, connections, evil } = await setUp();
+    const replace = (config: Config) => {
+      config.adapter = evilAdapter;
+      throw new Error('skips the interceptors after it');
+    };
+    client.interceptors.request.use(replace as never, () => undefined, { synchronous: true });
+    await expect(client.get('/')).rejects.toThrow('skips the interceptors after it');
+    client.interceptors.request.use((config) => config, null, { synchronous: true });
+    await expect(client.get('/')).rejects.toThrow('skips the interceptors after it');
+    expect([connections(), evil()]).toEqual([0, 0]);
+  });
+
+  test('can neither be put after the check, nor remove it', async () => {
+    const { client, connections } = await setUp();
+    const { interceptors } = client;
+    const runWhen = (config: Config) => {
+      config.transitional = { legacyInterceptorReqResOrdering: false } as never;
+      return true;
+    };
+    const replace = (config: object) => ({ ...config, adapter: evilAdapter }) as never;
+    interceptors.request.use(replace, null, { runWhen: runWhen as never });
+    await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    interceptors.request.clear();
+    interceptors.request.handlers = [];
+    for (let id = 0; id < 5; id++) interceptors.request.eject(id);
+    Object.assign(interceptors.request, { forEach() {} });
+    await expect(client.get('/', { adapter: 'fetch' })).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(client.get('//')).rejects.toBeInstanceOf(ApplicationMistake);
+    for (const replaced of [
+      () => Object.assign(interceptors, { request: new Axios().interceptors.request }),
+      () => Object.assign(interceptors, { response: new Axios().interceptors.response }),
+      () => Object.assign(client, { interceptors: new Axios().interceptors }),
+      () => Object.assign(client, { defaults: {} }),
+    ])
+      expect(replaced).toThrow(TypeError);
+    expect(client).not.toHaveProperty('_request');
+    expect(connections()).toBe(0);
+  });
+
+  test('can change nothing once the check has begun', async () => {
+    const { client } = await setUp();
+    const kept: Config[] = [];
+    client.interceptors.request.use((config) => {
+      kept.push(config as Config);
+      const spoil = () => Object.assign(config, { url: '//evil.example', adapter: evilAdapter });
+      queueMicrotask(() => queueMicrotask(() => queueMicrotask(() => queueMicrotask(spoil))));
+      setImmediate(spoil);
+      return config;
+    });
+    for (let i = 0; i < 5; i++) {
+      const said = await client.get<Echo>('/x').then(
+        ({ data }) => data.url,
+        (error) => error,
+      );
+      if (said !== '/x') expect(said).toBeInstanceOf(ApplicationMistake);
+    }
+    expect(kept).toHaveLength(5);
+  });
+
+  test('can not answer differently when it is asked again', async () => {
+    const { client } = await setUp();
+    client.interceptors.request.use((config) => {
+      let asked = 0;
+      return Object.defineProperty({ ...config }, 'url', {
+        enumerable: true,
+        get: () => (asked++ === 0 ? '/first' : '//evil.example'),
+      });
+    });
+    expect((await client.get<Echo>('/x')).data.url).toBe('/first');
+  });
+
+  test.each([
+    ['nothing', () => undefined],
+    ['a text', () => 'http://evil.example/'],
+    ['a list', () => []],
+    ['what inherits its url', (config: object) => Object.create({ ...config, url: '/' })],
+  ])('that returns %s is a mistake', async (_what, returns) => {
+    const { client, connections } = await setUp();
+    client.interceptors.request.use(returns as never);
+    await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(connections()).toBe(0);
+  });
+});
+
+describe('a polluted Object.prototype changes no request:', () => {
+  const pollution: [string, (port: number) => unknown][] = [
+    ...['url', 'path', 'pathname'].map((name) => [name, () => '//evil.example/x'] as [string, () => unknown]),
+    ['baseURL', (port) => `http://127.0.0.1:${port}`],
+    ['origin', (port) => `http://127.0.0.1:${port}`],
+    ['adapter', () => async () => expect.fail('was called')],
+    ['hostname', () => 'evil.example'],
+    ['port', (port) => port],
+    ['defaultPort', (port) => port],
+    ['socketPath', () => '/run/evil.sock'],
+    ['lookup', () => () => expect.fail('was called')],
+    ['localAddress', () => '192.0.2.1'],
+    ['createConnection', () => () => expect.fail('was called')],
+    ['agent', () => false],
+    ['proxy', (port) => ({ host: '127.0.0.1', port })],
+    ['auth', () => 'evil:evil'],
+    ['method', () => 'POST'],
+    ['params', () => ({ evil: 1 })],
+    ['data', () => '{}'],
+    ['common', () => ({ evil: 1 })],
+    ['transformRequest', () => [() => expect.fail('was called')]],
+    ['transformResponse', () => [() => expect.fail('was called')]],
+    ['paramsSerializer', () => ({ serialize: () => '#' })],
+    ['transitional', () => ({ legacyInterceptorReqResOrdering: false })],
+    ['maxSize', () => 0],
+    ['timeoutMs', () => 1],
+    ['timeout', () => 1],
+    ['validateStatus', () => () => false],
+    ['responseType', () => 'arraybuffer'],
+    ['insecureHTTPParser', () => true],
+    ['setHost', () => false],
+    ['rejectUnauthorized', () => false],
+  ];
+
+  test.each(pollution)('%s', async (name, value) => {
+    const { client, port, evil } = await setUp();
+    const expected = (await client.get<Echo>('/x', { params: { a: 'b' }, headers: { 'x-a': 'b' } })).data;
+    Object.defineProperty(Object.prototype, name, { value: value(port), configurable: true, writable: true });
+    onTestFinished(() => {
+      Reflect.deleteProperty(Object.prototype, name);
+    });
+    const { data } = await client.get<Echo>('/x', { params: { a: 'b' }, headers: { 'x-a': 'b' } });
+    Reflect.deleteProperty(Object.prototype, name);
+    expect(data).toEqual(expected);
+    expect(evil()).toBe(0);
+  });
+});
