@@ -13,7 +13,7 @@ import { createLog } from '../../../../src/server/log.ts';
 import { sleep } from '../../support.ts';
 
 /** LEAK_CONNECTIONS=100000 tries as many. */
-const CONNECTIONS = Number(process.env['LEAK_CONNECTIONS'] ?? 1500);
+const CONNECTIONS = Number(process.env['LEAK_CONNECTIONS'] ?? 1000);
 const AT_ONCE = 25;
 
 interface Tested {
