@@ -1,4 +1,4 @@
-/** What the start needs of the NSM: random bytes, a confirmed clock, registers. Without an enclave there is none. */
+/** What the start needs of the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
 import { randomBytes } from 'node:crypto';
 import { type Documents, timestampOf } from '../nsm/documents.ts';
 import { NsmError, unusableAnswer } from '../nsm/errors.ts';

@@ -107,7 +107,7 @@ export class JsonBodies {
     return await this.#read(request);
   }
 
-  /** A body of any media type; empty if there is none. @throws as `read`, without MALFORMED_JSON */
+  /** A body of any media type; empty if the request has no body. @throws as `read`, without MALFORMED_JSON */
   async readAny(request: IncomingMessage): Promise<Buffer> {
     return await this.#read(request);
   }
