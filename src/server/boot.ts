@@ -1,5 +1,6 @@
-import type { AppContext, Application, ApplicationModule, Manifest } from '../app.ts';
+import type { AppContext, Application, ApplicationModule } from '../app.ts';
 import { ConfigError } from '../errors.ts';
+import type { Manifest } from '../manifest.ts';
 import { NsmDevice } from '../nsm/device.ts';
 import { Documents } from '../nsm/documents.ts';
 import { Nsm } from '../nsm/nsm.ts';

@@ -1,6 +1,6 @@
 /** The production entry: `npm start`. Real configuration, real services, the real NSM. */
 import { readFileSync } from 'node:fs';
-import { loadApplication } from '../app.ts';
+import { loadApplication } from '../load_application.ts';
 import { start } from './start.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));

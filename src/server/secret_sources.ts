@@ -1,6 +1,7 @@
 /** Where the secrets come from: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
-import type { ApplicationModule, Manifest } from '../app.ts';
+import type { ApplicationModule } from '../app.ts';
 import { ConfigError } from '../errors.ts';
+import type { Manifest } from '../manifest.ts';
 import type { Config, Env } from './config.ts';
 import { requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 

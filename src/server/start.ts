@@ -1,6 +1,7 @@
 /** The part that the production entries share: `main.ts`, and the bundle in the image. */
 import { writeSync } from 'node:fs';
-import type { ApplicationModule, Manifest } from '../app.ts';
+import type { ApplicationModule } from '../app.ts';
+import type { Manifest } from '../manifest.ts';
 import { boot } from './boot.ts';
 import { readServerConfig } from './config.ts';
 import { createLog } from './log.ts';

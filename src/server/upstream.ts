@@ -2,9 +2,9 @@
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { Axios, AxiosAdapter, AxiosHeaders, AxiosInstance, InternalAxiosRequestConfig } from 'axios';
-import type { Manifest } from '../app.ts';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+import type { Manifest } from '../manifest.ts';
 import { loadAxios } from './axios.cjs';
 import { createExchange, type Exchange, type ExchangeAnswer, ExchangeFailed } from './exchange.ts';
 import { readRequest, requireOptions, type UpstreamRequest } from './upstream_request.ts';

@@ -1,7 +1,7 @@
 /** Shared by several tests: a server as `boot` makes it, on a free port, with its log recorded. */
 import { onTestFinished, vi } from 'vitest';
 import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../scripts/dev/weather_api.ts';
-import { loadApplication } from '../../src/app.ts';
+import { loadApplication } from '../../src/load_application.ts';
 import { type BootOptions, boot, type RunningServer } from '../../src/server/boot.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';

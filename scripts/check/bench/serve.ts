@@ -1,5 +1,5 @@
 /** A server of this project for the benchmark. */
-import { loadApplication } from '../../../src/app.ts';
+import { loadApplication } from '../../../src/load_application.ts';
 import { type BootOptions, boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/server/log.ts';

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadApplication } from '../../../src/app.ts';
+import { loadApplication } from '../../../src/load_application.ts';
 import { readVerifyingKey } from '../../../src/prover/verify.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';

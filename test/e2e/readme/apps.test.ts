@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { filesOf } from '../../../scripts/dev/new_app.ts';
 import { bundle } from '../../../scripts/image/bundle.ts';
 import { makeEnvironment, makeSettings } from '../../../scripts/image/settings.ts';
-import { parseManifest } from '../../../src/app.ts';
+import { parseManifest } from '../../../src/manifest.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');

@@ -1,0 +1,123 @@
+/** `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. */
+import { X509Certificate } from 'node:crypto';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import * as v from 'valibot';
+import { parse as parseYaml } from 'yaml';
+import { ConfigError } from './errors.ts';
+
+const Hostname = v.pipe(
+  v.string(),
+  v.regex(/^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/),
+);
+/** A host, or a host that is pinned to certificate authorities. */
+const EndpointEntry = v.pipe(
+  v.union([Hostname, v.strictObject({ host: Hostname, ca: v.string() })]),
+  v.transform((entry) => (typeof entry === 'string' ? { host: entry, ca: undefined } : entry)),
+);
+const SecretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/));
+const unique = <T>(nameOf: (entry: T) => string) =>
+  v.check<T[], string>(
+    (entries) => new Set(entries.map(nameOf)).size === entries.length,
+    'has a duplicate name',
+  );
+
+/** An ed25519 key in lower case. With one of small order, which no secret belongs to, anybody could sign. */
+const Provisioner = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{64}$/),
+  v.check((hex) => {
+    try {
+      return ed25519.Point.fromHex(hex).isTorsionFree() && !ed25519.Point.fromHex(hex).is0();
+    } catch {
+      return false;
+    }
+  }),
+);
+
+const ManifestFile = v.strictObject({
+  endpoints: v.pipe(
+    v.array(EndpointEntry),
+    v.maxLength(64),
+    unique(({ host }) => host),
+  ),
+  secrets: v.pipe(
+    v.array(SecretName),
+    v.maxLength(64),
+    unique((name) => name),
+  ),
+  provisioners: v.optional(
+    v.pipe(
+      v.array(Provisioner),
+      v.maxLength(16),
+      unique((key) => key),
+    ),
+    [],
+  ),
+  plain: v.optional(v.literal(true)),
+});
+
+/** `app.yaml`: measured with the image, so that an operator can't extend it. */
+export interface Manifest {
+  /** Host names that the application may connect to, by https on port 443. */
+  readonly endpoints: readonly string[];
+  /** By pinned host: PEM of the only authorities that are trusted for it. */
+  readonly authorities?: Readonly<Record<string, string>>;
+  /** Names of the secrets that it needs. */
+  readonly secrets: readonly string[];
+  /**
+   * ed25519 keys in hexadecimal: who may send them. If there is one, each set of secrets must be sealed and signed by
+   * one of these keys, and `POST /secrets` accepts it too.
+   */
+  readonly provisioners?: readonly string[];
+  /** With `REQUESTS=sealed`: the application's routes may be refused. Without it, such a start fails. */
+  readonly plain?: true;
+}
+
+/** @throws ConfigError that names the invalid property */
+export function parseManifest(yaml: string): Manifest {
+  let data: unknown;
+  try {
+    data = parseYaml(yaml);
+  } catch (cause) {
+    throw new ConfigError('app.yaml is not YAML', { cause });
+  }
+  const result = v.safeParse(ManifestFile, data);
+  if (!result.success) {
+    throw new ConfigError(
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes) and plain: true, no other property, and no duplicate name`,
+    );
+  }
+  const { endpoints, secrets, provisioners, plain } = result.output;
+  const authorities: Record<string, string> = {};
+  for (const [index, { host, ca }] of endpoints.entries()) {
+    if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
+  }
+  const hosts = endpoints.map(({ host }) => host);
+  return {
+    endpoints: hosts,
+    secrets,
+    ...(Object.keys(authorities).length > 0 && { authorities }),
+    ...(provisioners.length > 0 && { provisioners }),
+    ...(plain && { plain }),
+  };
+}
+
+/** @param pem the certificates themselves, not a path, so that they are measured with app.yaml */
+function requireAuthorities(pem: string, where: string): string {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const isWhole = blocks.length > 0 && blocks.length === pem.split('-----BEGIN').length - 1;
+  if (!isWhole || !blocks.every(isAuthority)) {
+    throw new ConfigError(
+      `${where}: must be one or more CA certificates in PEM, as a block below "ca: |", and no other PEM`,
+    );
+  }
+  return pem;
+}
+
+function isAuthority(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).ca;
+  } catch {
+    return false;
+  }
+}

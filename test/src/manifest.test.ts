@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { makeTls } from '../../scripts/dev/tls.ts';
+import { ConfigError } from '../../src/errors.ts';
+import { parseManifest } from '../../src/manifest.ts';
+import { newProvisioner } from './provisioner.ts';
+
+describe('app.yaml', () => {
+  test('names endpoints and secrets', () => {
+    expect(parseManifest('endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]')).toEqual({
+      endpoints: ['api.weatherapi.com'],
+      secrets: ['API_KEY'],
+    });
+  });
+
+  const { ca, cert } = makeTls(['api.example.com']);
+  const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
+  const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;
+
+  test('may pin an endpoint to certificate authorities', () => {
+    for (const pem of [ca, `# ours\n${ca}`, ca + makeTls(['x.example']).ca]) {
+      const { endpoints, authorities } = parseManifest(pinned(pem.trimEnd()));
+      expect(endpoints).toEqual(['a.example', 'b.example']);
+      expect(Object.keys(authorities ?? {})).toEqual(['b.example']);
+      expect(authorities?.['b.example']?.trim()).toBe(pem.trim());
+    }
+  });
+
+  test.each([
+    ['no certificate', 'ca.pem'],
+    ['nothing', '""'],
+    ['an invalid certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+    ['a certificate that is cut off', ca.slice(0, -30)],
+    ['a certificate of no authority', cert],
+    ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
+    ['a second, invalid one', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
+  ])('a pin to %s is rejected, naming the property', (_what, pem) => {
+    expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
+    expect(() => parseManifest(pinned(pem))).toThrow(
+      /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
+    );
+  });
+
+  /** RFC 8032, section 7.1, TEST 1 and TEST 2. */
+  const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+  const KEY_2 = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c';
+  const provisioned = (list: string) => `endpoints: []\nsecrets: [A]\nprovisioners: ${list}`;
+
+  test('may name provisioners', () => {
+    expect(parseManifest(provisioned(`[${KEY}, "${KEY_2}"]`)).provisioners).toEqual([KEY, KEY_2]);
+    expect(parseManifest(provisioned('[]'))).not.toHaveProperty('provisioners');
+  });
+
+  test.each([
+    ['of 31 bytes', KEY.slice(2)],
+    ['in upper case', KEY.toUpperCase()],
+    ['in base64', Buffer.from(KEY, 'hex').toString('base64')],
+    ['that is a number', '1'.repeat(64)],
+    ['that is no point', `02${'00'.repeat(31)}`],
+    // Anybody can sign for these.
+    ['of order 1', `"01${'00'.repeat(31)}"`],
+    ['of order 2', `ec${'ff'.repeat(30)}7f`],
+    ['of order 4', `"${'00'.repeat(32)}"`],
+    ['of order 8', 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'],
+    ['in a spelling of its own of order 1', `ee${'ff'.repeat(30)}7f`],
+  ])('a provisioner %s is rejected', (_what, key) => {
+    expect(() => parseManifest(provisioned(`[${KEY_2}, ${key}]`))).toThrow(
+      /^app\.yaml, provisioners\.1: .*ed25519/,
+    );
+  });
+
+  test('names a provisioner once, and 16 at most', () => {
+    expect(() => parseManifest(provisioned(`[${KEY}, ${KEY}]`))).toThrow(/^app\.yaml, provisioners: /);
+    const points = Array.from({ length: 17 }, () => newProvisioner().hex);
+    expect(
+      parseManifest(provisioned(`[${points.slice(1).map((key) => `"${key}"`)}]`)).provisioners,
+    ).toHaveLength(16);
+    expect(() => parseManifest(provisioned(`[${points.map((key) => `"${key}"`)}]`))).toThrow(
+      /^app\.yaml, provisioners: /,
+    );
+  });
+
+  test.each([
+    ['', 'top level'],
+    ['endpoints: [{host: a.example}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: 5}]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [{host: a.example, ca: x, port: 1}]\nsecrets: []', 'endpoints.0'],
+    [`endpoints:\n  - b.example${entry(ca.trimEnd())}\nsecrets: []`, 'endpoints'],
+    ['endpoints: [a.b', 'not YAML'],
+    ['endpoints: []', 'secrets'],
+    ['endpoints: []\nsecrets: []\nendpoint: []', 'endpoint'],
+    ['endpoints: [https://a.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, "b.example:8443"]\nsecrets: []', 'endpoints.1'],
+    ['endpoints: [localhost]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [A.example]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: ["*.example.com"]\nsecrets: []', 'endpoints.0'],
+    ['endpoints: [a.example, a.example]\nsecrets: []', 'endpoints'],
+    ['endpoints: []\nsecrets: [api_key]', 'secrets.0'],
+    ['endpoints: []\nsecrets: ["A B"]', 'secrets.0'],
+    ['endpoints: []\nsecrets: [A]\nendpoints: [a.example]', 'not YAML'],
+  ])('%o is rejected, naming the property', (yaml, place) => {
+    expect(() => parseManifest(yaml)).toThrow(ConfigError);
+    expect(() => parseManifest(yaml)).toThrow(place);
+  });
+});
