@@ -4,12 +4,19 @@ import { STATUS_CODES } from 'node:http';
 import type { Axios, AxiosAdapter, AxiosHeaders, AxiosInstance, InternalAxiosRequestConfig } from 'axios';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
-import type { Manifest } from '../manifest.ts';
 import { loadAxios } from './axios.cjs';
 import { createExchange, type Exchange, type ExchangeAnswer, ExchangeFailed } from './exchange.ts';
 import { readRequest, requireOptions, type UpstreamRequest } from './upstream_request.ts';
 
 export { ExchangeFailed };
+
+/** The hosts that a server may ask; a manifest is one. */
+export interface UpstreamHosts {
+  /** Host names, asked by https on port 443. */
+  readonly endpoints: readonly string[];
+  /** By pinned host: PEM of the only authorities that are trusted for it. */
+  readonly authorities?: Readonly<Record<string, string>>;
+}
 
 export interface UpstreamBounds {
   /**
@@ -36,7 +43,7 @@ export type Upstreams = (host: string, bounds?: UpstreamBounds) => AxiosInstance
  * @returns makes clients; throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
-  { endpoints, authorities = {} }: Pick<Manifest, 'endpoints' | 'authorities'>,
+  { endpoints, authorities = {} }: UpstreamHosts,
   origins: Readonly<Record<string, string>> = {},
   hosts = endpoints.length,
 ): Upstreams {
