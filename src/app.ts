@@ -1,7 +1,7 @@
 import type { Router } from 'express';
 import * as v from 'valibot';
 import { ConfigError } from './errors.ts';
-import type { Env } from './server/config.ts';
+import type { Env } from './server/env.ts';
 import { validate } from './server/http/validate.ts';
 import type { Logger } from './server/log.ts';
 import type { SecretsCheck } from './server/secrets.ts';

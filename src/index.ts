@@ -11,7 +11,7 @@ export {
 } from './app.ts';
 export { ApplicationMistake, ConfigError, quantity } from './errors.ts';
 export { budgetFrom } from './server/budget.ts';
-export { boolean, type Env, integer, string } from './server/config.ts';
+export { boolean, type Env, integer, string } from './server/env.ts';
 export { type ErrorTable, errorClass } from './server/errors.ts';
 export { getJson } from './server/get_json.ts';
 export { RateLimit } from './server/rate_limit.ts';

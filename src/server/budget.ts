@@ -1,5 +1,5 @@
 /** A limit on the requests that an application sends to an upstream, across all callers. */
-import { type Env, integer } from './config.ts';
+import { type Env, integer } from './env.ts';
 import { ServerError } from './errors.ts';
 
 const MINUTE_MS = 60_000;

@@ -2,7 +2,8 @@
 import type { ApplicationModule } from '../app.ts';
 import { ConfigError } from '../errors.ts';
 import type { Manifest } from '../manifest.ts';
-import type { Config, Env } from './config.ts';
+import type { Config } from './config.ts';
+import type { Env } from './env.ts';
 import { requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 
 export interface SecretSources {

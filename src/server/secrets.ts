@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
-import type { Env } from './config.ts';
+import type { Env } from './env.ts';
 import { ServerError } from './errors.ts';
 import type { Logger } from './log.ts';
 

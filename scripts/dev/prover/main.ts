@@ -2,7 +2,7 @@
 import pretty from 'pino-pretty';
 import { ConfigError, EnclaveError } from '../../../src/errors.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
-import { integer } from '../../../src/server/config.ts';
+import { integer } from '../../../src/server/env.ts';
 import { createLog } from '../../../src/server/log.ts';
 import { endOnSignal } from '../../../src/server/signals.ts';
 import { discoverProvider, PROVIDERS } from '../../../src/zklogin/index.ts';

@@ -2,7 +2,7 @@
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ConfigError, type EnclaveError } from '../../../src/errors.ts';
-import { integer } from '../../../src/server/config.ts';
+import { integer } from '../../../src/server/env.ts';
 import { endOnSignal } from '../../../src/server/signals.ts';
 import { command, commandFailure, runAsProcess } from '../../command.ts';
 import type { DevSui } from './service.ts';

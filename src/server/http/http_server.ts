@@ -4,8 +4,8 @@ import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express, Response } from 'express';
 import { ConfigError } from '../../errors.ts';
-import type { Config } from '../config.ts';
 import type { ServerError } from '../errors.ts';
+import type { Address, Limits } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { allowedConnections } from '../open_files.ts';
 import { type AppOptions, createApp, listenerOf } from './app.ts';
@@ -17,12 +17,6 @@ import { JsonBodies } from './json_body.ts';
 /** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
-
-/** The limits of a server, as `Config` describes them. */
-export type Limits = Pick<
-  Config,
-  'bodyLimitBytes' | 'maxConcurrentRequests' | 'maxConnections' | 'requestTimeoutMs'
->;
 
 export interface HttpServerParts extends AppOptions {
   readonly limits: Limits;
@@ -125,7 +119,7 @@ export function whenClosed(response: Response): AbortSignal {
  */
 export function listen(
   server: Server,
-  { host, port, maxConnections }: Pick<Config, 'host' | 'port' | 'maxConnections'>,
+  { host, port, maxConnections }: Address & Pick<Limits, 'maxConnections'>,
   setting = 'PORT',
 ): Promise<string> {
   return new Promise((resolve, reject) => {
