@@ -50,7 +50,9 @@ describe('a page lists', () => {
   });
 
   test('every error that the server answers with, and its status', async () => {
-    const files = globSync(['src/{server,nsm}/errors.ts', `${APPS}/errors.ts`], { cwd: root });
+    const files = globSync(['src/{server,nsm}/{errors,enclave_errors}.ts', `${APPS}/errors.ts`], {
+      cwd: root,
+    });
     const modules: object[] = await Promise.all(files.map((file) => import(join(root, file))));
     const tables = modules.flatMap((module) =>
       Object.entries(module).flatMap(([name, table]) => (name.endsWith('_ERRORS') ? [table] : [])),
@@ -58,7 +60,7 @@ describe('a page lists', () => {
     const expected = tables.flatMap((table) =>
       Object.entries(table).map(([code, entry]) => [code, (entry as { status: number }).status]),
     );
-    expect(tables).toHaveLength(4);
+    expect(tables).toHaveLength(5);
     const rows = [...read('src/server/README.md').matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)];
     const shown = rows.flatMap(([, status, codes = '']) =>
       matches(codes, /`([^`]+)`/g).map((code) => [code, Number(status)]),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
-import { ServerError } from './errors.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
 
 /** Beyond this difference, the time in signed answers and checks of foreign timestamps are unreliable. */
 const MAX_DIFFERENCE_MS = 5000;
@@ -69,7 +69,9 @@ export class Clock {
     const doubt = this.#doubt();
     if (doubt === null) return;
     const retryAfterSeconds = CONFIRM_EVERY_MS / 1000;
-    throw new ServerError('CLOCK_UNCONFIRMED', `nothing is signed while ${doubt}`, { retryAfterSeconds });
+    throw new EnclaveServerError('CLOCK_UNCONFIRMED', `nothing is signed while ${doubt}`, {
+      retryAfterSeconds,
+    });
   }
 
   /** For `/readyz`: problems that an operator should know, although the server works. */

@@ -1,4 +1,4 @@
-/** The errors that the server answers with: its own, and the base of those of applications. */
+/** The errors that every HTTP service answers with, and the base of its own. */
 import { CodedError } from '../errors.ts';
 
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
@@ -62,41 +62,18 @@ export function errorClass<Code extends string>(table: ErrorTable<Code>) {
 export const SERVER_ERRORS = {
   INVALID_INPUT: { status: 400, meaning: 'a property is missing, unknown or invalid' },
   MALFORMED_JSON: { status: 400, meaning: 'the body is not JSON in UTF-8' },
-  SEALED_MALFORMED: { status: 400, meaning: 'not a sealed request of a known version' },
-  SEALED_ALTERED: { status: 400, meaning: 'a sealed request that was changed, or sealed otherwise' },
-  SEALED_CONTENT: { status: 400, meaning: 'what was sealed is not a request, or not a set of secrets' },
   MALFORMED_HTTP: { status: 400, meaning: 'not well-formed HTTP/1.1, or an invalid request target' },
-  SEALED_REQUIRED: { status: 403, meaning: 'REQUESTS=sealed is set, and the request is not sealed' },
-  SEALED_NOT_IDEMPOTENT: {
-    status: 403,
-    meaning: 'the endpoint takes no sealed requests: a host could repeat one',
-  },
-  SECRETS_NO_PROVISIONERS: { status: 403, meaning: 'app.yaml names nobody who may send secrets here' },
-  SECRETS_PROVISIONER: { status: 403, meaning: 'no provisioner of app.yaml has signed the secrets' },
-  SECRETS_SIGNATURE: {
-    status: 403,
-    meaning: "the provisioner's signature is not over these secrets, sealed for this enclave",
-  },
   NOT_FOUND: { status: 404, meaning: 'no such endpoint' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'the endpoint does not support this method' },
   REQUEST_TIMEOUT: { status: 408, meaning: 'the request, or its body, did not arrive in time' },
-  SECRETS_FINAL: { status: 409, meaning: 'the secrets are there: the first valid set is final' },
   BODY_TOO_LARGE: { status: 413, meaning: 'the body is larger than BODY_LIMIT_BYTES' },
-  SEALED_TOO_LARGE: { status: 413, meaning: 'the sealed secrets are larger than the format allows' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     meaning: 'the body is not of the media type of the endpoint, or compressed',
   },
-  SEALED_KEY_UNKNOWN: { status: 422, meaning: 'sealed to another key than the present one' },
-  SECRETS_REFUSED: { status: 422, meaning: 'sealed secrets that the application does not accept' },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'too many headers, or too many bytes of them' },
   INTERNAL: { status: 500, meaning: 'a bug in the server or the application' },
-  SECRETS_MISSING: { status: 503, meaning: 'the secrets have not been provided yet' },
   OVERLOADED: { status: 503, meaning: 'the server is at its limit of concurrent work' },
-  CLOCK_UNCONFIRMED: {
-    status: 503,
-    meaning: 'CLOCK_REQUIRED is set, and the NSM does not confirm the clock',
-  },
   UPSTREAM_BUDGET_EXCEEDED: { status: 503, meaning: 'UPSTREAM_CALLS_PER_MINUTE is used up' },
   ANSWER_TIMEOUT: { status: 504, meaning: 'no answer within REQUEST_TIMEOUT_MS' },
 } as const satisfies ErrorTable;

@@ -13,8 +13,8 @@ import {
   receiptFor,
   type SealedSecrets,
 } from '../sealing/secrets.ts';
-import { ServerError } from './errors.ts';
-import { asServerError } from './sealed_answers.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
+import { asEnclaveServerError } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -41,7 +41,7 @@ export class Provisioning {
    * A hand-off: plain secrets if they are allowed, or sealed ones, which need a signature only if app.yaml names
    * provisioners.
    *
-   * @throws ConfigError, ServerError; none repeats a value
+   * @throws ConfigError, EnclaveServerError; none repeats a value
    */
   async handOff(json: unknown): Promise<void> {
     const { secrets, provisioners, accepted } = this.#parts;
@@ -62,18 +62,18 @@ export class Provisioning {
   /**
    * Opens a message of `POST /secrets`. The cheap checks come first: only a provisioner can cause a key agreement.
    *
-   * @throws ServerError, NsmError
+   * @throws EnclaveServerError, NsmError
    */
   async open(json: unknown): Promise<OpenedSecrets> {
     if (this.#parts.provisioners.length === 0) {
       const message = 'app.yaml names no provisioners, so secrets arrive by the hand-off only';
-      throw new ServerError('SECRETS_NO_PROVISIONERS', message);
+      throw new EnclaveServerError('SECRETS_NO_PROVISIONERS', message);
     }
     this.#requireMissing();
     return await this.#open(json);
   }
 
-  /** Accepts a set that `open` returned. @throws ServerError: SECRETS_FINAL, SECRETS_REFUSED, SEALED_CONTENT */
+  /** Accepts a set that `open` returned. @throws EnclaveServerError: SECRETS_FINAL, SECRETS_REFUSED, SEALED_CONTENT */
   accept({ content, receiptKey }: OpenedSecrets): Receipt {
     const values = contentOf(content);
     this.#requireMissing();
@@ -81,14 +81,17 @@ export class Provisioning {
       this.#parts.secrets.provide(values);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      throw new ServerError('SECRETS_REFUSED', error.message);
+      throw new EnclaveServerError('SECRETS_REFUSED', error.message);
     }
     return receiptFor(values, receiptKey);
   }
 
   #requireMissing(): void {
     if (this.#parts.secrets.missing().length > 0) return;
-    throw new ServerError('SECRETS_FINAL', 'the enclave has its secrets: the first valid set is final');
+    throw new EnclaveServerError(
+      'SECRETS_FINAL',
+      'the enclave has its secrets: the first valid set is final',
+    );
   }
 
   async #open(json: unknown): Promise<OpenedSecrets> {
@@ -101,7 +104,7 @@ export class Provisioning {
       this.#requireSigned(sealed, state);
       return await key.openSecrets(sealed, state);
     } catch (error) {
-      return asServerError(error);
+      return asEnclaveServerError(error);
     }
   }
 
@@ -110,7 +113,7 @@ export class Provisioning {
     if (provisioners.length === 0) return;
     if (signed && provisioners.includes(Buffer.from(signed.provisioner).toString('hex'))) return;
     const message = 'the secrets must be signed by one of the provisioners that app.yaml names';
-    throw new ServerError('SECRETS_PROVISIONER', message);
+    throw new EnclaveServerError('SECRETS_PROVISIONER', message);
   }
 
   /** Even where none is required, a signature must be right. */
@@ -119,7 +122,7 @@ export class Provisioning {
     if (!signed || isSignedBy(signed.provisioner, signed.signature, provisionedBytes(sealed, state))) return;
     const message =
       "the provisioner's signature does not match: the message was changed, or made for another enclave";
-    throw new ServerError('SECRETS_SIGNATURE', message);
+    throw new EnclaveServerError('SECRETS_SIGNATURE', message);
   }
 }
 
@@ -127,7 +130,7 @@ function contentOf(content: Uint8Array): Readonly<Record<string, string>> {
   try {
     return readSecrets(content);
   } catch (error) {
-    return asServerError(error);
+    return asEnclaveServerError(error);
   }
 }
 

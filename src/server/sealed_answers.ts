@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { SealingError } from '../sealing/errors.ts';
 import { SEALED_TYPE } from '../sealing/request.ts';
 import { type AnswerSecret, sealAnswer } from '../sealing/response.ts';
-import { ServerError } from './errors.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
 import { wrapAnswers } from './http/respond.ts';
 import { sealAesGcm } from './sealing_key.ts';
 
@@ -15,10 +15,10 @@ export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padd
   });
 }
 
-/** What callers learn about something sealed that can't be used. @throws ServerError, or the error itself */
-export function asServerError(error: unknown): never {
+/** What callers learn about something sealed that can't be used. @throws EnclaveServerError, or the error itself */
+export function asEnclaveServerError(error: unknown): never {
   if (!(error instanceof SealingError)) throw error;
   const { code, message } = error;
   if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
-  throw new ServerError(code, message);
+  throw new EnclaveServerError(code, message);
 }

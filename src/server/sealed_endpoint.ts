@@ -1,10 +1,11 @@
 import type { Request, Response } from 'express';
 import type { Endpoint } from '../app.ts';
 import { type OpenedRequest, readCall, SEALED_TYPE } from '../sealing/request.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
 import { ServerError } from './errors.ts';
 import { readQuery } from './http/app.ts';
 import type { JsonBodies } from './http/json_body.ts';
-import { asServerError, sealAnswers } from './sealed_answers.ts';
+import { asEnclaveServerError, sealAnswers } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 
 /** Validates the body or query, and answers. The same for plain and sealed requests. */
@@ -34,7 +35,7 @@ export class SealedEndpoint {
   /** @throws SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED, and what reading a body throws */
   async answer(request: Request, response: Response): Promise<void> {
     const message = await this.#bodies.readOfType(request, SEALED_TYPE, 'a sealed request');
-    const { content, answer } = await this.#key.open(message).catch(asServerError);
+    const { content, answer } = await this.#key.open(message).catch(asEnclaveServerError);
     sealAnswers(response, answer, this.#padding);
     await this.#call(request, response, content);
   }
@@ -49,7 +50,7 @@ export class SealedEndpoint {
     }
     if (own.idempotent === false) {
       const message = 'this endpoint takes no sealed requests, which a host could repeat: call it plainly';
-      throw new ServerError('SEALED_NOT_IDEMPOTENT', message);
+      throw new EnclaveServerError('SEALED_NOT_IDEMPOTENT', message);
     }
     await call(request, response, method === 'GET' ? { ...readQuery(query) } : body);
   }
@@ -59,7 +60,7 @@ function readSealedCall(content: Uint8Array) {
   try {
     return readCall(content);
   } catch (error) {
-    return asServerError(error);
+    return asEnclaveServerError(error);
   }
 }
 

@@ -3,15 +3,15 @@ import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
 import type { Env } from './env.ts';
-import { ServerError } from './errors.ts';
 import type { Logger } from './log.ts';
 
 /** The maximum size of a hand-off, which is one line of JSON, in bytes. */
 const MAX_HANDOFF_BYTES = 64 * 1024;
 
 /** The application's secrets have not arrived yet. */
-export class SecretsMissing extends ServerError {
+export class SecretsMissing extends EnclaveServerError {
   readonly missing: readonly string[];
   /** Why the last hand-off was refused. */
   readonly refused: string | undefined;
@@ -151,7 +151,7 @@ function fromEnv(name: string, env: Env): string | undefined {
   throw new ConfigError(`${name}_FILE must name a readable text file of at most ${MAX_HANDOFF_BYTES} bytes`);
 }
 
-/** Provides the secrets of a hand-off. @throws ConfigError, ServerError; none repeats a value */
+/** Provides the secrets of a hand-off. @throws ConfigError, EnclaveServerError; none repeats a value */
 export type HandOff = (json: unknown) => Promise<void> | void;
 
 /**
@@ -201,7 +201,7 @@ async function accepts(
     if (bytes > MAX_HANDOFF_BYTES) throw new ConfigError(`a hand-off is at most ${MAX_HANDOFF_BYTES} bytes`);
     await handOff(parseJson(Buffer.concat(line)));
   } catch (error) {
-    if (error instanceof ConfigError || error instanceof ServerError) secrets.refused = error.message;
+    if (error instanceof ConfigError || error instanceof EnclaveServerError) secrets.refused = error.message;
     log.warn({ err: error }, 'a hand-off of secrets was refused; waiting for the next');
     return false;
   }

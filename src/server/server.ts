@@ -8,7 +8,7 @@ import type { Documents } from '../nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { ServerError } from './errors.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
 import type { EndpointHealth } from './health.ts';
 import { mountRoutes } from './http/author_routes.ts';
 import { createHttpServer, whenClosed } from './http/http_server.ts';
@@ -198,8 +198,11 @@ function refusePlain({ path, idempotent }: Endpoint): RequestHandler {
   };
 }
 
-function sealedRequired(): ServerError {
-  return new ServerError('SEALED_REQUIRED', 'this enclave takes sealed requests only: see POST /sealed');
+function sealedRequired(): EnclaveServerError {
+  return new EnclaveServerError(
+    'SEALED_REQUIRED',
+    'this enclave takes sealed requests only: see POST /sealed',
+  );
 }
 
 function requireSecrets(secrets: Secrets): void {

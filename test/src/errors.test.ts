@@ -94,6 +94,7 @@ const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
   ConfigError: ['message'],
   EnclaveRefusedError: ['/', { status: 500, serverCode: null, serverMessage: null, retryAfterSeconds: 1 }],
   EnclaveUnreachableError: ['/', 'timeout', { cause: new Error('cause') }],
+  EnclaveServerError: ['SECRETS_FINAL', 'message'],
   EngineError: ['late', 'message', 'REFUSAL'],
   ExchangeFailed: ['timeout', new Error('cause')],
   FieldError: ['DOCUMENT_FIELD', 'pcrs', 'is missing'],
