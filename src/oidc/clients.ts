@@ -1,7 +1,6 @@
 /** The clients whose tokens a service accepts, as JSON in one of its settings. */
 import * as v from 'valibot';
 import { ConfigError } from '../errors.ts';
-import { SUI_V1, valueFault } from '../token/claims.ts';
 import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../token/issuer.ts';
 import { PROVIDERS } from '../token/providers.ts';
 
@@ -15,19 +14,16 @@ export interface Client {
   readonly presenters: readonly string[];
 }
 
-const text = (maxQuoted: number) =>
-  v.pipe(
-    v.string(),
-    v.check(
-      (value) => valueFault(value, maxQuoted) === null,
-      'has characters or a length that a zkLogin proof cannot contain',
-    ),
-  );
+/** Which values a service can use. */
+export interface UsableValues {
+  issuer(value: string): boolean;
+  clientId(value: string): boolean;
+}
 
 /** The properties of an entry. */
-export const CLIENT_ENTRY = {
-  issuer: text(SUI_V1.extendedIssuer - '"iss":,'.length),
-  client_id: text(SUI_V1.audience),
+export const clientEntry = (isUsable: UsableValues) => ({
+  issuer: v.pipe(v.string(), v.check(isUsable.issuer)),
+  client_id: v.pipe(v.string(), v.check(isUsable.clientId)),
   jwks_url: v.optional(
     v.pipe(
       v.string(),
@@ -46,13 +42,13 @@ export const CLIENT_ENTRY = {
       v.check((names) => new Set(names).size === names.length, 'has a duplicate'),
     ),
   ),
-};
+});
 
-type Entry = v.InferOutput<v.StrictObjectSchema<typeof CLIENT_ENTRY, undefined>>;
+type Entry = v.InferOutput<v.StrictObjectSchema<ReturnType<typeof clientEntry>, undefined>>;
 
 /**
  * @param setting the name of the setting, for messages
- * @param schema of an entry: CLIENT_ENTRY, and properties of the service's own
+ * @param schema of an entry: `clientEntry`, and properties of the service's own
  * @param shape what an entry must have, for messages
  * @returns each client with its entry
  * @throws ConfigError that names the entry

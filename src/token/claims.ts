@@ -51,3 +51,9 @@ export function valueFault(value: string, maxQuoted: number): string | null {
   if (value.length + 2 > maxQuoted) return `is longer than ${maxQuoted - 2} characters`;
   return null;
 }
+
+/** Whether a proof can contain an issuer, or a client id. */
+export const isProvable = {
+  issuer: (value: string) => valueFault(value, SUI_V1.extendedIssuer - '"iss":,'.length) === null,
+  clientId: (value: string) => valueFault(value, SUI_V1.audience) === null,
+};

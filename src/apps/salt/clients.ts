@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { ConfigError } from '../../index.ts';
 import * as oidc from '../../oidc/clients.ts';
+import { isProvable } from '../../token/claims.ts';
 import { MICROSOFT_ISSUER } from '../../token/issuer.ts';
 
 /** A client id at an issuer, with the version of its seed, which must never change once the client has users. */
@@ -11,7 +12,7 @@ export interface SaltClient extends oidc.Client {
 }
 
 const Entry = v.strictObject({
-  ...oidc.CLIENT_ENTRY,
+  ...oidc.clientEntry(isProvable),
   seed: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(1000)),
 });
 const SHAPE = '{"issuer": string, "client_id": string, "seed": version from 1}';

@@ -1,10 +1,11 @@
 /** The settings of the front end, from the environment and the command line. */
 import * as v from 'valibot';
 import { ConfigError } from '../../errors.ts';
-import { CLIENT_ENTRY, parseClients } from '../../oidc/clients.ts';
+import { clientEntry, parseClients } from '../../oidc/clients.ts';
 import type { AcceptedClient } from '../../oidc/verify.ts';
 import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../server/env.ts';
 import type { Limits } from '../../server/limits.ts';
+import { isProvable } from '../../token/claims.ts';
 import { PROVIDERS, type Provider } from '../../token/providers.ts';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
@@ -117,7 +118,7 @@ function readProfile(env: Env, network: NetworkName): CircuitProfile {
 function readClients(env: Env, network: NetworkName): ProverClient[] {
   const json = string(env, 'CLIENTS');
   if (json === undefined) return knownIssuers(network);
-  const clients = parseClients('CLIENTS', json, v.strictObject(CLIENT_ENTRY), SHAPE).map(
+  const clients = parseClients('CLIENTS', json, v.strictObject(clientEntry(isProvable)), SHAPE).map(
     ({ client }) => client,
   );
   const names = clients.map(({ issuer, clientId }) => JSON.stringify([issuer, clientId]));

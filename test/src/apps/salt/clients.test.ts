@@ -56,6 +56,7 @@ describe('SALT_CLIENTS', () => {
     ['without a client id', entry(GOOGLE, ''), /0.client_id/],
     ['with a client id that no proof can contain', entry(GOOGLE, 'a"b'), /0.client_id/],
     ['with a client id that is too long', entry(GOOGLE, 'a'.repeat(144)), /0.client_id/],
+    ['with an issuer that is too long', entry('x'.repeat(157), 'a', { jwks_url }), /0.issuer/],
     ['with no presenters', entry(GOOGLE, 'a', { presenters: [] }), /0.presenters/],
     ['with a presenter that is not a string', entry(GOOGLE, 'a', { presenters: [5] }), /0.presenters.0/],
     ['with a presenter without a name', entry(GOOGLE, 'a', { presenters: [''] }), /0.presenters.0/],

@@ -93,6 +93,8 @@ describe('the start is refused, naming the setting,', () => {
     ['CLIENTS', { CLIENTS: 'x' }],
     ['CLIENTS', { CLIENTS: '[]' }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ ...google, seed: 1 }]) }],
+    ['CLIENTS, 0.client_id', { CLIENTS: JSON.stringify([{ ...google, client_id: 'a'.repeat(144) }]) }],
+    ['CLIENTS, 0.issuer', { CLIENTS: JSON.stringify([{ ...google, issuer: 'a"b' }]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([google, google]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ issuer: 'https://id.example', client_id: 'mine' }]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ ...google, jwks_url: 'https://evil.example/keys' }]) }],

@@ -1,0 +1,32 @@
+import * as v from 'valibot';
+import { expect, test } from 'vitest';
+import { ConfigError } from '../../../src/errors.ts';
+import { clientEntry, parseClients } from '../../../src/oidc/clients.ts';
+
+const schema = v.strictObject(
+  clientEntry({
+    issuer: (value) => value.length <= 30,
+    clientId: (value) => value.startsWith('client'),
+  }),
+);
+const parse = (entry: object) => parseClients('CLIENTS', JSON.stringify([entry]), schema, 'a shape');
+const ENTRY = {
+  issuer: 'https://issuer.example',
+  client_id: 'client-1',
+  jwks_url: 'https://issuer.example/keys',
+};
+
+test('a service says which issuers and client ids it can use', () => {
+  expect(parse(ENTRY)).toMatchObject([
+    { client: { issuer: 'https://issuer.example', clientId: 'client-1', presenters: [] } },
+  ]);
+});
+
+test.each([
+  ['issuer', `https://${'i'.repeat(30)}.example`],
+  ['client_id', 'other-1'],
+])('an entry with another %s is refused, naming it', (name, value) => {
+  const refused = () => parse({ ...ENTRY, [name]: value });
+  expect(refused).toThrow(ConfigError);
+  expect(refused).toThrow(new RegExp(`^CLIENTS, 0\\.${name}: must be an array of a shape`));
+});
