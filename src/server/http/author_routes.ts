@@ -1,11 +1,16 @@
 /** An application's own Express router, under its prefix and within the server's limits. */
-import express, { type Express, type Request, type Response } from 'express';
-import type { Routes } from '../../app.ts';
+import express, { type Express, type Request, type Response, type Router } from 'express';
 import { ConfigError } from '../../errors.ts';
 import { configure, endpointsOf } from './app.ts';
 import type { InFlight } from './in_flight.ts';
 import type { JsonBodies } from './json_body.ts';
 import { setAddedHeaders } from './respond.ts';
+
+/** A router, and the fixed path below which it answers. */
+export interface MountedRouter {
+  readonly prefix: string;
+  readonly router: Router;
+}
 
 export interface RoutesParts {
   readonly inFlight: InFlight;
@@ -21,7 +26,7 @@ export interface RoutesParts {
  *
  * @throws ConfigError if the prefix is not a fixed path, or that of an endpoint
  */
-export function mountRoutes(app: Express, { prefix, router }: Routes, parts: RoutesParts): void {
+export function mountRoutes(app: Express, { prefix, router }: MountedRouter, parts: RoutesParts): void {
   requirePrefix(app, prefix);
   const own = express();
   configure(own, parts);
