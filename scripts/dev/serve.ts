@@ -12,6 +12,7 @@ import { NsmDevice } from '../../src/nsm/device.ts';
 import { NsmError } from '../../src/nsm/errors.ts';
 import type { NsmTransport } from '../../src/nsm/transport.ts';
 import { boot } from '../../src/server/boot.ts';
+import { BUILT_ADDON } from '../../src/server/built_addon.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';
 import { endOnSignal } from '../../src/server/signals.ts';
@@ -79,7 +80,7 @@ async function keptSeed(): Promise<Uint8Array | undefined> {
 
 /** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
 function deviceOrAdvice(path: string): NsmTransport {
-  const device = new NsmDevice({ path });
+  const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
   return {
     transact: (request) =>
       device.transact(request).catch((error: unknown) => {

@@ -1,12 +1,10 @@
 import { createRequire } from 'node:module';
 import { isAbsolute } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { badArgument, NsmBusy, NsmError, NsmIo, unavailable, unusableAnswer } from './errors.ts';
 import { MAX_REQUEST_BYTES } from './messages.ts';
 import type { NsmTransport } from './transport.ts';
 
 const DEFAULT_PATH = '/dev/nsm';
-const DEFAULT_ADDON_PATH = fileURLToPath(new URL('../../build/nsm.node', import.meta.url));
 const DEFAULT_DEADLINE_MS = 5_000;
 const DEFAULT_MAX_WAITING = 128;
 /** Node fires a longer timer immediately. */
@@ -15,8 +13,8 @@ const MAX_DEADLINE_MS = 0x7fff_ffff;
 export interface NsmDeviceOptions {
   /** Device node; default `/dev/nsm`. */
   path?: string;
-  /** Absolute path of the native addon; default `build/nsm.node` at the root of the repository. */
-  addonPath?: string;
+  /** Absolute path of the native addon. */
+  addonPath: string;
   /** How long a call may take, including the wait in the queue, in milliseconds; default 5000. */
   deadlineMs?: number;
   /** How many calls may wait while one is in flight; default 128. */
@@ -59,9 +57,9 @@ export class NsmDevice implements NsmTransport {
   #closed = false;
 
   /** Opens nothing yet. @throws NSM_INPUT if an option is out of bounds */
-  constructor(options: NsmDeviceOptions = {}) {
+  constructor(options: NsmDeviceOptions) {
     this.#path = options.path ?? DEFAULT_PATH;
-    this.#addonPath = options.addonPath ?? DEFAULT_ADDON_PATH;
+    this.#addonPath = options.addonPath;
     if (!isAbsolute(this.#addonPath)) {
       throw badArgument('addonPath must be an absolute path');
     }

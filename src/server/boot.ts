@@ -1,7 +1,6 @@
 import type { AppContext, Application, ApplicationModule } from '../app.ts';
 import { ConfigError } from '../errors.ts';
 import type { Manifest } from '../manifest.ts';
-import { NsmDevice } from '../nsm/device.ts';
 import { Documents } from '../nsm/documents.ts';
 import { Nsm } from '../nsm/nsm.ts';
 import type { NsmTransport } from '../nsm/transport.ts';
@@ -31,16 +30,14 @@ export interface BootOptions {
   readonly log: Logger;
   readonly manifest: Manifest;
   readonly module: ApplicationModule;
+  /** The NSM's device. For development and tests, never from the environment: a replacement. */
+  readonly nsm: NsmTransport;
   /** The server's version, for the boot report. */
   readonly version?: string;
-  /** Absolute path of the NSM addon. Default: `build/nsm.node` of the repository. */
-  readonly nsmAddon?: string;
   /** For development and tests, never from the environment: the origin to use instead of `https://<host>`. */
   readonly origins?: Readonly<Record<string, string>>;
   /** For development and tests, never from the environment: the secrets, instead of those of the environment. */
   readonly secrets?: Readonly<Record<string, string>>;
-  /** For development and tests, never from the environment: a replacement for the NSM's device. */
-  readonly nsm?: NsmTransport;
   /** For development and tests, never from the environment: the signing key's seed, 32 bytes, instead of a new one. */
   readonly signingSeed?: Uint8Array;
 }
@@ -113,7 +110,7 @@ interface Enclave {
 async function startEnclave(options: BootOptions): Promise<Enclave> {
   const { config, log, version = 'development', signingSeed } = options;
   const { nsmRequired } = config;
-  const nsm = new Nsm(options.nsm ?? deviceOf(options));
+  const nsm = new Nsm(options.nsm);
   const random = await randomOf(nsm, nsmRequired);
   const entropy = random ? ['kernel', 'nsm'] : ['kernel'];
   const { key, sealingKey } = createKeys(random, signingSeed);
@@ -136,10 +133,6 @@ async function startEnclave(options: BootOptions): Promise<Enclave> {
     nsm.close();
   };
   return { key, publicKey, sealingKey, documents, clock, registers, report, close };
-}
-
-function deviceOf({ config, nsmAddon }: BootOptions): NsmDevice {
-  return new NsmDevice({ path: config.nsmDevice, ...(nsmAddon !== undefined && { addonPath: nsmAddon }) });
 }
 
 function createApplication(

@@ -1,12 +1,14 @@
 /** The production entry: `npm start`. Real configuration, real services, the real NSM. */
 import { readFileSync } from 'node:fs';
 import { loadApplication } from '../load_application.ts';
+import { BUILT_ADDON } from './built_addon.ts';
 import { start } from './start.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
 await start({
   version,
+  nsmAddon: BUILT_ADDON,
   load: (name) => loadApplication(new URL('../apps/', import.meta.url), name),
   // Only here: an image names its application, and must not start another one.
   defaultApp: 'weather',

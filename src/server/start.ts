@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs';
 import type { ApplicationModule } from '../app.ts';
 import type { Manifest } from '../manifest.ts';
+import { NsmDevice } from '../nsm/device.ts';
 import { boot } from './boot.ts';
 import { readServerConfig } from './config.ts';
 import { createLog } from './log.ts';
@@ -14,8 +15,8 @@ export interface StartOptions {
   load(name: string): Promise<{ manifest: Manifest; module: ApplicationModule }>;
   /** The application where `APP` is not set. Default: none, so that `APP` must be set. */
   readonly defaultApp?: string;
-  /** Absolute path of the NSM addon. Default: `build/nsm.node` of the repository. */
-  readonly nsmAddon?: string;
+  /** Absolute path of the NSM addon. */
+  readonly nsmAddon: string;
 }
 
 /** Starts the server with the process's environment. An error exits with 1 after printing one line. */
@@ -37,7 +38,7 @@ export async function start({ version, load, defaultApp, nsmAddon }: StartOption
     log,
     version,
     ...(await load(config.app)),
-    ...(nsmAddon !== undefined && { nsmAddon }),
+    nsm: new NsmDevice({ path: config.nsmDevice, addonPath: nsmAddon }),
   });
   isRunning(log);
   if (usesDefault) log.info({ app: defaultApp }, 'APP is not set: this application is the default');

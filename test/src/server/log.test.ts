@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AppContext } from '../../../src/app.ts';
 import { ApplicationMistake } from '../../../src/errors.ts';
+import { NsmDevice } from '../../../src/nsm/device.ts';
 import { boot } from '../../../src/server/boot.ts';
+import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { ServerError } from '../../../src/server/errors.ts';
 import { createLog, describeError, hideFromLog, type Logger } from '../../../src/server/log.ts';
@@ -25,7 +27,9 @@ async function linesOfServer(properties: object): Promise<unknown[]> {
       checkSecrets: () => context.log.info(properties, 'the secrets are there'),
     }),
   };
-  const server = await boot({ config: readServerConfig(env), env, log, manifest, module });
+  const config = readServerConfig(env);
+  const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
+  const server = await boot({ config, env, log, nsm, manifest, module });
   await server.close();
   return printed
     .split('\n')

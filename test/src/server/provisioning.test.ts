@@ -1,6 +1,7 @@
 /** Sealed secrets at `POST /secrets` and in the hand-off: who may send them, and for which enclave. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { NsmDevice } from '../../../src/nsm/device.ts';
 import { SEALED_TYPE } from '../../../src/sealing/request.ts';
 import {
   decodeSealedSecrets,
@@ -10,6 +11,7 @@ import {
   type SealedMessage,
   sealSecrets,
 } from '../../../src/sealing/secrets.ts';
+import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { makePipe, newProvisioner, REFUSED, startVault, stateOf, VALUES } from '../provisioner.ts';
 import { startServer, type TestServer } from '../support.ts';
@@ -18,6 +20,7 @@ const me = newProvisioner();
 const colleague = newProvisioner();
 const stranger = newProvisioner();
 const provisioners = [me.hex, colleague.hex];
+const NO_NSM = new NsmDevice({ path: '/nonexistent/nsm', addonPath: BUILT_ADDON });
 
 async function seal(
   server: TestServer,
@@ -210,7 +213,7 @@ describe('POST /secrets', () => {
   test('needs an NSM, whose registers the secrets are sealed for', async () => {
     const { fd } = makePipe();
     const env = { SECRETS: 'any', SECRETS_FD: String(fd), NSM_DEVICE: '/nonexistent' };
-    const server = await startVault({ provisioners, nsm: undefined as never, env });
+    const server = await startVault({ provisioners, nsm: NO_NSM, env });
     const { json } = await sealSecrets(
       VALUES,
       SealingKey.create().publicKey,
@@ -292,7 +295,7 @@ describe('SECRETS=sealed stops the start', () => {
 
   test('without an NSM', async () => {
     const env = { NSM_DEVICE: '/nonexistent' };
-    await expect(startVault({ provisioners, nsm: undefined as never, env })).rejects.toThrow(/needs an NSM/);
+    await expect(startVault({ provisioners, nsm: NO_NSM, env })).rejects.toThrow(/needs an NSM/);
   });
 
   test('with another value', async () => {
