@@ -25,8 +25,8 @@ export interface UpstreamBounds {
 
 /**
  * A client for one host: an instance of axios that sends nothing but what upstream_request.ts allows, by exchange.ts.
- * It throws ExchangeFailed if there is no answer that the request accepts; ApplicationMistake if the request is not
- * allowed; what its budget throws; the reason of its signal.
+ * It throws ExchangeFailed if there is no answer that the request accepts; ConfigError for an option or a method that
+ * it lacks; ApplicationMistake for a value that is not allowed; what its budget throws; the reason of its signal.
  */
 export type Upstreams = (host: string, bounds?: UpstreamBounds) => AxiosInstance;
 
@@ -99,7 +99,7 @@ const LACKING = ['create', 'getUri', 'postForm', 'putForm', 'patchForm'];
 
 function lacking(name: string) {
   return () => {
-    throw new ApplicationMistake(`a client of upstream() has no ${name}()`);
+    throw new ConfigError(`a client of upstream() has no ${name}()`);
   };
 }
 
