@@ -29,7 +29,11 @@ export abstract class CodedError<Code extends string> extends EnclaveError {
   }
 }
 
-/** A mistake in the environment, in app.yaml or in an application: the process must not start with it. */
+/**
+ * A mistake in the environment, in app.yaml or in an application: the process must not start with it. An option or a
+ * method that the client of an upstream lacks is one too. Where it shows in a request, it is answered as an
+ * ApplicationMistake is.
+ */
 export class ConfigError extends EnclaveError {
   readonly code = 'CONFIG';
 }

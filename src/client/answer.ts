@@ -72,7 +72,7 @@ export function unexpectedProperty<Data, Input>(
     const payload = { ...data, [name]: expect[name] };
     let bytes: Uint8Array;
     try {
-      bytes = schema.message.serialize({ intent, timestamp_ms: timestampMs, payload } as never).toBytes();
+      bytes = bytesOf(schema, { intent, timestamp_ms: timestampMs, payload });
     } catch (cause) {
       const what = `"expect": ${schema.payload.name} can't have this value for ${JSON.stringify(name)}`;
       throw invalidOption(what, { cause });
@@ -87,14 +87,20 @@ export function readAttestation(answer: unknown): Uint8Array {
   return hex(endpoint, 'attestation', properties(endpoint, answer, 'attestation')['attestation']);
 }
 
-function serialize<Data, Input>(
-  endpoint: string,
-  schema: SignedType<Data, Input>,
-  message: unknown,
-): Uint8Array {
+/** A signed type, whose serializer refuses values of other types itself. */
+interface Checking {
+  readonly payload: { readonly name: string };
+  readonly message: { serialize(value: unknown): { toBytes(): Uint8Array } };
+}
+
+/** @throws Error for a value that the type can't have */
+function bytesOf({ message }: Checking, value: unknown): Uint8Array {
+  return message.serialize(value).toBytes();
+}
+
+function serialize(endpoint: string, schema: Checking, message: unknown): Uint8Array {
   try {
-    // The schema itself refuses values of other types.
-    return schema.message.serialize(message as Parameters<typeof schema.message.serialize>[0]).toBytes();
+    return bytesOf(schema, message);
   } catch (cause) {
     throw malformedAnswer(endpoint, `its data does not match ${schema.payload.name}`, { cause });
   }

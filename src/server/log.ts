@@ -6,7 +6,7 @@ import {
   type Logger,
   pino,
 } from 'pino';
-import { ApplicationMistake, EnclaveError } from '../errors.ts';
+import { ApplicationMistake, ConfigError, EnclaveError } from '../errors.ts';
 import { LogOutput } from './log_output.ts';
 import { Redactor } from './redact.ts';
 
@@ -100,7 +100,7 @@ export function describeError(error: unknown, withMessages = false): Record<stri
 function describe(error: unknown, withMessages: boolean, depth: number): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const isOurs = error instanceof EnclaveError;
-  const isPlaced = !isOurs || error instanceof ApplicationMistake;
+  const isPlaced = !isOurs || error instanceof ApplicationMistake || error instanceof ConfigError;
   const { cause } = error;
   return {
     type: typeof error.constructor === 'function' ? error.constructor.name : 'Error',

@@ -1,7 +1,13 @@
 /** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
-import type { Axios, AxiosAdapter, AxiosHeaders, AxiosInstance, InternalAxiosRequestConfig } from 'axios';
+import type {
+  AxiosAdapter,
+  AxiosHeaders,
+  AxiosInstance,
+  AxiosResponse,
+  InternalAxiosRequestConfig,
+} from 'axios';
 import { ApplicationMistake, ConfigError } from '../errors.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { loadAxios } from './axios.cjs';
@@ -32,8 +38,8 @@ export interface UpstreamBounds {
 
 /**
  * A client for one host: an instance of axios that sends nothing but what upstream_request.ts allows, by exchange.ts.
- * It throws ExchangeFailed if there is no answer that the request accepts; ApplicationMistake if the request is not
- * allowed; what its budget throws; the reason of its signal.
+ * It throws ExchangeFailed if there is no answer that the request accepts; ConfigError for an option or a method that
+ * it lacks; ApplicationMistake for a value that is not allowed; what its budget throws; the reason of its signal.
  */
 export type Upstreams = (host: string, bounds?: UpstreamBounds) => AxiosInstance;
 
@@ -89,25 +95,39 @@ function createClient(exchange: Exchange, bounds: UpstreamBounds = {}): AxiosIns
     request({ ...config, method, url, data });
   const instance = Object.assign((...given: [unknown, unknown?]) => request(...given), {
     request,
-    ...Object.fromEntries(['get', 'delete', 'head', 'options'].map((name) => [name, withoutData(name)])),
-    ...Object.fromEntries(['post', 'put', 'patch', 'query'].map((name) => [name, withData(name)])),
-    ...Object.fromEntries(LACKING.map((name) => [name, lacking(name)])),
+    get: withoutData('get'),
+    delete: withoutData('delete'),
+    head: withoutData('head'),
+    options: withoutData('options'),
+    post: withData('post'),
+    put: withData('put'),
+    patch: withData('patch'),
+    query: withData('query'),
+    // A client of another host, with other bounds, is made by upstream(); there are no multipart bodies.
+    create: lacking('create'),
+    getUri: lacking('getUri'),
+    postForm: lacking('postForm'),
+    putForm: lacking('putForm'),
+    patchForm: lacking('patchForm'),
   });
-  // Not enumerable: defaults may contain a key.
-  Object.defineProperties(instance, {
-    defaults: { get: () => client().defaults },
-    interceptors: { get: () => client().interceptors },
-  });
-  return instance as unknown as AxiosInstance;
+  addGetter(instance, 'defaults', () => client().defaults);
+  addGetter(instance, 'interceptors', () => client().interceptors);
+  return instance;
 }
 
-/** A client of another host, with other bounds, is made by upstream(); there are no multipart bodies. */
-const LACKING = ['create', 'getUri', 'postForm', 'putForm', 'patchForm'];
-
 function lacking(name: string) {
-  return () => {
-    throw new ApplicationMistake(`a client of upstream() has no ${name}()`);
+  return (): never => {
+    throw new ConfigError(`a client of upstream() has no ${name}()`);
   };
+}
+
+/** It is not enumerable: defaults may contain a key. */
+function addGetter<Target extends object, Name extends string, Value>(
+  target: Target,
+  name: Name,
+  get: () => Value,
+): asserts target is Target & Record<Name, Value> {
+  Object.defineProperty(target, name, { get });
 }
 
 /** Every exchange must be bounded in time and size. */
@@ -126,40 +146,49 @@ const refuse: AxiosAdapter = async () => {
 
 const OWN_OPTIONS = { adapter: refuse, allowAbsoluteUrls: true };
 
-/** axios itself, and the interceptors of the application. */
+/** axios itself, whose only interceptor is ours, and the interceptors of the application. */
 function createAxios(exchange: Exchange, limits: Required<UpstreamBounds>) {
   const { Axios, AxiosHeaders } = loadAxios();
-  const axios = new Axios({ adapter: refuse, headers: { common: {} } } as object);
-  const { defaults, interceptors } = axios;
+  const axios = new Axios();
+  const defaults: AxiosInstance['defaults'] = {
+    adapter: refuse,
+    headers: {
+      common: new AxiosHeaders(),
+      delete: new AxiosHeaders(),
+      get: new AxiosHeaders(),
+      head: new AxiosHeaders(),
+      post: new AxiosHeaders(),
+      put: new AxiosHeaders(),
+      patch: new AxiosHeaders(),
+    },
+  };
+  axios.defaults = defaults;
+  const { interceptors } = new Axios();
   const none = Object.freeze(new AxiosHeaders());
+
+  // It calls those of the application: however they are ordered or removed, and wherever they fail, it is the last.
+  axios.interceptors.request.use(async (config) => {
+    const changed = await callRequestHandlers(interceptors.request, config);
+    const checked = readRequest(changed, OWN_OPTIONS, limits.timeoutMs);
+    // The answer is in the data of a substitute, since axios would copy and change all its headers.
+    const adapter = async () => ({ headers: none, data: await answerTo(checked, exchange, limits) });
+    // A new object, which interceptors have never seen, and which contains nothing of the request.
+    return Object.assign(Object.create(null), { adapter });
+  });
+
+  const toAnswer = ({ data: { status, data, headers } }: AxiosResponse<UpstreamAnswer>) =>
+    new Answer(status, data, () => {
+      const read = new AxiosHeaders();
+      for (const [name, value] of Object.entries(headers)) read.set(name, value);
+      return read;
+    });
 
   const request = async (...given: [unknown, unknown?]) => {
     requireOptions(defaults, OWN_OPTIONS);
     for (const options of given) if (typeof options !== 'string') requireOptions(options ?? {}, OWN_OPTIONS);
-    return await Reflect.apply(axios.request, axios, given);
+    const handlers = handlersOf(interceptors.response);
+    return await callInTurn(handlers, Reflect.apply(axios.request, axios, given).then(toAnswer));
   };
-
-  const last = async (config: InternalAxiosRequestConfig) => {
-    const changed = await intercept(interceptors.request, config);
-    const checked = readRequest(changed, OWN_OPTIONS, limits.timeoutMs);
-    const adapter = async () => ({ headers: none, answer: await answerTo(checked, exchange, limits) });
-    // A new object, which interceptors have never seen, and which contains nothing of the request.
-    return Object.assign(Object.create(null), { adapter });
-  };
-  const first = ({ answer: { status, data, headers } }: { answer: UpstreamAnswer }) =>
-    new Answer(status, data, () => new AxiosHeaders(headers as Record<string, string>));
-  axios.interceptors = {
-    // To axios this is the only interceptor of requests. It calls those of the application: however they are ordered
-    // or removed, and wherever they fail, it is the last.
-    request: { forEach: (use: Use) => use({ fulfilled: last }) },
-    // Until then axios handles a substitute, since it would copy and change all headers of each answer.
-    response: {
-      forEach: (use: Use) => {
-        use({ fulfilled: first });
-        handlersOf(interceptors.response).forEach(use);
-      },
-    },
-  } as unknown as Axios['interceptors'];
   return { defaults, interceptors: Object.freeze(interceptors), request };
 }
 
@@ -171,24 +200,23 @@ interface Handler {
   readonly runWhen?: ((config: InternalAxiosRequestConfig) => boolean) | null;
 }
 
-type Use = (handler: Handler) => void;
-
-/** axios' declarations lack the method `forEach`, and `handlers` has holes. */
+/** `handlers` has holes. */
 function handlersOf(manager: { readonly handlers?: readonly (Handler | null)[] }): Handler[] {
   return (manager.handlers ?? []).filter((handler) => handler !== null);
 }
 
-/** Calls the interceptors as axios does: the one that was added last is the first. */
-function intercept(
+/** As in axios: the one that was added last is the first. */
+function callRequestHandlers(
   manager: Parameters<typeof handlersOf>[0],
   config: InternalAxiosRequestConfig,
 ): Promise<unknown> {
-  return handlersOf(manager)
-    .filter(({ runWhen }) => runWhen?.(config) !== false)
-    .reduceRight<Promise<unknown>>(
-      (before, { fulfilled, rejected }) => before.then(fulfilled, rejected),
-      Promise.resolve(config),
-    );
+  const handlers = handlersOf(manager).filter(({ runWhen }) => runWhen?.(config) !== false);
+  return callInTurn(handlers.toReversed(), Promise.resolve(config));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as axios declares what interceptors return
+function callInTurn(handlers: readonly Handler[], given: Promise<unknown>): Promise<any> {
+  return handlers.reduce((before, { fulfilled, rejected }) => before.then(fulfilled, rejected), given);
 }
 
 interface UpstreamAnswer extends Omit<ExchangeAnswer, 'body'> {

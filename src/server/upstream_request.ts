@@ -1,6 +1,6 @@
 /** Checks what a request to an upstream says: no option of axios is obeyed that is not listed here. */
 import * as http from 'node:http';
-import { ApplicationMistake } from '../errors.ts';
+import { ApplicationMistake, ConfigError } from '../errors.ts';
 import { isTimeout } from '../fetch.ts';
 import type { ExchangeRequest } from './exchange.ts';
 
@@ -36,7 +36,7 @@ export type OwnOptions = Readonly<Record<string, unknown>>;
  * and obey other options in part.
  *
  * @param given the defaults of a client, or the options of a request
- * @throws ApplicationMistake
+ * @throws ConfigError for an option that there is not, ApplicationMistake for a value
  */
 export function requireOptions(given: unknown, own: OwnOptions): void {
   requireNames(given, own);
@@ -52,7 +52,7 @@ export function requireOptions(given: unknown, own: OwnOptions): void {
  * could change later.
  *
  * @param timeoutMs the limit that a request may lower
- * @throws ApplicationMistake
+ * @throws ConfigError for an option that there is not, ApplicationMistake for a value
  */
 export function readRequest(given: unknown, own: OwnOptions, timeoutMs: number): UpstreamRequest {
   requireNames(given, own);
@@ -80,7 +80,7 @@ function requireNames(given: unknown, own: OwnOptions): asserts given is object 
     if (OPTIONS.has(name)) continue;
     const value = ownOf(given, name);
     if (value === undefined || (Object.hasOwn(own, name) && own[name] === value)) continue;
-    throw new ApplicationMistake(
+    throw new ConfigError(
       `an upstream request has no option ${/^\w{1,40}$/.test(name) ? name : 'of that name'}, and no adapter but its own: it takes ${[...OPTIONS].join(', ')}`,
     );
   }

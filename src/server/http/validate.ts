@@ -31,8 +31,10 @@ const BOUNDS: Readonly<Record<string, string>> = {
   max_value: 'must be at most',
 };
 
-function explainBound({ type, input, requirement }: v.BaseIssue<unknown>): string | undefined {
-  if (type === 'non_empty') return explainBound({ type: 'min_length', input, requirement: 1 } as never);
+type Bound = Pick<v.BaseIssue<unknown>, 'type' | 'input' | 'requirement'>;
+
+function explainBound({ type, input, requirement }: Bound): string | undefined {
+  if (type === 'non_empty') return explainBound({ type: 'min_length', input, requirement: 1 });
   const bound = BOUNDS[type];
   if (bound === undefined || (typeof requirement !== 'number' && typeof requirement !== 'bigint')) {
     return undefined;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AppContext } from '../../../src/app.ts';
-import { ApplicationMistake } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
 import { NsmDevice } from '../../../src/nsm/device.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
@@ -285,6 +285,12 @@ describe('the log', () => {
     const printed = describeError(new ApplicationMistake('Roll is not among the types'));
     expect(printed).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
     expect(printed['message']).toMatch(/^Roll is not/);
+    expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
+  });
+
+  test('prints a ConfigError with its location, since an option of an upstream may be refused in a request', () => {
+    const printed = describeError(new ConfigError('an upstream request has no option proxy'));
+    expect(printed).toMatchObject({ type: 'ConfigError', code: 'CONFIG' });
     expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
   });
 

@@ -20,7 +20,7 @@ const me = newProvisioner();
 const colleague = newProvisioner();
 const stranger = newProvisioner();
 const provisioners = [me.hex, colleague.hex];
-const NO_NSM = new NsmDevice({ path: '/nonexistent/nsm', addonPath: BUILT_ADDON });
+const noNsm = () => new NsmDevice({ path: '/nonexistent/nsm', addonPath: BUILT_ADDON });
 
 async function seal(
   server: TestServer,
@@ -213,7 +213,7 @@ describe('POST /secrets', () => {
   test('needs an NSM, whose registers the secrets are sealed for', async () => {
     const { fd } = makePipe();
     const env = { SECRETS: 'any', SECRETS_FD: String(fd), NSM_DEVICE: '/nonexistent' };
-    const server = await startVault({ provisioners, nsm: NO_NSM, env });
+    const server = await startVault({ provisioners, nsm: noNsm(), env });
     const { json } = await sealSecrets(
       VALUES,
       SealingKey.create().publicKey,
@@ -295,7 +295,7 @@ describe('SECRETS=sealed stops the start', () => {
 
   test('without an NSM', async () => {
     const env = { NSM_DEVICE: '/nonexistent' };
-    await expect(startVault({ provisioners, nsm: NO_NSM, env })).rejects.toThrow(/needs an NSM/);
+    await expect(startVault({ provisioners, nsm: noNsm(), env })).rejects.toThrow(/needs an NSM/);
   });
 
   test('with another value', async () => {

@@ -47,6 +47,7 @@ describe('a client', () => {
     const other = createUpstream(origin)();
     client.defaults.headers.common['x-common'] = 'c';
     client.defaults.headers['x-all'] = 'a';
+    client.defaults.headers.post['x-post'] = 'p';
     client.defaults.params = { key: 'k' };
     const calls: string[] = [];
     client.interceptors.request.use((config) => {
@@ -69,6 +70,9 @@ describe('a client', () => {
     const { data } = await client.get<Echo>('/x', { params: { q: 1 } });
     expect(data).toMatchObject({ url: '/x/y?key=k&q=1', seen: true });
     expect(data.headers).toMatchObject({ 'x-common': 'c', 'x-all': 'a', 'x-set': 's' });
+    expect(data.headers).not.toHaveProperty('x-post');
+    expect((await client.post<Echo>('/x')).data.headers).toMatchObject({ 'x-common': 'c', 'x-post': 'p' });
+    calls.splice(2);
     expect(calls).toEqual(['last added', 'first added']);
     client.interceptors.request.eject(last);
     expect((await client.get<Echo>('/x')).data.url).toBe('/x?key=k');

@@ -253,6 +253,7 @@ describe('a server', () => {
         const { headers, data } = PARTS;
         const asked = client.post(status === 'mistake' ? `//${key}` : `/${key}?status=${status}`, data, {
           headers,
+          ...(status === 'option' && { params: { key }, auth: { username: key, password: key } }),
         });
         await asked.catch((error) => log.info({ error, err: error }, 'failed %o', error));
         return (await asked) as never;
@@ -265,7 +266,7 @@ describe('a server', () => {
       secrets: { PRICE_KEY: KEY },
       origins: { 'prices.example': upstream.origin, 'down.example': 'http://127.0.0.1:1' },
     });
-    for (const status of ['200', '302', '401', '500', 'mistake']) {
+    for (const status of ['200', '302', '401', '500', 'mistake', 'option']) {
       const answer = await server.post('/process_data', { payload: { status } });
       const text = await answer.text();
       expect([answer.status, JSON.parse(text).code]).toEqual([500, 'INTERNAL']);
@@ -273,6 +274,8 @@ describe('a server', () => {
     }
     await server.get('/health_check');
     expect(server.printed()).toContain('must be a path that starts with one /');
+    expect(server.printed()).toContain('"type":"ConfigError","code":"CONFIG"');
+    expect(server.printed()).toContain('an upstream request has no option auth');
     expect(server.printed().match(/"type":"ExchangeFailed"/g)?.length).toBeGreaterThanOrEqual(4);
     expect(server.printed()).not.toContain(KEY);
   });

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import { Axios, AxiosHeaders, type AxiosInstance, type AxiosRequestConfig } from 'axios';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ApplicationMistake } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
 import { createUpstream } from '../../../src/server/upstream.ts';
 import { type Echo, echo, listen } from './hosts.ts';
 
@@ -50,11 +50,17 @@ const WAYS: [string, (client: AxiosInstance, options: Config) => Promise<unknown
 ];
 
 /** Refused as a mistake, by each way, and neither host has seen anything of it. */
-async function expectRefused(options: (evil: string, port: number) => Config, ways = WAYS): Promise<void> {
+async function expectRefused(
+  options: (evil: string, port: number) => Config,
+  {
+    ways = WAYS,
+    as = ApplicationMistake,
+  }: { ways?: typeof WAYS; as?: typeof ApplicationMistake | typeof ConfigError } = {},
+): Promise<void> {
   const { origin, connections, evilOrigin, port, evil } = await setUp();
   for (const [way, ask] of ways) {
     const asked = ask(createUpstream(origin)(), options(evilOrigin, port));
-    await expect(asked, `by ${way}`).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(asked, `by ${way}`).rejects.toBeInstanceOf(as);
   }
   expect([connections(), evil()]).toEqual([0, 0]);
 }
@@ -102,17 +108,13 @@ describe('an option that leads elsewhere, or lifts a bound, is refused:', () => 
     ['another order of interceptors', () => ({ transitional: { legacyInterceptorReqResOrdering: false } })],
     ['onDownloadProgress', () => ({ onDownloadProgress: () => {} })],
     ['a misspelling', () => ({ parameters: {} })],
-    ['responseType stream', () => ({ responseType: 'stream' })],
-    ['responseType blob', () => ({ responseType: 'blob' })],
-    ['a signal that is none', () => ({ signal: { aborted: false } })],
-    ['a validateStatus that is no function', () => ({ validateStatus: true as never })],
   ];
 
-  test.each(elsewhere)('%s', async (_name, options) => expectRefused(options));
+  test.each(elsewhere)('%s', async (_name, options) => expectRefused(options, { as: ConfigError }));
 
   test('a serializer of parameters that is a function', async () => {
     // In defaults and options, axios makes an object of it, before any interceptor.
-    await expectRefused(() => ({ paramsSerializer: () => '#' }));
+    await expectRefused(() => ({ paramsSerializer: () => '#' }), { as: ConfigError });
   });
 
   test('without its value in the message, which names those that are allowed', async () => {
@@ -125,6 +127,17 @@ describe('an option that leads elsewhere, or lifts a bound, is refused:', () => 
     await expect(strange).rejects.toThrow(/no option of that name/);
     await expect(strange).rejects.not.toThrow(/hunter2/);
   });
+});
+
+describe('an option with a value of no sense is refused:', () => {
+  const values: [string, () => Config][] = [
+    ['responseType stream', () => ({ responseType: 'stream' })],
+    ['responseType blob', () => ({ responseType: 'blob' })],
+    ['a signal that is none', () => ({ signal: { aborted: false } })],
+    ['a validateStatus that is no function', () => ({ validateStatus: true as never })],
+  ];
+
+  test.each(values)('%s', async (_name, options) => expectRefused(options));
 });
 
 describe('a url that is not a path of the host is refused:', () => {
@@ -188,14 +201,21 @@ describe('a method', () => {
     expect(connections()).toBe(0);
   });
 
-  test('that the client lacks throws', async () => {
+  test('that no request has is refused by its name too', async () => {
     const { client, connections } = await echo();
     await expect(client.options('/')).rejects.toBeInstanceOf(ApplicationMistake);
     await expect(client.query('/')).rejects.toBeInstanceOf(ApplicationMistake);
-    expect(() => client.create()).toThrow(ApplicationMistake);
-    expect(() => client.create({ baseURL: 'http://evil.example' })).toThrow(ApplicationMistake);
-    expect(() => client.getUri({ url: '/' })).toThrow(ApplicationMistake);
-    expect(() => client.postForm('/', {})).toThrow(ApplicationMistake);
+    expect(connections()).toBe(0);
+  });
+
+  test('that the client lacks throws', async () => {
+    const { client, connections } = await echo();
+    expect(() => client.create()).toThrow(ConfigError);
+    expect(() => client.create({ baseURL: 'http://evil.example' })).toThrow(ConfigError);
+    expect(() => client.getUri({ url: '/' })).toThrow(ConfigError);
+    for (const method of ['postForm', 'putForm', 'patchForm'] as const) {
+      expect(() => client[method]('/', {})).toThrow(ConfigError);
+    }
     expect(connections()).toBe(0);
   });
 });
@@ -209,7 +229,7 @@ describe('a header', () => {
   test.each(forbidden)('%s is refused', async (name) => {
     const [, , ...others] = WAYS;
     await expectRefused(() => ({ headers: { [name]: 'evil.example' } }));
-    await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), others);
+    await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), { ways: others });
     await expectRefused(() => ({ headers: { common: { [name]: 'evil.example' } } as never }));
     await expectRefused(() => ({ headers: { get: { [name]: 'evil.example' } } as never }));
     await expectRefused(() => ({ headers: `${name}: evil.example` as never }));
@@ -368,12 +388,12 @@ describe('an interceptor', () => {
     };
     const replace = (config: object) => ({ ...config, adapter: evilAdapter }) as never;
     interceptors.request.use(replace, null, { runWhen: runWhen as never });
-    await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(client.get('/')).rejects.toBeInstanceOf(ConfigError);
     interceptors.request.clear();
     interceptors.request.handlers = [];
     for (let id = 0; id < 5; id++) interceptors.request.eject(id);
     Object.assign(interceptors.request, { forEach() {} });
-    await expect(client.get('/', { adapter: 'fetch' })).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(client.get('/', { adapter: 'fetch' })).rejects.toBeInstanceOf(ConfigError);
     await expect(client.get('//')).rejects.toBeInstanceOf(ApplicationMistake);
     for (const replaced of [
       () => Object.assign(interceptors, { request: new Axios().interceptors.request }),
