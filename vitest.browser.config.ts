@@ -24,7 +24,10 @@ const casesAsData: Plugin = {
 export default defineConfig({
   plugins: [casesAsData],
   test: {
-    include: ['test/src/attestation/{verify,attacks,result}.test.ts', 'test/e2e/browser/*.browser.ts'],
+    include: [
+      'test/src/library/attestation/{verify,attacks,result}.test.ts',
+      'test/e2e/browser/*.browser.ts',
+    ],
     globalSetup: ['test/e2e/browser/enclave.ts'],
     testTimeout: 60_000,
     browser: {

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { EnclaveError } from '../src/errors.ts';
+import { EnclaveError } from '../src/library/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,13 +1,13 @@
 import type { Router } from 'express';
 import * as v from 'valibot';
-import { ConfigError } from './errors.ts';
+import { ConfigError } from './library/errors.ts';
 import type { Env } from './server/env.ts';
 import { validate } from './server/http/validate.ts';
 import type { Logger } from './server/log.ts';
 import type { SecretsCheck } from './server/secrets.ts';
 import type { SignedAnswer } from './server/signer.ts';
 import type { Upstreams } from './server/upstream.ts';
-import type { DeclaredStruct, SignedType } from './wire/intent.ts';
+import type { DeclaredStruct, SignedType } from './library/wire/intent.ts';
 
 /**
  * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes. The core

@@ -189,7 +189,7 @@ function isMakeRun(name: string): boolean {
 }
 
 /** A test runs the commands of this page as they stand there. */
-const followed = commandsOf(read('src/sui/README.md')).npm;
+const followed = commandsOf(read('src/library/sui/README.md')).npm;
 if (!existsSync(join(root, 'test/e2e/readme/sui.test.ts'))) followed.length = 0;
 
 function isNpmRun(name: string): boolean {

@@ -61,7 +61,9 @@ describe('the walls', () => {
     const files = globSync('{src,scripts}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] });
     const graph = new Map(files.map((file) => [file, importsOf(file)]));
     expect(importsOf('src/oidc/keys.ts'), 'type-only').toContain('src/server/upstream.ts');
-    expect(importsOf('src/client/client.ts'), 'dynamic').toContain('src/client/registered.ts');
+    expect(importsOf('src/library/client/client.ts'), 'dynamic').toContain(
+      'src/library/client/registered.ts',
+    );
     expect(cyclesIn(graph)).toEqual([]);
   });
 
@@ -75,15 +77,15 @@ describe('the walls', () => {
     expect(cyclesIn(new Map(Object.entries(graph)))).toEqual(cycles);
   });
 
-  test.each(LIBRARY)('src/%s, published for browsers, needs neither Node nor the server', (name) => {
-    const rooms = [...LIBRARY, 'wire', 'token', 'errors.ts', 'fetch.ts'].map((room) => `src/${room}`);
+  test.each(LIBRARY)('src/library/%s, published for browsers, needs neither Node nor the server', (name) => {
+    const rooms = [...LIBRARY, 'wire', 'token', 'errors.ts', 'fetch.ts'].map((room) => `src/library/${room}`);
     const isAllowed = (path: string) =>
       path.startsWith('src/') ? isWithin(path, rooms) : !path.startsWith('node:');
-    expect(breaches(`src/${name}`, isAllowed)).toEqual([]);
+    expect(breaches(`src/library/${name}`, isAllowed)).toEqual([]);
   });
 
-  test('src/wire, src/token, src/errors.ts and src/fetch.ts need no more than each other', () => {
-    const rooms = ['src/wire', 'src/token', 'src/errors.ts', 'src/fetch.ts'];
+  test('src/library/wire, src/library/token, src/library/errors.ts and src/library/fetch.ts need no more than each other', () => {
+    const rooms = ['src/library/wire', 'src/library/token', 'src/library/errors.ts', 'src/library/fetch.ts'];
     for (const room of rooms) {
       const folder = room.endsWith('.ts') ? room.slice(0, -3) : `${room}/**/*`;
       for (const file of globSync(`${folder}.ts`, { cwd: ROOT })) {
@@ -94,8 +96,8 @@ describe('the walls', () => {
   });
 
   test("src/oidc, which servers and commands share, needs no limits of Sui's circuit, nothing of the wallet's library and only a type of the server", () => {
-    const facts = ['src/token/issuer.ts', 'src/token/providers.ts'];
-    const rooms = ['src/oidc', ...facts, 'src/errors.ts', 'src/server/upstream.ts'];
+    const facts = ['src/library/token/issuer.ts', 'src/library/token/providers.ts'];
+    const rooms = ['src/oidc', ...facts, 'src/library/errors.ts', 'src/server/upstream.ts'];
     expect(breaches('src/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
     for (const file of globSync('src/oidc/*.ts', { cwd: ROOT })) {
       expect(readFileSync(join(ROOT, file), 'utf8')).not.toMatch(
@@ -105,7 +107,14 @@ describe('the walls', () => {
   });
 
   test("src/prover needs zkLogin's numbers and claims, and no server but in its two services", () => {
-    const rooms = ['src/prover', 'src/oidc', 'src/token', 'src/zklogin', 'src/wire', 'src/errors.ts'];
+    const rooms = [
+      'src/prover',
+      'src/oidc',
+      'src/library/token',
+      'src/library/zklogin',
+      'src/library/wire',
+      'src/library/errors.ts',
+    ];
     const services = ['src/prover/frontend', 'src/prover/backend'];
     const found = breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms));
     const others = found.filter((breach) => !services.some((service) => breach.startsWith(`${service}/`)));
@@ -113,12 +122,12 @@ describe('the walls', () => {
     const withServer = (path: string) => !path.startsWith('src/') || isWithin(path, [...rooms, 'src/server']);
     expect(breaches('src/prover/{frontend,backend}', withServer)).toEqual([]);
     const isOther = (path: string) => !isWithin(path, services);
-    for (const folder of ['src/apps', 'src/server', 'src/zklogin'])
+    for (const folder of ['src/apps', 'src/server', 'src/library/zklogin'])
       expect(breaches(folder, isOther)).toEqual([]);
   });
 
   test.each(APPS)('%s imports src/index.ts, its own files and packages', (folder) => {
-    const rooms = folder === 'src/apps/salt' ? ['src/oidc', 'src/token'] : [];
+    const rooms = folder === 'src/apps/salt' ? ['src/oidc', 'src/library/token'] : [];
     const isOfProject = (path: string) => /^(src|scripts|test)\//.test(path);
     const allowed = [folder, 'src/index.ts', ...rooms];
     expect(breaches(folder, (path) => !isOfProject(path) || isWithin(path, allowed))).toEqual([]);
@@ -147,6 +156,6 @@ test('no two modules of src export the same name', () => {
       modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
     }
   }
-  expect(modulesOf.get('EnclaveClient')).toEqual(['src/client/client.ts']);
+  expect(modulesOf.get('EnclaveClient')).toEqual(['src/library/client/client.ts']);
   expect([...modulesOf].filter(([, files]) => files.length > 1)).toEqual([]);
 });

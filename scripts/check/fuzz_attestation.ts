@@ -8,11 +8,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
-import { decodeAttestation } from '../../src/attestation/index.ts';
-import { CodedError, quantity } from '../../src/errors.ts';
-import { readCall } from '../../src/sealing/request.ts';
-import { decodeSealedSecrets, readSecrets } from '../../src/sealing/secrets.ts';
-import { decodeUserData } from '../../src/sealing/user_data.ts';
+import { decodeAttestation } from '../../src/library/attestation/index.ts';
+import { CodedError, quantity } from '../../src/library/errors.ts';
+import { readCall } from '../../src/library/sealing/request.ts';
+import { decodeSealedSecrets, readSecrets } from '../../src/library/sealing/secrets.ts';
+import { decodeUserData } from '../../src/library/sealing/user_data.ts';
 import { command, integer, runAsProcess } from '../command.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
 

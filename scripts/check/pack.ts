@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, quantity } from '../../src/errors.ts';
+import { ConfigError, quantity } from '../../src/library/errors.ts';
 import { command, type Result, runAsProcess } from '../command.ts';
 import { type Channel, checkChannel } from '../image/measurements.ts';
 
@@ -159,7 +159,7 @@ function pack(channel: Channel): Result {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   for (const entry of Object.keys(ENTRIES)) {
-    copyFileSync(join(ROOT, 'src', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
+    copyFileSync(join(ROOT, 'src/library', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
   }
   copyFileSync(join(ROOT, 'LICENSE'), join(FOLDER, 'LICENSE'));
   writeRootEntry();

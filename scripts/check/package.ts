@@ -22,7 +22,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
-import { quantity } from '../../src/errors.ts';
+import { quantity } from '../../src/library/errors.ts';
 
 const run = promisify(execFile);
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pretty from 'pino-pretty';
-import { ConfigError, EnclaveError } from '../../src/errors.ts';
+import { ConfigError, EnclaveError } from '../../src/library/errors.ts';
 import { loadApplication } from '../../src/load_application.ts';
 import { NsmDevice } from '../../src/nsm/device.ts';
 import { NsmError } from '../../src/nsm/errors.ts';

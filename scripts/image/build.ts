@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import { command, runAsProcess } from '../command.ts';
 import { makeBase } from './base.ts';
 import { bundle } from './bundle.ts';

@@ -1,7 +1,7 @@
 /** Enclave images: builds one, describes one, measures one. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import { command, type Result, runAsProcess, UsageError } from '../command.ts';
 import type { Eif } from './eif/read.ts';
 

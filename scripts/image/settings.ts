@@ -1,6 +1,6 @@
 /** The settings in the application's ramdisk, for init (enclave/init/settings.h) and for the C library. */
 
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import type { Manifest } from '../../src/manifest.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import type { Manifest } from '../../src/manifest.ts';
-import type { ProvisionerKey } from '../../src/sealing/secrets.ts';
+import type { ProvisionerKey } from '../../src/library/sealing/secrets.ts';
 import {
   type Context,
   command,
@@ -155,7 +155,7 @@ async function sealingFor(
   { provisioners = [] }: Manifest,
   { env, io }: Context,
 ): Promise<Sealing> {
-  const { certificatesFromPem } = await import('../../src/attestation/index.ts');
+  const { certificatesFromPem } = await import('../../src/library/attestation/index.ts');
   const { readProvisionerKey } = await import('../provision/files.ts');
   if (provisioners.length > 0 && path === undefined) {
     throw new UsageError(
@@ -177,7 +177,7 @@ async function sealAndHandOver(
   { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
   { env, cid, listen }: { env: Environment; cid: number; listen: Listen },
 ): Promise<void> {
-  const { sealSecrets } = await import('../../src/sealing/secrets.ts');
+  const { sealSecrets } = await import('../../src/library/sealing/secrets.ts');
   const { attest } = await import('../provision/enclave.ts');
   const { handOver, urlOf } = await import('./expose.ts');
   const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };

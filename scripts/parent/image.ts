@@ -1,7 +1,7 @@
 /** The image that runs on this parent, with the manifest and the settings in it. */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import type { Image } from '../../src/attestation/index.ts';
+import type { Image } from '../../src/library/attestation/index.ts';
 import { type Manifest, parseManifest } from '../../src/manifest.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { UsageError } from '../command.ts';

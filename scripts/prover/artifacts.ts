@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import { type CircuitProfile, type CircuitSize, mainComponent, PROFILES } from '../../src/prover/profile.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));

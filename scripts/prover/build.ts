@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import { type CircuitSize, mainComponent, PROFILES } from '../../src/prover/profile.ts';
 import { command, type Io, runAsProcess, UsageError } from '../command.ts';
 import {

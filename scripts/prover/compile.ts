@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import { CIRCUIT_SOURCES } from './artifacts.ts';
 
 /**

@@ -4,7 +4,7 @@
  * Exit codes: 0 done; 1 refused or failed; 2 invalid command line.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import type { BuiltInput } from '../../src/prover/input.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
 import {

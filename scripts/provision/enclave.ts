@@ -1,11 +1,16 @@
 /** Secrets for an attested enclave: whom they are sealed for, how they get there, and the receipt. */
-import { type Image, readUserData, verifyAttestation } from '../../src/attestation/index.ts';
-import { attestedKey, fetchAttestation } from '../../src/client/attestation.ts';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from '../../src/client/http.ts';
-import { fetchBytes, fetchText, serverCode } from '../../src/fetch.ts';
-import { SealingError } from '../../src/sealing/errors.ts';
-import { SEALED_TYPE } from '../../src/sealing/request.ts';
-import { type EnclaveState, SECRETS_PATH, type SealedMessage } from '../../src/sealing/secrets.ts';
+import { type Image, readUserData, verifyAttestation } from '../../src/library/attestation/index.ts';
+import { attestedKey, fetchAttestation } from '../../src/library/client/attestation.ts';
+import {
+  type Http,
+  MAX_ENCLAVE_ANSWER_SIZE,
+  noAnswer,
+  serverMessage,
+} from '../../src/library/client/http.ts';
+import { fetchBytes, fetchText, serverCode } from '../../src/library/fetch.ts';
+import { SealingError } from '../../src/library/sealing/errors.ts';
+import { SEALED_TYPE } from '../../src/library/sealing/request.ts';
+import { type EnclaveState, SECRETS_PATH, type SealedMessage } from '../../src/library/sealing/secrets.ts';
 import { ProvisionError } from './errors.ts';
 
 /** What an enclave must prove before anything is sealed for it. */

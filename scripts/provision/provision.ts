@@ -4,10 +4,10 @@
  * Exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no receipt; 2 not tried; 3 it does not
  * prove to be the image; 4 it can't be reached; 5 unconfirmed: whoever answered says that it has secrets.
  */
-import type { Image } from '../../src/attestation/index.ts';
-import type { Http } from '../../src/client/http.ts';
-import { EnclaveError } from '../../src/errors.ts';
-import type { ProvisionerKey } from '../../src/sealing/secrets.ts';
+import type { Image } from '../../src/library/attestation/index.ts';
+import type { Http } from '../../src/library/client/http.ts';
+import { EnclaveError } from '../../src/library/errors.ts';
+import type { ProvisionerKey } from '../../src/library/sealing/secrets.ts';
 import {
   type Context,
   command,
@@ -119,8 +119,8 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
     throw new UsageError('--pcrs is needed: only a known image may have the secrets', USAGE);
   if (secrets === undefined) throw new UsageError('--secrets is needed', USAGE);
   if (interval !== undefined && !watch) throw new UsageError('--interval goes with --watch', USAGE);
-  const { baseUrl } = await import('../../src/client/http.ts');
-  const { certificatesFromPem } = await import('../../src/attestation/index.ts');
+  const { baseUrl } = await import('../../src/library/client/http.ts');
+  const { certificatesFromPem } = await import('../../src/library/attestation/index.ts');
   const { parseSecrets, readProvisionerKey, readSecretsFile } = await import('./files.ts');
   const images = await Promise.all(pcrs.map(readImage));
   const roots =
@@ -135,13 +135,13 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
 }
 
 async function readImage(file: string): Promise<Image> {
-  const { parsePcrs } = await import('../../src/attestation/index.ts');
+  const { parsePcrs } = await import('../../src/library/attestation/index.ts');
   return parsePcrs((await readFileArgument(file, PCRS_HINT)).toString());
 }
 
 async function send({ http, secrets, provisioner }: Work, { sealingKey, state }: Recipient): Promise<void> {
   const { deliver } = await import('./enclave.ts');
-  const { sealSecrets } = await import('../../src/sealing/secrets.ts');
+  const { sealSecrets } = await import('../../src/library/sealing/secrets.ts');
   await deliver(http, await sealSecrets(secrets, sealingKey, state, { provisioner }));
 }
 
@@ -187,8 +187,8 @@ async function exitOf(error: unknown): Promise<number> {
   if (!(error instanceof EnclaveError)) return EXIT.failed;
   if (NOT_TRIED.includes(error.code)) return EXIT.notTried;
   if (error.code === 'CLIENT_UNREACHABLE') return UNREACHABLE;
-  const { AttestationError } = await import('../../src/attestation/index.ts');
-  const { ClientError } = await import('../../src/client/errors.ts');
+  const { AttestationError } = await import('../../src/library/attestation/index.ts');
+  const { ClientError } = await import('../../src/library/client/errors.ts');
   return error instanceof AttestationError || error instanceof ClientError ? NOT_PROVEN : EXIT.failed;
 }
 

@@ -1,5 +1,5 @@
 /** Provisions again whenever a new process of an enclave lacks its secrets. */
-import { EnclaveError } from '../../src/errors.ts';
+import { EnclaveError } from '../../src/library/errors.ts';
 
 export interface Watched {
   /** Whether the enclave waits for its secrets. */

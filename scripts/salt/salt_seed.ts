@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CodedError, quantity } from '../../src/errors.ts';
+import { CodedError, quantity } from '../../src/library/errors.ts';
 import {
   command,
   commandFailure,

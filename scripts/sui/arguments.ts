@@ -1,6 +1,6 @@
 /** Checks what a command line says by its form alone, before a file is read or anything is sent. */
-import { baseUrl } from '../../src/client/http.ts';
-import { addressOf, identifierOf, invalidValue } from '../../src/sui/values.ts';
+import { baseUrl } from '../../src/library/client/http.ts';
+import { addressOf, identifierOf, invalidValue } from '../../src/library/sui/values.ts';
 import type { CommandLine } from './help.ts';
 
 /** What a command line gives; the deployment file may have filled in ids. */

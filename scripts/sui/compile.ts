@@ -1,6 +1,6 @@
 /** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
-import { quantity } from '../../src/errors.ts';
-import { SuiError } from '../../src/sui/errors.ts';
+import { quantity } from '../../src/library/errors.ts';
+import { SuiError } from '../../src/library/sui/errors.ts';
 import type { Environment } from '../command.ts';
 import type { BuildNetwork, Bytecode } from './bytecode.ts';
 import type { Chain } from './chain.ts';

@@ -1,6 +1,6 @@
 /** `npm run create_config`: creates the config that says which image an application's enclaves may run. */
 
-import type { Image } from '../../src/attestation/index.ts';
+import type { Image } from '../../src/library/attestation/index.ts';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import {
@@ -17,7 +17,7 @@ import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 
 async function read({ args, options }: Input) {
-  const { applicationType } = await import('../../src/sui/values.ts');
+  const { applicationType } = await import('../../src/library/sui/values.ts');
   const {
     enclave_package_id: enclavePackage = '',
     app_package_id: appPackage = '',
@@ -34,7 +34,7 @@ async function read({ args, options }: Input) {
 
 /** The only capability for the application that the sender owns. @throws SuiCommandError: CAPABILITY */
 async function ownCapability(chain: Chain, enclavePackage: string, application: string): Promise<string> {
-  const { listCapabilities } = await import('../../src/sui/objects.ts');
+  const { listCapabilities } = await import('../../src/library/sui/objects.ts');
   const original = await chain.originalPackage(enclavePackage);
   const sender = await chain.sender();
   const found = await listCapabilities(chain.client, sender, { enclavePackage: original, application });
@@ -60,7 +60,7 @@ async function present(
   );
   if (deployments === undefined || noted?.config === undefined) return undefined;
   await deployments.checkChain(chain);
-  const { readConfig } = await import('../../src/sui/objects.ts');
+  const { readConfig } = await import('../../src/library/sui/objects.ts');
   const { isSameImage } = await import('./contract.ts');
   const config = await readConfig(chain.client, noted.config.id);
   if (config.isRetired) return undefined;
@@ -125,8 +125,10 @@ const spec: SuiCommand = {
   },
   async run(input, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { createEnclaveConfig, newCapFromPublisher } = await import('../../src/sui/transactions.ts');
-    const { addressOf } = await import('../../src/sui/values.ts');
+    const { createEnclaveConfig, newCapFromPublisher } = await import(
+      '../../src/library/sui/transactions.ts'
+    );
+    const { addressOf } = await import('../../src/library/sui/values.ts');
     const { imageToAllow } = await import('./contract.ts');
     const { enclavePackage, appPackage, applicationOf, name, capId: named, publisherId } = await read(input);
     const image = await imageToAllow(chain, input);

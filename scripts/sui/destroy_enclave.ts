@@ -17,8 +17,8 @@ export const main = suiCommand({
   async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { toHex } = await import('@mysten/sui/utils');
-    const { isStale, readConfig, readEnclave } = await import('../../src/sui/objects.ts');
-    const { destroyEnclave, destroyOldEnclave } = await import('../../src/sui/transactions.ts');
+    const { isStale, readConfig, readEnclave } = await import('../../src/library/sui/objects.ts');
+    const { destroyEnclave, destroyOldEnclave } = await import('../../src/library/sui/transactions.ts');
     const { checkContract } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_object_id: enclaveId = '' } = args;
     const enclave = await readEnclave(chain.client, enclaveId);

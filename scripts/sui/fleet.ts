@@ -1,7 +1,7 @@
 /** Attests whatever answers at URLs, and compares the keys with those that are registered. */
-import type { AttestationError } from '../../src/attestation/index.ts';
-import type { ClientError } from '../../src/client/errors.ts';
-import type { Enclave, EnclaveConfig } from '../../src/sui/objects.ts';
+import type { AttestationError } from '../../src/library/attestation/index.ts';
+import type { ClientError } from '../../src/library/client/errors.ts';
+import type { Enclave, EnclaveConfig } from '../../src/library/sui/objects.ts';
 import type { Expected } from './attest.ts';
 import type { Chain } from './chain.ts';
 
@@ -50,10 +50,10 @@ async function attest(
   isOnly: boolean,
 ): Promise<Answering> {
   const { toHex } = await import('@mysten/sui/utils');
-  const { AttestationError } = await import('../../src/attestation/index.ts');
-  const { fetchAttestation } = await import('../../src/client/attestation.ts');
-  const { ClientError } = await import('../../src/client/errors.ts');
-  const { findRegistration } = await import('../../src/sui/objects.ts');
+  const { AttestationError } = await import('../../src/library/attestation/index.ts');
+  const { fetchAttestation } = await import('../../src/library/client/attestation.ts');
+  const { ClientError } = await import('../../src/library/client/errors.ts');
+  const { findRegistration } = await import('../../src/library/sui/objects.ts');
   const { attestedKeyOf } = await import('./attest.ts');
   const { enclaveAt } = await import('./contract.ts');
   const isVerdict = (error: unknown): error is AttestationError | ClientError =>

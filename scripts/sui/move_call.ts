@@ -2,8 +2,8 @@
 
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
-import { quantity } from '../../src/errors.ts';
-import { type SignedType, signedType } from '../../src/wire/intent.ts';
+import { quantity } from '../../src/library/errors.ts';
+import { type SignedType, signedType } from '../../src/library/wire/intent.ts';
 import { SuiCommandError } from './errors.ts';
 import type { ModuleInterface } from './module_bytecode.ts';
 import { splitTypes, valueType } from './move_types.ts';

@@ -12,8 +12,8 @@ import {
   type MovePackageFetcher,
   testMovePackage,
 } from '@zktx.io/sui-move-builder/full';
-import { ConfigError } from '../../src/errors.ts';
-import { causeCode } from '../../src/fetch.ts';
+import { ConfigError } from '../../src/library/errors.ts';
+import { causeCode } from '../../src/library/fetch.ts';
 import { SuiCommandError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

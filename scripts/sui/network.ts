@@ -1,8 +1,8 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { fromBase58, toBase58 } from '@mysten/sui/utils';
-import { causeCode } from '../../src/fetch.ts';
-import { SuiError } from '../../src/sui/errors.ts';
+import { causeCode } from '../../src/library/fetch.ts';
+import { SuiError } from '../../src/library/sui/errors.ts';
 import { SuiCommandError } from './errors.ts';
 
 /** The public nodes of the Sui Foundation, and the one of `sui start`. */

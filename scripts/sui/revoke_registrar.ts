@@ -15,9 +15,9 @@ export const main = suiCommand({
   ],
   async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('../../src/sui/objects.ts');
-    const { revokeRegistrarCap } = await import('../../src/sui/transactions.ts');
-    const { addressOf } = await import('../../src/sui/values.ts');
+    const { readConfig } = await import('../../src/library/sui/objects.ts');
+    const { revokeRegistrarCap } = await import('../../src/library/sui/transactions.ts');
+    const { addressOf } = await import('../../src/library/sui/values.ts');
     const { checkContract } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const registrarId = addressOf('<registrar_id>', args['registrar_id'] ?? '');

@@ -1,9 +1,9 @@
 /** `npm run submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with it. */
 
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
-import { quantity } from '../../src/errors.ts';
-import type { EnclaveConfig } from '../../src/sui/objects.ts';
-import type { SignedArguments } from '../../src/sui/signed.ts';
+import { quantity } from '../../src/library/errors.ts';
+import type { EnclaveConfig } from '../../src/library/sui/objects.ts';
+import type { SignedArguments } from '../../src/library/sui/signed.ts';
 import { integer, runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
@@ -23,7 +23,7 @@ interface Request {
 }
 
 async function read(input: Input): Promise<Request> {
-  const { identifierOf, addressOf } = await import('../../src/sui/values.ts');
+  const { identifierOf, addressOf } = await import('../../src/library/sui/values.ts');
   const { url, path = 'process_data', body: text, intent = '0', config } = input.options;
   const words = (input.args['function'] ?? '').split('::');
   const [name = '', module = '', packageId] = words.toReversed();
@@ -123,7 +123,7 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
 /** @throws WrongObjectTypeError */
 async function checkApplication({ application }: MoveCall, config: EnclaveConfig): Promise<void> {
   if (/^T\d+$/.test(application) || application === config.application) return;
-  const { WrongObjectTypeError } = await import('../../src/sui/errors.ts');
+  const { WrongObjectTypeError } = await import('../../src/library/sui/errors.ts');
   throw new WrongObjectTypeError(config.id, `for ${application}`, `for ${config.application}`);
 }
 
@@ -134,8 +134,8 @@ async function ask(
   request: Request,
   found: Awaited<ReturnType<typeof functionOf>>,
 ) {
-  const { EnclaveClient } = await import('../../src/client/index.ts');
-  const { findRegistration, readConfig } = await import('../../src/sui/objects.ts');
+  const { EnclaveClient } = await import('../../src/library/client/index.ts');
+  const { findRegistration, readConfig } = await import('../../src/library/sui/objects.ts');
   const { checkNotRetired, checkRegistered, readImage, readRoots } = await import('./contract.ts');
   const { signedTypeOf } = await import('./move_call.ts');
   const roots = await readRoots(chain, input.options);
@@ -246,7 +246,7 @@ const spec: SuiCommand = {
   async run(input, chain) {
     const request = await read(input);
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { signedArguments } = await import('../../src/sui/signed.ts');
+    const { signedArguments } = await import('../../src/library/sui/signed.ts');
     const found = await functionOf(chain, request);
     const objects = input.lists['object'] ?? [];
     checkObjects(found.call, objects);

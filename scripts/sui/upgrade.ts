@@ -24,8 +24,8 @@ interface UpgradeCap {
 async function readUpgradeCap(chain: Chain, given: string): Promise<UpgradeCap> {
   const { bcs } = await import('@mysten/sui/bcs');
   const { normalizeStructTag } = await import('@mysten/sui/utils');
-  const { WrongObjectTypeError } = await import('../../src/sui/errors.ts');
-  const { addressOf } = await import('../../src/sui/values.ts');
+  const { WrongObjectTypeError } = await import('../../src/library/sui/errors.ts');
+  const { addressOf } = await import('../../src/library/sui/values.ts');
   const id = addressOf('<upgrade_cap_id>', given);
   const { type, content } = await chain.object(id);
   if (type !== normalizeStructTag('0x2::package::UpgradeCap')) {
@@ -105,7 +105,7 @@ const spec: SuiCommand = {
   },
   async run({ args, options, env, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { upgradePackage } = await import('../../src/sui/transactions.ts');
+    const { upgradePackage } = await import('../../src/library/sui/transactions.ts');
     const { compile } = await import('./compile.ts');
     const { packageDigest } = await import('./package_digest.ts');
     const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');

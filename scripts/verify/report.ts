@@ -1,7 +1,7 @@
 /** The report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
-import { parseCertificate } from '../../src/attestation/certificate.ts';
-import { certificateFingerprint } from '../../src/attestation/chain.ts';
+import { parseCertificate } from '../../src/library/attestation/certificate.ts';
+import { certificateFingerprint } from '../../src/library/attestation/chain.ts';
 import {
   type AttestationDocument,
   AttestationError,
@@ -11,7 +11,7 @@ import {
   predictRegistration,
   readUserData,
   verifyAttestation,
-} from '../../src/attestation/index.ts';
+} from '../../src/library/attestation/index.ts';
 
 export interface Question {
   readonly document: Uint8Array;

@@ -1,4 +1,4 @@
-import { quantity } from '../errors.ts';
+import { quantity } from '../library/errors.ts';
 import { type ErrorTable, errorClass } from '../server/errors.ts';
 
 /** Whatever is wrong with the NSM, the server can't answer now. */

@@ -1,8 +1,8 @@
 /** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
-import { valueFault } from '../token/claims.ts';
-import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../zklogin/numbers.ts';
-import type { ProofRequest } from '../zklogin/services.ts';
+import { valueFault } from '../library/token/claims.ts';
+import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../library/zklogin/numbers.ts';
+import type { ProofRequest } from '../library/zklogin/services.ts';
 import { KeyClaimError, ProverError } from './errors.ts';
 import { type PayloadProperty, propertiesOf } from './payload.ts';
 import { type CircuitProfile, PROFILES } from './profile.ts';
@@ -122,7 +122,7 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 
 // --- The request ---
 
-/** Reads the numbers by the rule of the wallet (src/zklogin/numbers.ts). @throws ProverError: PROVER_REQUEST */
+/** Reads the numbers by the rule of the wallet (src/library/zklogin/numbers.ts). @throws ProverError: PROVER_REQUEST */
 export function readNumbers(request: ProofRequest): Numbers {
   if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a string');
   if (typeof request.keyClaimName !== 'string') {

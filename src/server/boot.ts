@@ -1,11 +1,11 @@
 import type { AppContext, Application, ApplicationModule } from '../app.ts';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../library/errors.ts';
 import type { Manifest } from '../manifest.ts';
 import { Documents } from '../nsm/documents.ts';
 import { Nsm } from '../nsm/nsm.ts';
 import type { NsmTransport } from '../nsm/transport.ts';
-import type { EnclaveState } from '../sealing/secrets.ts';
-import { encodeUserData } from '../sealing/user_data.ts';
+import type { EnclaveState } from '../library/sealing/secrets.ts';
+import { encodeUserData } from '../library/sealing/user_data.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock } from './clock.ts';
 import type { Config } from './config.ts';

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../library/errors.ts';
 import { boolean, type Env, integer, readCorsOrigins, readLogLevel, string } from './env.ts';
 import type { Address, Limits } from './limits.ts';
 import { FEWEST_CONNECTIONS } from './open_files.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Documents, timestampOf } from '../nsm/documents.ts';
 import { NsmError, unusableAnswer } from '../nsm/errors.ts';
 import type { Nsm } from '../nsm/nsm.ts';
-import type { EnclaveState } from '../sealing/secrets.ts';
+import type { EnclaveState } from '../library/sealing/secrets.ts';
 import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Logger } from './log.ts';
 

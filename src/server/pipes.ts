@@ -1,7 +1,7 @@
 /** The descriptors that the server is started with: secrets come in by one, the boot report goes out by another. */
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../library/errors.ts';
 import type { BootReport } from './boot_report.ts';
 import type { Logger } from './log.ts';
 

@@ -1,8 +1,8 @@
 /** What happens to sealed requests that can't be used, and to the answers to those that can. */
 import type { ServerResponse } from 'node:http';
-import { SealingError } from '../sealing/errors.ts';
-import { SEALED_TYPE } from '../sealing/request.ts';
-import { type AnswerSecret, sealAnswer } from '../sealing/response.ts';
+import { SealingError } from '../library/sealing/errors.ts';
+import { SEALED_TYPE } from '../library/sealing/request.ts';
+import { type AnswerSecret, sealAnswer } from '../library/sealing/response.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
 import { wrapAnswers } from './http/respond.ts';
 import { sealAesGcm } from './sealing_key.ts';

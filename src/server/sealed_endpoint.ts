@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { Endpoint } from '../app.ts';
-import { type OpenedRequest, readCall, SEALED_TYPE } from '../sealing/request.ts';
+import { type OpenedRequest, readCall, SEALED_TYPE } from '../library/sealing/request.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
 import { ServerError } from './errors.ts';
 import { readQuery } from './http/app.ts';

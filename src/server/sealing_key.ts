@@ -18,15 +18,15 @@ import {
   LabeledExpand,
   LabeledExtract,
 } from 'hpke';
-import { KEY_SIZE, type Suite, suiteOf, TAG_SIZE } from '../sealing/hpke.ts';
-import { type OpenedRequest, openRequest, type RecipientKey } from '../sealing/request.ts';
+import { KEY_SIZE, type Suite, suiteOf, TAG_SIZE } from '../library/sealing/hpke.ts';
+import { type OpenedRequest, openRequest, type RecipientKey } from '../library/sealing/request.ts';
 import {
   type EnclaveState,
   type OpenedSecrets,
   openSecrets,
   requireRecipient,
   type SealedSecrets,
-} from '../sealing/secrets.ts';
+} from '../library/sealing/secrets.ts';
 import { bootSeed } from './seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an X25519 private key, up to its 32 bytes. */

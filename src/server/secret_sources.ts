@@ -1,6 +1,6 @@
 /** Where the secrets come from: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
 import type { ApplicationModule } from '../app.ts';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../library/errors.ts';
 import type { Manifest } from '../manifest.ts';
 import type { Config } from './config.ts';
 import type { Env } from './env.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
-import { ApplicationMistake, ConfigError } from '../errors.ts';
+import { ApplicationMistake, ConfigError } from '../library/errors.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
 import type { Env } from './env.ts';
 import type { Logger } from './log.ts';

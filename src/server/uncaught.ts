@@ -1,4 +1,4 @@
-import { EnclaveError } from '../errors.ts';
+import { EnclaveError } from '../library/errors.ts';
 import { describeError, type Logger } from './log.ts';
 
 /**

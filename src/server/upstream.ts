@@ -8,8 +8,8 @@ import type {
   AxiosResponse,
   InternalAxiosRequestConfig,
 } from 'axios';
-import { ApplicationMistake, ConfigError } from '../errors.ts';
-import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
+import { ApplicationMistake, ConfigError } from '../library/errors.ts';
+import { isTimeout, TIMEOUT_RANGE } from '../library/fetch.ts';
 import { loadAxios } from './axios.cjs';
 import { createExchange, type Exchange, type ExchangeAnswer, ExchangeFailed } from './exchange.ts';
 import { readRequest, requireOptions, type UpstreamRequest } from './upstream_request.ts';

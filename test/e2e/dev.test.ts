@@ -165,7 +165,7 @@ describe('a save', () => {
     expect(key).not.toBe(saltKey);
 
     // No server has loaded these.
-    saveByRename('src/sui/send.ts', (text) => `${text}\n`);
+    saveByRename('src/library/sui/send.ts', (text) => `${text}\n`);
     saveByRename('scripts/dev/new_app.ts', (text) => `${text}\n`);
     const refusal = async () => {
       const headers = { 'content-type': 'application/json' };

@@ -1,4 +1,4 @@
-/** That objects and events on chain have the bytes that src/sui reads, and that the loopback node's model writes. */
+/** That objects and events on chain have the bytes that src/library/sui reads, and that the loopback node's model writes. */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
@@ -6,7 +6,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { Config, Enclave, Registrar } from '../../scripts/dev/sui/structs.ts';
 import { buildPackage, frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
-import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/sui/index.ts';
+import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/library/sui/index.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
 const APPLICATION = `${PACKAGE}::weather::WEATHER`;
@@ -136,8 +136,8 @@ fun as_written_here() {
   expect(run.output).toContain('[ PASS    ] enclave::layout::as_written_here');
 });
 
-test('src/sui/README.md says how many bytes are stored', async () => {
-  const readme = readFileSync(new URL('../../src/sui/README.md', import.meta.url), 'utf8');
+test('src/library/sui/README.md says how many bytes are stored', async () => {
+  const readme = readFileSync(new URL('../../src/library/sui/README.md', import.meta.url), 'utf8');
   const stored = (call: string) => {
     const isRow = (line: string) => line.startsWith(`| \`${call}\``) && /bytes \|$/.test(line);
     const row = readme.split('\n').find(isRow) ?? '';
@@ -191,7 +191,7 @@ test('they are read from these bytes', async () => {
   });
 });
 
-test('src/sui knows every event that the contracts emit', () => {
+test('src/library/sui knows every event that the contracts emit', () => {
   const sources = ['enclave/sources/enclave', 'enclave/sources/once', 'weather/sources/weather'].map((path) =>
     readFileSync(new URL(`../../move/${path}.move`, import.meta.url), 'utf8'),
   );

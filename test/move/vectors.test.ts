@@ -3,8 +3,8 @@ import { bcs } from '@mysten/sui/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
-import { u64 } from '../../src/wire/bcs.ts';
-import { signedType } from '../../src/wire/intent.ts';
+import { u64 } from '../../src/library/wire/bcs.ts';
+import { signedType } from '../../src/library/wire/intent.ts';
 import { type Values, VECTORS } from './vectors.ts';
 
 function serialize({ intent, timestamp_ms, location, temperature }: Values): Uint8Array {

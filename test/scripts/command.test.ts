@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { command, EXIT, integer, PCRS_HINT, readFileArgument, UsageError } from '../../scripts/command.ts';
-import { EnclaveError } from '../../src/errors.ts';
+import { EnclaveError } from '../../src/library/errors.ts';
 import { call, callScript, spawnScript } from './run.ts';
 
 class RefusedError extends EnclaveError {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { makeTls } from '../../scripts/dev/tls.ts';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
 import { parseManifest } from '../../src/manifest.ts';
 import { newProvisioner } from './provisioner.ts';
 

@@ -36,7 +36,7 @@ fun init(otw: WEATHER, ctx: &mut TxContext) {
 /// for everything that aborts.
 ///
 /// Any config of this application will do that is not retired. A contract that wants one config only stores its id and
-/// compares it: see "Once, and for one config" in src/sui/README.md.
+/// compares it: see "Once, and for one config" in src/library/sui/README.md.
 ///
 /// A reading is true whoever submits it: several senders may use the same signature, several times, until it is too
 /// old.

@@ -3,10 +3,14 @@
  * verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
  */
 import { readFileSync } from 'node:fs';
-import { parseCertificate } from '../../../src/attestation/certificate.ts';
-import { PROTECTED_HEADER, signedBytes } from '../../../src/attestation/cose.ts';
-import { type EcdsaInput, signatureFromDer, verifyEcdsa } from '../../../src/attestation/ecdsa.ts';
-import { decodeAttestation, predictRegistration, verifyAttestation } from '../../../src/attestation/index.ts';
+import { parseCertificate } from '../../../src/library/attestation/certificate.ts';
+import { PROTECTED_HEADER, signedBytes } from '../../../src/library/attestation/cose.ts';
+import { type EcdsaInput, signatureFromDer, verifyEcdsa } from '../../../src/library/attestation/ecdsa.ts';
+import {
+  decodeAttestation,
+  predictRegistration,
+  verifyAttestation,
+} from '../../../src/library/attestation/index.ts';
 import { command, EXIT, runAsProcess } from '../../command.ts';
 
 const LIMIT_MS = 10;

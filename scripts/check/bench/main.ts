@@ -7,7 +7,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { quantity } from '../../../src/errors.ts';
+import { quantity } from '../../../src/library/errors.ts';
 import { command, integer, type Result, runAsProcess } from '../../command.ts';
 import type { Load } from './load.ts';
 import type { PeerResult } from './peers.ts';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { CircuitSize } from '../../../src/prover/profile.ts';
 import { createLog } from '../../../src/server/log.ts';
-import { getProof } from '../../../src/zklogin/index.ts';
+import { getProof } from '../../../src/library/zklogin/index.ts';
 import { command, integer, runAsProcess, UsageError } from '../../command.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../dev/prover/issuer.ts';
 import { startProver } from '../../dev/prover/service.ts';

@@ -4,8 +4,8 @@
  * over `LIMIT`.
  */
 import { diffieHellman, generateKeyPairSync } from 'node:crypto';
-import { readCall, sealRequest } from '../../../src/sealing/request.ts';
-import { sealAnswer } from '../../../src/sealing/response.ts';
+import { readCall, sealRequest } from '../../../src/library/sealing/request.ts';
+import { sealAnswer } from '../../../src/library/sealing/response.ts';
 import { SealingKey, sealAesGcm } from '../../../src/server/sealing_key.ts';
 import { command, EXIT, runAsProcess } from '../../command.ts';
 

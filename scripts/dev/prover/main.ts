@@ -1,11 +1,11 @@
 /** `make prover`: the proving service on the development key, for wallets under development. */
 import pretty from 'pino-pretty';
-import { ConfigError, EnclaveError } from '../../../src/errors.ts';
+import { ConfigError, EnclaveError } from '../../../src/library/errors.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { integer } from '../../../src/server/env.ts';
 import { createLog } from '../../../src/server/log.ts';
 import { endOnSignal } from '../../../src/server/signals.ts';
-import { discoverProvider, PROVIDERS } from '../../../src/zklogin/index.ts';
+import { discoverProvider, PROVIDERS } from '../../../src/library/zklogin/index.ts';
 import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from './issuer.ts';
 import { type LocalIssuer, startProver } from './service.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../../src/errors.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
 import { type FrontendConfig, readFrontendConfig } from '../../../src/prover/frontend/config.ts';
 import { startFrontend } from '../../../src/prover/frontend/server.ts';
 import type { Logger } from '../../../src/server/log.ts';

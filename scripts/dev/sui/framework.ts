@@ -1,6 +1,6 @@
 /** A model of the functions of Sui's framework that the contracts' transactions call. */
 import { bcs } from '@mysten/sui/bcs';
-import { decodeAttestation, predictRegistration } from '../../../src/attestation/index.ts';
+import { decodeAttestation, predictRegistration } from '../../../src/library/attestation/index.ts';
 import { Document, type MoveFunction, nothing, type UpgradeReceipt, UpgradeTicket } from './call.ts';
 import type { LedgerObject } from './ledger.ts';
 import { UpgradeCap } from './structs.ts';

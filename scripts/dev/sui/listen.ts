@@ -1,6 +1,6 @@
 /** Ports of the development services for Sui. */
 import type { Server } from 'node:http';
-import { ConfigError } from '../../../src/errors.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
 
 /**
  * Listens on loopback only.

@@ -1,7 +1,7 @@
 /** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ConfigError, type EnclaveError } from '../../../src/errors.ts';
+import { ConfigError, type EnclaveError } from '../../../src/library/errors.ts';
 import { integer } from '../../../src/server/env.ts';
 import { endOnSignal } from '../../../src/server/signals.ts';
 import { command, commandFailure, runAsProcess } from '../../command.ts';
@@ -67,7 +67,7 @@ Run:      move/enclave and move/weather, in Sui's Move VM (WebAssembly); a call 
 Model:    ids of enclaves, attestation, publishing and upgrades, transfers, gas; there are no other packages, and no checkpoints
 Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others
 
-src/sui/README.md, "On one machine", has the commands from publish to rotate.
+src/library/sui/README.md, "On one machine", has the commands from publish to rotate.
 It keeps nothing: each start is a new chain. Ctrl-C ends it.${note === undefined ? '' : `\n\n${note}`}
 `;
 }

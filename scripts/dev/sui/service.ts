@@ -1,7 +1,7 @@
 /** The loopback node of the tests as a development service, with a faucet and a funded account. */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { certificatesFromPem } from '../../../src/attestation/index.ts';
+import { certificatesFromPem } from '../../../src/library/attestation/index.ts';
 import { modelChainId } from '../../sui/network.ts';
 import { DevelopmentTrust } from '../development_trust.ts';
 import { type Account, developmentAccount } from './account.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { readVerifyingKey, type VerifyingKey } from '../../../src/prover/verify.ts';
-import { PROVIDERS } from '../../../src/zklogin/index.ts';
+import { PROVIDERS } from '../../../src/library/zklogin/index.ts';
 import { builtProver } from '../../prover/artifacts.ts';
 import type { LoopbackNode } from './node.ts';
 import { issuerKeys, type ProofTrust, verifyZkLogin, zkLoginVerifier } from './zklogin.ts';

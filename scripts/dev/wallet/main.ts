@@ -1,5 +1,5 @@
 /** `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
-import { EnclaveError } from '../../../src/errors.ts';
+import { EnclaveError } from '../../../src/library/errors.ts';
 import { integer } from '../../../src/server/env.ts';
 import { createLog } from '../../../src/server/log.ts';
 import { endOnSignal } from '../../../src/server/signals.ts';

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
-import { ConfigError } from '../../../src/errors.ts';
-import type { DiscoveryOptions } from '../../../src/zklogin/index.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
+import type { DiscoveryOptions } from '../../../src/library/zklogin/index.ts';
 import type { LoopbackNode } from '../sui/node.ts';
 
 const PROOFS = new URL('../../../test/vectors/zklogin-proofs.json', import.meta.url);

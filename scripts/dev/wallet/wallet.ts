@@ -1,4 +1,4 @@
-/** The page of src/zklogin/README.md, verbatim. */
+/** The page of src/library/zklogin/README.md, verbatim. */
 import {
   beginLogin,
   completeLogin,
@@ -10,7 +10,7 @@ import {
   resumeLogin,
   resumeSession,
   type ZkLoginSession,
-} from '../../../src/zklogin/index.ts';
+} from '../../../src/library/zklogin/index.ts';
 import { app, client, services, show } from './my_wallet.ts';
 
 const currentEpoch = epochOf(client);

@@ -1,6 +1,6 @@
 /** The registers that an enclave of an image attests with, as Nitro measures it. */
 import { createHash } from 'node:crypto';
-import type { Image } from '../../../src/attestation/image.ts';
+import type { Image } from '../../../src/library/attestation/image.ts';
 import { checkParts, type ImageParts } from './format.ts';
 
 /** @throws ImageError: EIF_INVALID, for parts that no image can have */

@@ -2,8 +2,8 @@
 import * as v from 'valibot';
 import { ConfigError } from '../../index.ts';
 import * as oidc from '../../oidc/clients.ts';
-import { isProvable } from '../../token/claims.ts';
-import { MICROSOFT_ISSUER } from '../../token/issuer.ts';
+import { isProvable } from '../../library/token/claims.ts';
+import { MICROSOFT_ISSUER } from '../../library/token/issuer.ts';
 
 /** A client id at an issuer, with the version of its seed, which must never change once the client has users. */
 export interface SaltClient extends oidc.Client {

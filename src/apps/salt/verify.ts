@@ -2,7 +2,7 @@
 import { OidcError } from '../../oidc/errors.ts';
 import type { IssuerKeys } from '../../oidc/keys.ts';
 import * as oidc from '../../oidc/verify.ts';
-import { SUI_V1, valueFault } from '../../token/claims.ts';
+import { SUI_V1, valueFault } from '../../library/token/claims.ts';
 import type { SaltClient } from './clients.ts';
 import { SaltError } from './errors.ts';
 import type { Slots } from './limits.ts';

@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Express } from 'express';
-import { ConfigError, quantity } from '../../errors.ts';
+import { ConfigError, quantity } from '../../library/errors.ts';
 import { errorAnswers } from '../../server/http/errors.ts';
 import { createHttpServer, listen, shutDown, whenClosed } from '../../server/http/http_server.ts';
 import type { InFlight } from '../../server/http/in_flight.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../errors.ts';
+import { ConfigError } from '../../library/errors.ts';
 import { type Env, flag, integer, readLogLevel, string } from '../../server/env.ts';
 import type { KeyPolicy } from './key.ts';
 

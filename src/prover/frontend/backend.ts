@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
-import { quantity } from '../../errors.ts';
+import { quantity } from '../../library/errors.ts';
 import { createUpstream, ExchangeFailed, parseJson } from '../../server/upstream.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
@@ -101,7 +101,7 @@ function failureOf(cause: ExchangeFailed, timeoutSeconds: number): FrontendError
   }
 }
 
-/** The wallet looks for these words: src/zklogin/http.ts. */
+/** The wallet looks for these words: src/library/zklogin/http.ts. */
 function tookLonger(seconds: number, remedy: string): FrontendError {
   return new FrontendError(
     'PROVER_BACKEND_TIMEOUT',

@@ -1,12 +1,12 @@
 /** The settings of the front end, from the environment and the command line. */
 import * as v from 'valibot';
-import { ConfigError } from '../../errors.ts';
+import { ConfigError } from '../../library/errors.ts';
 import { clientEntry, parseClients } from '../../oidc/clients.ts';
 import type { AcceptedClient } from '../../oidc/verify.ts';
 import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../server/env.ts';
 import type { Limits } from '../../server/limits.ts';
-import { isProvable } from '../../token/claims.ts';
-import { PROVIDERS, type Provider } from '../../token/providers.ts';
+import { isProvable } from '../../library/token/claims.ts';
+import { PROVIDERS, type Provider } from '../../library/token/providers.ts';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
 import { type Keys, type NetworkName, readKeys } from './keys.ts';

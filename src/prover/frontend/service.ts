@@ -7,7 +7,7 @@ import type { Logger } from '../../server/log.ts';
 import { RateLimit } from '../../server/rate_limit.ts';
 import { createUpstreams, ExchangeFailed, type Upstreams } from '../../server/upstream.ts';
 import { waitForOther } from '../../server/waiting.ts';
-import type { ProofRequest } from '../../zklogin/services.ts';
+import type { ProofRequest } from '../../library/zklogin/services.ts';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createRoot, toPem } from '../../../scripts/dev/attestation_ca.ts';
 import { readEif } from '../../../scripts/image/eif/read.ts';
-import { parsePcrs } from '../../../src/attestation/image.ts';
+import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { payloadOf, signAgain } from './gateway.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
 

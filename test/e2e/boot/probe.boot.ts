@@ -12,7 +12,7 @@ import {
   type WeatherStandIn,
 } from '../../../scripts/dev/weather_api.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { parsePcrs } from '../../../src/attestation/image.ts';
+import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { endpointTls } from './applications.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
 

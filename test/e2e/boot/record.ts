@@ -1,5 +1,5 @@
 /** The record of vsock_host: every packet between parent and enclave, on all ports and in both directions. */
-import { formsOf } from '../../src/client/forms.ts';
+import { formsOf } from '../../src/library/client/forms.ts';
 
 /** struct virtio_vsock_hdr (virtio 1.2, section 5.10.6), all little-endian. */
 const HEADER_SIZE = 44;

@@ -8,7 +8,7 @@ import {
   signedType,
   text,
   u64,
-} from '../../../src/client/index.ts';
+} from '../../../src/library/client/index.ts';
 
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 

@@ -16,7 +16,7 @@ import {
   parsePcrs,
   signedType,
   u64,
-} from '../../../src/client/index.ts';
+} from '../../../src/library/client/index.ts';
 import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const ENCLAVE = fileURLToPath(new URL('enclave.ts', import.meta.url));

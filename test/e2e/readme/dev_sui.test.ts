@@ -1,4 +1,4 @@
-/** The block of "On one machine" in src/sui/README.md, run as written against the service of `make dev-sui`. */
+/** The block of "On one machine" in src/library/sui/README.md, run as written against the service of `make dev-sui`. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { type DevSui, startDevSui } from '../../../scripts/dev/sui/service.ts';
 import { scriptProcess } from '../../scripts/sui/run_script.ts';
 import { startWeather } from '../../src/support.ts';
 
-const README = readFileSync(new URL('../../../src/sui/README.md', import.meta.url), 'utf8');
+const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
 const [, block = ''] = /^## On one machine$.*?```sh\n(.*?)```/ms.exec(README) ?? [];
 
 const out = mkdtempSync(join(tmpdir(), 'dev-sui-'));

@@ -1,12 +1,12 @@
-/** The commands of src/sui/README.md, run exactly as written, against a Sui node and enclaves on loopback. */
+/** The commands of src/library/sui/README.md, run exactly as written, against a Sui node and enclaves on loopback. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import * as library from '../../../src/sui/index.ts';
+import * as library from '../../../src/library/sui/index.ts';
 import { ChainFixture } from '../../scripts/sui/chain_fixture.ts';
 import { scriptProcess } from '../../scripts/sui/run_script.ts';
 import { startWeather } from '../../src/support.ts';
 
-const README = readFileSync(new URL('../../../src/sui/README.md', import.meta.url), 'utf8');
+const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
 
 function section(title: string): string {
   return README.split(/^## /m).find((part) => part.startsWith(title)) ?? '';

@@ -5,10 +5,10 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { encodePayload, signDocument } from '../../../scripts/dev/attestation_ca.ts';
-import { predictRegistration } from '../../../src/attestation/index.ts';
-import { type Case, fromHex } from '../../src/attestation/cases/case.ts';
-import { cases } from '../../src/attestation/cases/index.ts';
-import { CHAIN, documentWith, fields, made, ROOT } from '../../src/attestation/cases/made.ts';
+import { predictRegistration } from '../../../src/library/attestation/index.ts';
+import { type Case, fromHex } from '../../src/library/attestation/cases/case.ts';
+import { cases } from '../../src/library/attestation/cases/index.ts';
+import { CHAIN, documentWith, fields, made, ROOT } from '../../src/library/attestation/cases/made.ts';
 import { buildVerifier, isJudged, verdicts } from './verifier.ts';
 
 beforeAll(() => buildVerifier(ROOT.certificate), 600_000);

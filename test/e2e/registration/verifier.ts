@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Case, fromHex } from '../../src/attestation/cases/case.ts';
+import { type Case, fromHex } from '../../src/library/attestation/cases/case.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const BUILD = fileURLToPath(new URL('../../../build/registration', import.meta.url));

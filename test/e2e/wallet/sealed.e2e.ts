@@ -13,13 +13,13 @@ import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import type { StandIns } from '../../../scripts/dev/stand_ins.ts';
 import { listen } from '../../../scripts/dev/wallet/servers.ts';
 import { deriveSalt } from '../../../src/apps/salt/derive.ts';
-import { certificatesFromPem, type Image, parsePcrs } from '../../../src/attestation/index.ts';
+import { certificatesFromPem, type Image, parsePcrs } from '../../../src/library/attestation/index.ts';
 import { loadApplication } from '../../../src/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/server/log.ts';
-import { decodeJwtPayload } from '../../../src/zklogin/index.ts';
-import { Host, type Passing } from '../../src/client/host.ts';
+import { decodeJwtPayload } from '../../../src/library/zklogin/index.ts';
+import { Host, type Passing } from '../../src/library/client/host.ts';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
 const LIBRARY = `${ROOT}build/e2e/library`;
@@ -117,7 +117,7 @@ async function getSaltInPage({ image = IMAGE, sealed = true } = {}): Promise<Out
   const roots = certificatesFromPem(nsm.rootPem()).map((root) => [...root]);
   return await page.evaluate(
     async ({ url, token, images, roots }): Promise<Outcome> => {
-      const { getSalt } = globalThis as unknown as typeof import('../../../src/zklogin/index.ts');
+      const { getSalt } = globalThis as unknown as typeof import('../../../src/library/zklogin/index.ts');
       const trust = images && { policy: { images }, roots: roots.map((root) => Uint8Array.from(root)) };
       try {
         return { salt: await getSalt(url, token, trust ?? {}) };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { versionOf } from '../../../scripts/check/pack.ts';
-import { ConfigError } from '../../../src/errors.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
 
 const COMMIT = '7c8ad3bf06c8b06de1c4d23e2a7e74bcc9312345';
 

@@ -43,8 +43,10 @@ describe('the bundle', () => {
     const own = modules
       .filter((path) => path.startsWith(`${ROOT}src/`))
       .map((path) => path.slice(ROOT.length));
-    expect(own).toContain('src/wire/struct.ts');
-    expect(own.filter((path) => ['src/wire/move.ts', 'src/server/rate_limit.ts'].includes(path))).toEqual([]);
+    expect(own).toContain('src/library/wire/struct.ts');
+    expect(
+      own.filter((path) => ['src/library/wire/move.ts', 'src/server/rate_limit.ts'].includes(path)),
+    ).toEqual([]);
   });
 
   test('has the application and the version in it, and no stand-in', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { freePort } from '../../enclave/init.ts';
-import { Host, type Passing } from '../../src/client/host.ts';
+import { Host, type Passing } from '../../src/library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../src/provisioner.ts';
 import type { TestServer } from '../../src/support.ts';
 import { callScript, type Result } from '../run.ts';

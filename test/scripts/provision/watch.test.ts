@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watch } from '../../../scripts/provision/watch.ts';
-import { ConfigError } from '../../../src/errors.ts';
-import { Host } from '../../src/client/host.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
+import { Host } from '../../src/library/client/host.ts';
 import { newProvisioner, nsm, startVault, VALUES } from '../../src/provisioner.ts';
 
 const INTERVAL_MS = 10_000;

@@ -1,7 +1,7 @@
 /** Mistakes on a command line are found before a file is read or anything is asked, in a dry run too. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parsePcrs } from '../../../src/attestation/index.ts';
+import { parsePcrs } from '../../../src/library/attestation/index.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 

@@ -14,7 +14,7 @@ import {
   type Image,
   parsePcrs,
   updatePcrs,
-} from '../../../src/sui/index.ts';
+} from '../../../src/library/sui/index.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 const APPLICATION = applicationType(PACKAGE, 'weather', 'WEATHER');

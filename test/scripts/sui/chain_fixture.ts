@@ -19,7 +19,7 @@ import {
   parsePcrs,
   registerEnclave,
   updatePcrs,
-} from '../../../src/sui/index.ts';
+} from '../../../src/library/sui/index.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
 export const PACKAGE = `0x${'e'.repeat(64)}`;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../../scripts/sui/network.ts';
-import { readConfig } from '../../../src/sui/index.ts';
+import { readConfig } from '../../../src/library/sui/index.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
 describe('the choice of a node', () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../../../scripts/verify/verify_enclave.ts';
 import { freePort } from '../../enclave/init.ts';
-import { realCases, WEATHER_IMAGE } from '../../src/attestation/cases/real.ts';
-import { FakeEnclave } from '../../src/client/fake_enclave.ts';
+import { realCases, WEATHER_IMAGE } from '../../src/library/attestation/cases/real.ts';
+import { FakeEnclave } from '../../src/library/client/fake_enclave.ts';
 import { FIXTURE_APPS, startServer } from '../../src/support.ts';
 import { call, spawnScript } from '../run.ts';
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../../src/errors.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
 import { clientEntry, parseClients } from '../../../src/oidc/clients.ts';
 
 const schema = v.strictObject(

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
-import type { ProofRequest } from '../../../src/zklogin/services.ts';
+import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
 
 export const vector = (name: string) =>
   JSON.parse(readFileSync(new URL(`../../vectors/${name}.json`, import.meta.url), 'utf8'));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../../src/errors.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 
 const read = (env: Record<string, string>) => readServerConfig({ APP: 'weather', ...env });

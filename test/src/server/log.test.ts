@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AppContext } from '../../../src/app.ts';
-import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import { NsmDevice } from '../../../src/nsm/device.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';

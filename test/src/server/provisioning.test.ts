@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NsmDevice } from '../../../src/nsm/device.ts';
-import { SEALED_TYPE } from '../../../src/sealing/request.ts';
+import { SEALED_TYPE } from '../../../src/library/sealing/request.ts';
 import {
   decodeSealedSecrets,
   encodeSealedSecrets,
@@ -10,7 +10,7 @@ import {
   provisionedBytes,
   type SealedMessage,
   sealSecrets,
-} from '../../../src/sealing/secrets.ts';
+} from '../../../src/library/sealing/secrets.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { makePipe, newProvisioner, REFUSED, startVault, stateOf, VALUES } from '../provisioner.ts';

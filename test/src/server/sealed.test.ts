@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
-import { decodeAttestation } from '../../../src/attestation/index.ts';
-import { SEALED_TYPE, type SealedCall, sealRequest } from '../../../src/sealing/request.ts';
-import type { Answer } from '../../../src/sealing/response.ts';
-import { decodeUserData } from '../../../src/sealing/user_data.ts';
+import { decodeAttestation } from '../../../src/library/attestation/index.ts';
+import { SEALED_TYPE, type SealedCall, sealRequest } from '../../../src/library/sealing/request.ts';
+import type { Answer } from '../../../src/library/sealing/response.ts';
+import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../support.ts';
 
 const nsm = new SoftwareNsm();

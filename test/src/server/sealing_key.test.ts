@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { x25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
-import { sealRequest } from '../../../src/sealing/request.ts';
+import { sealRequest } from '../../../src/library/sealing/request.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { bootSeed } from '../../../src/server/seed.ts';
 

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import { createLog } from '../../../src/server/log.ts';
 import {
   receiveSecrets,

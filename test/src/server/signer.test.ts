@@ -2,11 +2,11 @@ import { bcs } from '@mysten/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
 import { Signer } from '../../../src/server/signer.ts';
-import { text, u8, u64 } from '../../../src/wire/bcs.ts';
-import { signedType } from '../../../src/wire/intent.ts';
+import { text, u8, u64 } from '../../../src/library/wire/bcs.ts';
+import { signedType } from '../../../src/library/wire/intent.ts';
 
 const key = EphemeralKey.create();
 

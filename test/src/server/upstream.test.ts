@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { AxiosInstance, AxiosRequestConfig } from 'axios';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/server/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import { Axios, AxiosHeaders, type AxiosInstance, type AxiosRequestConfig } from 'axios';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ApplicationMistake, ConfigError } from '../../../src/errors.ts';
+import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import { createUpstream } from '../../../src/server/upstream.ts';
 import { type Echo, echo, listen } from './hosts.ts';
 

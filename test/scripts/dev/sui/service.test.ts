@@ -14,7 +14,7 @@ import { digestOf, type LedgerObject } from '../../../../scripts/dev/sui/ledger.
 import { main } from '../../../../scripts/dev/sui/main.ts';
 import { type DevSui, startDevSui } from '../../../../scripts/dev/sui/service.ts';
 import { isModelChain } from '../../../../scripts/sui/network.ts';
-import { certificatesFromPem } from '../../../../src/attestation/index.ts';
+import { certificatesFromPem } from '../../../../src/library/attestation/index.ts';
 import { call } from '../../run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dev-sui-'));

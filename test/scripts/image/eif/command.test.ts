@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { main } from '../../../../scripts/image/eif.ts';
-import { parsePcrs } from '../../../../src/attestation/image.ts';
+import { parsePcrs } from '../../../../src/library/attestation/image.ts';
 import { call, spawnScript } from '../../run.ts';
 
 let dir: string;

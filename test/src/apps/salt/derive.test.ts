@@ -4,7 +4,7 @@ import { sha3_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { deriveSalt, fingerprint, parseSeeds } from '../../../../src/apps/salt/derive.ts';
-import { ConfigError } from '../../../../src/errors.ts';
+import { ConfigError } from '../../../../src/library/errors.ts';
 
 interface Vectors {
   derivations: Record<'name' | 'seed' | 'issuer' | 'clientId' | 'subject' | 'salt', string>[];

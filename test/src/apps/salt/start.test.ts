@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import salt from '../../../../src/apps/salt/app.ts';
 import { fingerprint } from '../../../../src/apps/salt/derive.ts';
-import { ConfigError } from '../../../../src/errors.ts';
+import { ConfigError } from '../../../../src/library/errors.ts';
 import type { AppContext, Env } from '../../../../src/index.ts';
 import { createLog } from '../../../../src/server/log.ts';
 import { createUpstreams } from '../../../../src/server/upstream.ts';

@@ -1,0 +1,97 @@
+/** Checks the values for a transaction. Browser-safe. */
+import {
+  fromHex,
+  isValidSuiObjectId,
+  normalizeStructTag,
+  normalizeSuiAddress,
+  parseStructTag,
+} from '@mysten/sui/utils';
+import { checkImage, type Image } from '../attestation/image.ts';
+import { text, type U64Input, u64 } from '../wire/bcs.ts';
+import { SuiError } from './errors.ts';
+
+export function invalidValue(message: string, options?: ErrorOptions): SuiError {
+  return new SuiError('SUI_VALUE', message, options);
+}
+
+/** An address or id in full length: a short one is more often a bad copy than `0x2`. */
+export function addressOf(name: string, value: string): string {
+  if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {
+    throw invalidValue(`${name} must be 0x and 64 hexadecimal digits`);
+  }
+  return normalizeSuiAddress(value);
+}
+
+/** A name in Move: of a module, a struct or a function. */
+export function identifierOf(name: string, value: string): string {
+  if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
+    throw invalidValue(`${name} must be a name in Move: a letter, then letters, digits and underscores`);
+  }
+  return value;
+}
+
+/**
+ * The type `T` for which an application registers its enclaves: that of its one-time witness.
+ *
+ * @example applicationType(appPackageId, 'weather', 'WEATHER')
+ * @throws SuiError: SUI_VALUE
+ */
+export function applicationType(appPackage: string, moduleName: string, witness: string): string {
+  const address = addressOf('the package of the application', appPackage);
+  return `${address}::${identifierOf('the module', moduleName)}::${identifierOf('the one-time witness', witness)}`;
+}
+
+/** A struct type without parameters, in full. */
+export function structTypeOf(name: string, value: string): string {
+  try {
+    const tag = parseStructTag(value);
+    if (tag.typeParams.length === 0) {
+      identifierOf(name, tag.module);
+      identifierOf(name, tag.name);
+      addressOf(name, tag.address);
+      return normalizeStructTag(tag);
+    }
+  } catch {
+    // One message for every fault.
+  }
+  throw invalidValue(`${name} must be a type such as 0x…::weather::WEATHER`);
+}
+
+/** @throws SuiError: SUI_VALUE when the value is not an array of bytes of that length */
+export function bytesOf(
+  name: string,
+  value: Uint8Array,
+  { min, max }: { min: number; max: number },
+): Uint8Array {
+  if (!(value instanceof Uint8Array) || value.length < min || value.length > max) {
+    const length = min === max ? `${min}` : `${min} to ${max}`;
+    throw invalidValue(`${name} must be a Uint8Array of ${length} bytes`);
+  }
+  return value;
+}
+
+/** A u64 as its 8 bytes in BCS. @throws SuiError: SUI_VALUE */
+export function u64Of(name: string, value: U64Input): Uint8Array {
+  return serialized(name, () => u64.serialize(value).toBytes());
+}
+
+/** A string as its bytes in BCS. @throws SuiError: SUI_VALUE when it has a lone surrogate */
+export function textOf(name: string, value: string): Uint8Array {
+  return serialized(name, () => text.serialize(value).toBytes());
+}
+
+/** The types of `src/library/wire/bcs.ts` throw a TypeError for values that they can't hold. */
+function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
+  try {
+    return serialize();
+  } catch (cause) {
+    const { message } = cause as TypeError;
+    throw invalidValue(`${name} is invalid: ${message}`, { cause });
+  }
+}
+
+/** PCR0 to PCR2 as bytes. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE */
+export function registersOf(image: Image): [Uint8Array, Uint8Array, Uint8Array] {
+  const { pcr0, pcr1, pcr2 } = checkImage(image);
+  return [fromHex(pcr0), fromHex(pcr1), fromHex(pcr2)];
+}

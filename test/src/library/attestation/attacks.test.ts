@@ -1,0 +1,96 @@
+/** Attacks that no list of cases covers: any change to a document, and inputs that are not documents at all. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  AttestationError,
+  decodeAttestation,
+  predictRegistration,
+  verifyAttestation,
+} from '../../../../src/library/attestation/index.ts';
+import { fromHex, policyOf } from './cases/case.ts';
+import { realCases } from './cases/real.ts';
+
+const [weather] = realCases;
+if (weather === undefined) throw new Error('no case');
+const DOCUMENT = fromHex(weather.document);
+const OPTIONS = { now: weather.at, policy: policyOf(weather) };
+
+async function refusal(bytes: Uint8Array): Promise<unknown> {
+  return await verifyAttestation(bytes, OPTIONS).then(
+    () => 'trusted',
+    (error: unknown) => error,
+  );
+}
+
+describe('a real document', () => {
+  test('is never trusted with a flipped bit', async () => {
+    const flip = fc.record({ at: fc.nat(DOCUMENT.length - 1), bit: fc.nat(7) });
+    await fc.assert(
+      fc.asyncProperty(flip, async ({ at, bit }) => {
+        const changed = DOCUMENT.slice();
+        changed[at] = (changed[at] ?? 0) ^ (1 << bit);
+        expect(await refusal(changed)).toBeInstanceOf(AttestationError);
+        expect(await predictRegistration(changed, weather.at)).toMatchObject({ accepted: false });
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('is never trusted when truncated', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(DOCUMENT.length - 1), async (length) => {
+        expect(await refusal(DOCUMENT.slice(0, length))).toBeInstanceOf(AttestationError);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('is never trusted with inserted bytes', async () => {
+    const insertion = fc.record({
+      at: fc.nat(DOCUMENT.length),
+      bytes: fc.uint8Array({ minLength: 1, maxLength: 8 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(insertion, async ({ at, bytes }) => {
+        const changed = new Uint8Array([...DOCUMENT.slice(0, at), ...bytes, ...DOCUMENT.slice(at)]);
+        expect(await refusal(changed)).toBeInstanceOf(AttestationError);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('any bytes', () => {
+  test('decode or are refused with a typed error', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 512 }), (bytes) => {
+        expect(() => decodeAttestation(bytes)).toThrow(AttestationError);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test.each([
+    ['nested arrays', new Uint8Array(32_768).fill(0x81)],
+    ['nested tags', new Uint8Array(32_768).fill(0xc1)],
+    ['nested strings of indefinite length', new Uint8Array(32_768).fill(0x5f)],
+    ['an array of 2^32 - 1', Uint8Array.of(0x9a, 0xff, 0xff, 0xff, 0xff)],
+    ['an array of 2^64 - 1', Uint8Array.of(0x9b, ...new Uint8Array(8).fill(0xff))],
+    ['bytes of 2^53', Uint8Array.of(0x5b, 0, 0x20, 0, 0, 0, 0, 0, 0)],
+  ])('%s are refused at once', async (_, bytes) => {
+    expect(() => decodeAttestation(bytes)).toThrow(AttestationError);
+    expect(await predictRegistration(bytes, 0)).toMatchObject({ abort: 1 });
+  });
+
+  test.each([
+    ['a string', weather.document],
+    ['an array', [...DOCUMENT]],
+    ['a buffer', DOCUMENT.buffer],
+    ['nothing', undefined],
+  ])('%s is not a document', async (_, input) => {
+    expect(await refusal(input as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
+    await expect(predictRegistration(input as never, 0)).rejects.toMatchObject({
+      code: 'DOCUMENT_SIZE',
+    });
+  });
+});

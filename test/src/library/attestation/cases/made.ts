@@ -1,0 +1,88 @@
+/** Makes documents under a development authority, each with one chosen fault. */
+import { encode } from 'cborg';
+import {
+  type CertificateChain,
+  caBundle,
+  createRoot,
+  type DocumentFields,
+  encodePayload,
+  issueChain,
+  type MapLength,
+  measure,
+  signDocument,
+} from '../../../../../scripts/dev/attestation_ca.ts';
+import type { Image } from '../../../../../src/library/attestation/index.ts';
+import { type Case, toHex } from './case.ts';
+
+/** All certificates of `CHAIN` are valid from a minute before to three hours after. */
+export const AT = Date.parse('2026-01-15T12:00:00Z');
+export const ROOT = createRoot(new Date(AT));
+export const CHAIN = issueChain(ROOT, new Date(AT));
+export const PUBLIC_KEY = new Uint8Array(32).fill(7);
+
+export const IMAGE: Image = {
+  pcr0: toHex(measure('pcr0')),
+  pcr1: toHex(measure('pcr1')),
+  pcr2: toHex(measure('pcr2')),
+};
+
+/** Registers 0 to 15, as older firmware lists them. */
+export function registers(): Map<number, Uint8Array> {
+  return new Map(
+    Array.from({ length: 16 }, (_, index) => [
+      index,
+      index < 3 ? measure(`pcr${index}`) : new Uint8Array(48),
+    ]),
+  );
+}
+
+export function fields(chain: CertificateChain = CHAIN): DocumentFields {
+  return {
+    module_id: 'i-0development-enc0',
+    digest: 'SHA384',
+    timestamp: AT,
+    pcrs: registers(),
+    certificate: chain.leaf.certificate,
+    cabundle: caBundle(chain),
+    public_key: PUBLIC_KEY,
+    user_data: null,
+    nonce: null,
+  };
+}
+
+/** A valid document, except for the fields that `change` modifies. */
+export function documentWith(
+  change: Partial<Record<keyof DocumentFields, unknown>> & Record<string, unknown>,
+  chain: CertificateChain = CHAIN,
+  length: MapLength = 'definite',
+): Uint8Array {
+  return signDocument(encodePayload({ ...fields(chain), ...change } as DocumentFields, length), chain.leaf);
+}
+
+/** The fields of a document as map entries, to duplicate, leave out or reorder. */
+export function entries(chain: CertificateChain = CHAIN): (readonly [string, Uint8Array])[] {
+  return Object.entries(fields(chain)).map(([key, value]) => [key, encode(value)] as const);
+}
+
+/** A case about a made document. Default: both trust it. */
+export function made(
+  name: string,
+  document: Uint8Array,
+  verdicts: Partial<Omit<Case, 'name' | 'document'>> = {},
+): Case {
+  return {
+    name,
+    document: toHex(document),
+    roots: [toHex(ROOT.certificate)],
+    at: AT,
+    policy: { images: [IMAGE] },
+    code: null,
+    abort: null,
+    ...verdicts,
+  };
+}
+
+/** A document that must be refused here with `code` and by Sui with `abort`. */
+export function refused(name: string, document: Uint8Array, code: string, abort: number | null): Case {
+  return made(name, document, { code, abort });
+}

@@ -1,0 +1,294 @@
+/** Several enclaves behind one URL, which a balancer takes in turns. */
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { bcs } from '@mysten/bcs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import {
+  certificatesFromPem,
+  EnclaveClient,
+  type EnclaveClientOptions,
+  mayHaveExecuted,
+  parsePcrs,
+  signedType,
+  u64,
+} from '../../../../src/library/client/index.ts';
+import { FIXTURE_APPS, startServer, type TestServer } from '../../support.ts';
+import { Balancer } from './balancer.ts';
+
+const nsm = new SoftwareNsm();
+const TRUST = {
+  policy: { images: [parsePcrs(nsm.pcrsFile())] },
+  roots: certificatesFromPem(nsm.rootPem()),
+};
+const Draw = signedType(2, bcs.struct('Draw', { note: bcs.string(), picked: u64, all: bcs.byteVector() }));
+
+const Counted = signedType(7, bcs.struct('Counted', { id: u64 }));
+
+const start = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm });
+
+async function startFleet(size: number): Promise<{ balancer: Balancer; enclaves: TestServer[] }> {
+  const enclaves = await Promise.all(Array.from({ length: size }, start));
+  return { balancer: await Balancer.start(...enclaves.map(({ url }) => url)), enclaves };
+}
+
+const clientOf = ({ url }: { url: string }, options: Partial<EnclaveClientOptions> = {}) =>
+  new EnclaveClient(url, { ...TRUST, maxAnswerAgeMs: Infinity, ...options });
+
+const draw = (client: EnclaveClient, picked: number, options = {}) =>
+  client.call('/draw', { picked: String(picked) }, Draw, { expect: { picked }, ...options });
+
+const hexOf = (key: Uint8Array) => Buffer.from(key).toString('hex');
+
+/** What a call threw. */
+const errorOf = (call: Promise<unknown>) =>
+  call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+describe('enclaves behind one URL', () => {
+  test.each([2, 3, 5])('%d of them answer every call, one after the other and at once', async (size) => {
+    const { balancer, enclaves } = await startFleet(size);
+    const client = clientOf(balancer);
+    const signers = new Set<string>();
+    for (let call = 0; call < 4 * size; call++) signers.add(hexOf((await draw(client, call)).publicKey));
+    expect(signers).toEqual(new Set(enclaves.map(({ publicKey }) => hexOf(publicKey))));
+    const attestations = balancer.count('/get_attestation');
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, call) => draw(client, call)));
+    expect(answers.map(({ data }) => data.picked)).toEqual(answers.map((_, call) => BigInt(call)));
+    // Nothing was sent twice, and known keys are not attested again.
+    expect(balancer.count('/draw')).toBe(4 * size + 20);
+    expect(balancer.count('/get_attestation')).toBe(attestations);
+  });
+
+  test('answer sealed calls too', async () => {
+    const { balancer, enclaves } = await startFleet(2);
+    const client = clientOf(balancer, { sealed: true });
+    const signers = new Set<string>();
+    for (let call = 0; call < 12; call++) signers.add(hexOf((await draw(client, call)).publicKey));
+    await Promise.all(Array.from({ length: 20 }, (_, call) => draw(client, call)));
+    expect(await client.ask('/search?note=a', undefined)).toEqual({ note: 'a' });
+    expect(signers.size).toBeGreaterThan(0);
+    for (const signer of signers) expect(enclaves.map(({ publicKey }) => hexOf(publicKey))).toContain(signer);
+  });
+
+  test('are followed when all of them restart', async () => {
+    for (const sealed of [false, true]) {
+      const { balancer } = await startFleet(2);
+      const client = clientOf(balancer, { sealed });
+      for (let call = 0; call < 4; call++) await draw(client, call);
+      balancer.targets = [(await start()).url, (await start()).url];
+      for (let call = 0; call < 4; call++) await draw(client, call);
+    }
+  });
+
+  test('are judged by the one key that the policy names', async () => {
+    const { balancer, enclaves } = await startFleet(2);
+    const [one] = enclaves as [TestServer];
+    const client = clientOf(balancer, { policy: { ...TRUST.policy, publicKey: one.publicKey } });
+    const answers = await Promise.all([1, 2, 3, 4].map((call) => errorOf(draw(client, call))));
+    expect(answers).toContain(null);
+    for (const error of answers.filter((each) => each !== null)) {
+      expect(error).toMatchObject({ code: expect.stringMatching(/POLICY_PUBLIC_KEY|CLIENT_SIGNATURE/) });
+    }
+  });
+});
+
+test('while connections break and an enclave is drained: no idempotent call fails, no other runs twice', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'tally-')), 'executed');
+  const fd = openSync(file, 'a');
+  onTestFinished(() => {
+    closeSync(fd);
+    rmSync(dirname(file), { recursive: true });
+  });
+  const env = { APP: 'tally', TALLY_FD: String(fd) };
+  const startTally = () => startServer({ apps: FIXTURE_APPS, env, nsm });
+  const [drained, kept] = [await startTally(), await startTally()];
+  const balancer = await Balancer.start(drained.url, kept.url);
+  let requests = 0;
+  balancer.breaks = (path) => path !== '/get_attestation' && ++requests % 7 === 0;
+  const clients = [clientOf(balancer), clientOf(balancer, { sealed: true })];
+
+  const calls = Array.from({ length: 60 }, async (_, id) => {
+    const client = clients[id % 2] as EnclaveClient;
+    const idempotent = id % 3 === 0;
+    const call = client.call('/count', { id }, Counted, { expect: { id }, idempotent });
+    return { id, idempotent, error: await errorOf(call) };
+  });
+  // The balancer leads to it until it is gone.
+  const draining = drained.close().then(() => {
+    balancer.targets = [kept.url];
+  });
+  const outcomes = await Promise.all(calls);
+  await draining;
+
+  const executed = readFileSync(file, 'utf8').split('\n');
+  const times = (id: number) => executed.filter((line) => line === `executed ${id}`).length;
+  for (const { id, idempotent, error } of outcomes) {
+    if (idempotent) expect(error).toBeNull();
+    else expect(times(id)).toBeLessThanOrEqual(1);
+    if (error === null) expect(times(id)).toBeGreaterThan(0);
+    else if (times(id) > 0) expect(mayHaveExecuted(error)).toBe(true);
+  }
+  expect(outcomes.some(({ id, error }) => error !== null && times(id) === 1)).toBe(true);
+});
+
+describe('the hint', () => {
+  test('names the key that signed, on signed answers alone, and pages may read it', async () => {
+    const server = await start();
+    const answer = await server.post('/draw', { picked: '1' });
+    expect(answer.headers.get('x-enclave-key')).toBe(hexOf(server.publicKey));
+    expect(answer.headers.get('access-control-expose-headers')).toMatch(/\bx-enclave-key\b/);
+    for (const other of ['/rules', '/draw', '/nowhere', '/health_check']) {
+      expect((await server.get(other)).headers.get('x-enclave-key')).toBeNull();
+    }
+  });
+
+  test.each<[string, (hint: string | undefined) => string | undefined]>([
+    ['missing', () => undefined],
+    ['of no known key', () => 'ab'.repeat(32)],
+    ['no key at all', () => 'x'],
+    ['a list', (hint) => `${hint}, ${hint}`],
+  ])('may be %s: the answer is judged all the same', async (_, change) => {
+    const { balancer } = await startFleet(2);
+    balancer.changeHint = change;
+    const client = clientOf(balancer);
+    for (let call = 0; call < 6; call++) await draw(client, call);
+    expect(balancer.count('/draw')).toBe(6);
+  });
+
+  test('that names another known key is not believed', async () => {
+    const { balancer, enclaves } = await startFleet(2);
+    const client = clientOf(balancer);
+    for (let call = 0; call < 4; call++) await draw(client, call);
+    const [one, other] = enclaves.map(({ publicKey }) => hexOf(publicKey));
+    balancer.changeHint = (hint) => (hint === one ? other : one);
+    const { publicKey } = await draw(client, 5);
+    expect([one, other]).toContain(hexOf(publicKey));
+  });
+
+  test('makes a lying host no better, and costs a bounded number of attestations', async () => {
+    const { balancer } = await startFleet(1);
+    const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new SoftwareNsm() });
+    const client = clientOf(balancer);
+    await draw(client, 1);
+    const genuine = balancer.targets[0] as string;
+    for (const hint of [hexOf(stranger.publicKey), 'ab'.repeat(32), undefined]) {
+      const before = balancer.count('/get_attestation');
+      balancer.changeHint = () => hint;
+      // It answers with what a stranger signed, and attestations are of the genuine enclave.
+      balancer.route = (path) => (path === '/draw' ? stranger.url : genuine);
+      await expect(draw(client, 2)).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
+      expect(balancer.count('/get_attestation') - before).toBe(4);
+    }
+  });
+});
+
+describe('a call that fails', () => {
+  test('is made again if it is idempotent, and otherwise not', async () => {
+    for (const sealed of [false, true]) {
+      const { balancer } = await startFleet(2);
+      const client = clientOf(balancer, { sealed });
+      const path = sealed ? '/sealed' : '/draw';
+      await draw(client, 0);
+      let broken = 0;
+      const sent = balancer.count(path);
+      balancer.breaks = (asked) => asked === path && ++broken <= 2;
+      expect((await draw(client, 1, { idempotent: true })).data.picked).toBe(1n);
+      expect(balancer.count(path)).toBeGreaterThanOrEqual(sent + 3);
+      broken = 0;
+      balancer.breaks = (asked) => asked === path && ++broken <= 1;
+      const before = balancer.count(path);
+      const error = await errorOf(draw(client, 2));
+      expect(error).toMatchObject({ code: 'CLIENT_UNREACHABLE' });
+      expect(mayHaveExecuted(error)).toBe(true);
+      expect(balancer.count(path)).toBe(before + 1);
+    }
+  });
+
+  test('gives up an idempotent call after five attempts', async () => {
+    const { balancer } = await startFleet(1);
+    const client = clientOf(balancer);
+    balancer.breaks = (path) => path === '/draw';
+    const error = await errorOf(draw(client, 1, { idempotent: true }));
+    expect([mayHaveExecuted(error), balancer.count('/draw')]).toEqual([true, 5]);
+  });
+
+  test('tells whether it may have been executed', async () => {
+    const { balancer, enclaves } = await startFleet(1);
+    const client = clientOf(balancer);
+    // Nothing was sent: no such option, no enclave, no connection.
+    expect(mayHaveExecuted(await errorOf(draw(client, 1, { idempotent: 1 })))).toBe(false);
+    expect(mayHaveExecuted(await errorOf(draw(clientOf({ url: 'http://127.0.0.1:1' }), 1)))).toBe(false);
+    await draw(client, 1);
+    // The enclave refused it.
+    expect(mayHaveExecuted(await errorOf(client.call('/draw', {}, Draw)))).toBe(false);
+    // A gateway's word, an answer to another request, and an answer that no key signed.
+    balancer.targets = ['http://127.0.0.1:1'];
+    const gateway = await errorOf(draw(client, 1));
+    expect([gateway, mayHaveExecuted(gateway)]).toEqual([expect.objectContaining({ status: 502 }), true]);
+    balancer.targets = enclaves.map(({ url }) => url);
+    expect(mayHaveExecuted(await errorOf(draw(client, 1, { expect: { picked: 2 } })))).toBe(true);
+    // A reason that is no object can't be told apart.
+    expect(mayHaveExecuted('stopped')).toBe(true);
+  });
+
+  test('before it connects says so', async () => {
+    const server = await start();
+    const client = clientOf(server);
+    await draw(client, 1);
+    await server.close();
+    // The kept connection may be lost with the first request.
+    await errorOf(draw(client, 1));
+    const error = await errorOf(draw(client, 1));
+    expect(error).toMatchObject({ code: 'CLIENT_UNREACHABLE', reason: 'connection' });
+    expect(mayHaveExecuted(error)).toBe(false);
+  });
+
+  test.each([{ idempotent: 'yes' }, { idempotent: undefined, retries: 3 }, { signal: {} }])(
+    'for its options does so before anything is sent: %o',
+    async (options) => {
+      const client = clientOf({ url: 'http://127.0.0.1:1' });
+      await expect(draw(client, 1, options)).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+    },
+  );
+});
+
+describe('a signal', () => {
+  test('ends a call with its reason, before, between and during requests', async () => {
+    const { balancer } = await startFleet(1);
+    const client = clientOf(balancer, { sealed: true });
+    const reason = new Error('the page was left');
+    const early = await errorOf(draw(client, 1, { signal: AbortSignal.abort(reason) }));
+    expect([early, mayHaveExecuted(early)]).toEqual([reason, false]);
+
+    const late = new AbortController();
+    const hanging = errorOf(client.ask('/slow', undefined, { signal: late.signal }));
+    await expect.poll(() => balancer.count('/sealed')).toBe(1);
+    late.abort(reason);
+    expect([await hanging, mayHaveExecuted(reason)]).toEqual([reason, true]);
+
+    const between = new AbortController();
+    balancer.breaks = (path) => {
+      setImmediate(() => between.abort('enough'));
+      return path === '/sealed';
+    };
+    const stopped = errorOf(draw(client, 1, { idempotent: true, signal: between.signal }));
+    expect(await stopped).toBe('enough');
+  });
+
+  test('ends an attestation for one caller, and not for another who shares it', async () => {
+    const { balancer } = await startFleet(1);
+    const client = clientOf(balancer);
+    const controller = new AbortController();
+    const [one, other] = [errorOf(draw(client, 1, { signal: controller.signal })), draw(client, 2)];
+    controller.abort();
+    expect(await one).toMatchObject({ name: 'AbortError' });
+    expect((await other).data.picked).toBe(2n);
+    expect(balancer.count('/get_attestation')).toBe(1);
+    const attested = client.attest({ signal: AbortSignal.abort('no') });
+    await expect(attested).rejects.toBe('no');
+  });
+});

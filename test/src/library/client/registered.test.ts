@@ -1,0 +1,223 @@
+/** `EnclaveClient.forConfig`: what an EnclaveConfig on Sui says, on the loopback node. */
+import { bcs } from '@mysten/bcs';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { type OutputChunk, rolldown } from 'rolldown';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type ConfigClientOptions,
+  certificatesFromPem,
+  EnclaveClient,
+  mayHaveExecuted,
+  NotRegisteredError,
+  type RegisteredEnclaveClient,
+  signedType,
+  u64,
+} from '../../../../src/library/client/index.ts';
+import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+import { FIXTURE_APPS, startServer, type TestServer } from '../../support.ts';
+import { Balancer } from './balancer.ts';
+
+const Draw = signedType(2, bcs.struct('Draw', { note: bcs.string(), picked: u64, all: bcs.byteVector() }));
+const HOUR = 3_600_000;
+
+let fixture: ChainFixture;
+let suiClient: SuiGrpcClient;
+let capId: string;
+let configId: string;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  suiClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  capId = fixture.publish();
+  configId = await fixture.config(capId);
+});
+afterEach(() => fixture.close());
+
+const start = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: fixture.nsm });
+
+const open = ({ url }: { url: string }, options: ConfigClientOptions = {}) =>
+  EnclaveClient.forConfig(suiClient, configId, url, {
+    roots: certificatesFromPem(fixture.nsm.rootPem()),
+    maxAnswerAgeMs: Infinity,
+    ...options,
+  });
+
+const draw = (client: RegisteredEnclaveClient, options = {}) =>
+  client.call('/draw', { picked: '7' }, Draw, options);
+
+/** Starts an enclave and registers it. */
+async function register(): Promise<{ server: TestServer; enclaveId: string }> {
+  const server = await start();
+  return { server, enclaveId: await fixture.register(configId, capId, server.url) };
+}
+
+const allow = (pcrs: string) => fixture.done('update_pcrs', PACKAGE, configId, '--pcrs', fixture.file(pcrs));
+
+describe('an answer', () => {
+  test('comes with the id of the enclave that is registered with the key that signed', async () => {
+    const { server, enclaveId } = await register();
+    for (const sealed of [false, true]) {
+      const client = await open(server, { sealed });
+      expect(client).toBeInstanceOf(EnclaveClient);
+      const answer = await draw(client);
+      expect(answer).toMatchObject({ enclaveId, publicKey: server.publicKey, data: { picked: 7n } });
+      const typed: string = answer.enclaveId;
+      expect(typed).toBe(enclaveId);
+    }
+    const client = await open(server);
+    const rolled = client.processData({ sides: 300 }, Draw);
+    await expect(rolled).rejects.toMatchObject({ serverCode: 'INVALID_INPUT' });
+  });
+
+  test('costs no further reading of the chain while the config is fresh', async () => {
+    const { server } = await register();
+    let now = Date.now();
+    const client = await open(server, { now: () => now });
+    await draw(client);
+    const calls = fixture.node.calls.length;
+    for (let call = 0; call < 3; call++) await draw(client);
+    expect(fixture.node.calls).toHaveLength(calls);
+    now += 60_001;
+    await draw(client);
+    expect(fixture.node.calls.length).toBeGreaterThan(calls);
+  });
+
+  test('of another registered enclave behind the same URL needs no attestation of it', async () => {
+    const [one, other] = [await register(), await register()];
+    const balancer = await Balancer.start(one.server.url, other.server.url);
+    const client = await open(balancer);
+    const ids = new Set<string>();
+    for (let call = 0; call < 4; call++) ids.add((await draw(client)).enclaveId);
+    expect(ids).toEqual(new Set([one.enclaveId, other.enclaveId]));
+    expect(balancer.count('/get_attestation')).toBe(1);
+  });
+
+  test('of a registered enclave needs its attestation first, and so the roots of an emulated one', async () => {
+    const { server } = await register();
+    const balancer = await Balancer.start(server.url);
+    const client = await EnclaveClient.forConfig(suiClient, configId, balancer.url);
+    const error = await draw(client).catch((thrown) => thrown);
+    expect([error.code, mayHaveExecuted(error)]).toEqual(['CHAIN_ROOT', false]);
+    expect(balancer.count('/draw')).toBe(0);
+  });
+
+  test('of an enclave that is not registered is refused, until it is', async () => {
+    const server = await start();
+    const client = await open(server);
+    const error = await draw(client).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(NotRegisteredError);
+    expect(error).toMatchObject({
+      code: 'CLIENT_NOT_REGISTERED',
+      reason: 'unregistered',
+      configId,
+      publicKey: server.publicKey,
+    });
+    expect(mayHaveExecuted(error)).toBe(true);
+    const enclaveId = await fixture.register(configId, capId, server.url);
+    expect(await draw(client)).toMatchObject({ enclaveId });
+  });
+
+  test('of a key that nobody attested is not believed, whatever the hint', async () => {
+    const { server } = await register();
+    const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
+    const balancer = await Balancer.start(server.url);
+    const client = await open(balancer);
+    await draw(client);
+    balancer.route = (path) => (path === '/draw' ? stranger.url : server.url);
+    await expect(draw(client)).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
+  });
+});
+
+describe('the config', () => {
+  test('is followed when another image is allowed', async () => {
+    const { server, enclaveId } = await register();
+    await allow('other.pcrs');
+    const client = await open(server);
+    // At the node's version of the config, this is no accepted image.
+    await expect(draw(client)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
+    await allow('dev.pcrs');
+    await expect(draw(client)).rejects.toMatchObject({ reason: 'unregistered' });
+    const again = await fixture.register(configId, capId, server.url);
+    expect(again).not.toBe(enclaveId);
+    expect(await draw(client)).toMatchObject({ enclaveId: again });
+  });
+
+  test('that allows another image ends the trust in keys that were attested before', async () => {
+    const { server } = await register();
+    let now = Date.now();
+    const client = await open(server, { now: () => now, configMaxAgeMs: 5000 });
+    await draw(client);
+    await fixture.rotate(configId, capId);
+    await draw(client);
+    now += 5001;
+    await expect(draw(client)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
+  });
+
+  test('says when a key was destroyed, or is too old', async () => {
+    const { server, enclaveId } = await register();
+    let now = Date.now();
+    const client = await open(server, { now: () => now, pinMaxAgeMs: 100 * HOUR });
+    await fixture.done('update_config', PACKAGE, configId, '--max-key-age', '2');
+    now += HOUR;
+    await draw(client);
+    now += HOUR + 60_000;
+    await expect(draw(client)).rejects.toMatchObject({ reason: 'too old' });
+    await fixture.destroy(enclaveId, configId, capId);
+    await expect(draw(client)).rejects.toMatchObject({ reason: 'destroyed' });
+  });
+
+  test('that is retired refuses at once, and nothing is sent', async () => {
+    const { server } = await register();
+    const balancer = await Balancer.start(server.url);
+    let now = Date.now();
+    const client = await open(balancer, { now: () => now });
+    await fixture.done('retire_config', PACKAGE, configId, '--yes');
+    now += 60_001;
+    const error = await draw(client, { idempotent: true }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'CLIENT_NOT_REGISTERED', reason: 'retired', publicKey: null });
+    expect([mayHaveExecuted(error), balancer.paths]).toEqual([false, []]);
+    await expect(open(balancer)).rejects.toMatchObject({ reason: 'retired' });
+  });
+
+  test.each<[string, ConfigClientOptions | object, string]>([
+    ['a policy', { policy: { images: [] } }, 'CLIENT_OPTION'],
+    ['a misspelt option', { maxAge: 1 }, 'CLIENT_OPTION'],
+    ['no age', { configMaxAgeMs: 0 }, 'CLIENT_OPTION'],
+    ['no signal', { signal: 'now' }, 'CLIENT_OPTION'],
+  ])('is not asked for with %s', async (_, options, code) => {
+    const calls = fixture.node.calls.length;
+    const opened = open({ url: 'http://127.0.0.1:1' }, options as ConfigClientOptions);
+    await expect(opened).rejects.toMatchObject({ code });
+    expect(fixture.node.calls).toHaveLength(calls);
+  });
+
+  test('that is not there, or not read in time, is named', async () => {
+    const url = 'http://127.0.0.1:1';
+    await expect(EnclaveClient.forConfig(suiClient, '0x6', url)).rejects.toMatchObject({ code: 'SUI_VALUE' });
+    const missing = EnclaveClient.forConfig(suiClient, `0x${'d'.repeat(64)}`, url);
+    await expect(missing).rejects.toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
+    const reason = new Error('enough');
+    await expect(open({ url }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+});
+
+test('a page that trusts a policy of its own loads nothing of Sui', async () => {
+  const bundle = await rolldown({
+    input: new URL('../../../../src/library/client/index.ts', import.meta.url).pathname,
+    platform: 'browser',
+    logLevel: 'silent',
+  });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await bundle.close();
+  const chunks = output.filter((chunk): chunk is OutputChunk => chunk.type === 'chunk');
+  const named = (name: string) => chunks.find(({ fileName }) => fileName === name);
+  const loaded = new Set(chunks.filter(({ isEntry }) => isEntry));
+  for (const { imports } of loaded) {
+    for (const name of imports) loaded.add(named(name) as OutputChunk);
+  }
+  const modulesOf = (list: Iterable<OutputChunk>) => [...list].flatMap(({ moduleIds }) => moduleIds);
+  const isOfSui = (id: string) => /\/@mysten\/sui\/|\/src\/sui\//.test(id);
+  expect(modulesOf(loaded).some((id) => id.endsWith('/src/library/client/keys.ts'))).toBe(true);
+  expect(modulesOf(loaded).filter(isOfSui)).toEqual([]);
+  const later = modulesOf(chunks.filter((chunk) => !loaded.has(chunk)));
+  expect(later.some((id) => id.endsWith('/src/library/sui/objects.ts'))).toBe(true);
+});

@@ -1,0 +1,157 @@
+/** What all errors and messages of src and scripts have in common. */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { quantity } from '../../../src/library/errors.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['**/node_modules/**'] }).map(
+  (file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const,
+);
+
+describe('a number in a message', () => {
+  test('has its unit in the singular or the plural', () => {
+    expect([0, 1, 2].map((count) => quantity(count, 'second'))).toEqual([
+      '0 seconds',
+      '1 second',
+      '2 seconds',
+    ]);
+  });
+
+  const UNITS =
+    'application|byte|call|character|core|certificate|connection|field|file|hour|input|item|key|line|minute|module|object|package|path|request|second|share|snippet|version|wire';
+
+  /** Values that are never 1: constants, sizes of a protocol, and what a message says because it exceeds a limit. */
+  const NEVER_ONE = [
+    ...[/^[A-Z][A-Z0-9_]*$/, /^[A-Z_]+ [*/] \w+$/, /^Math\.max/, /^sizes\.join/, /^length > size/],
+    /^(shares|least|connections|size|sizes|length|limit|maxSize|\w+\.maxSize|maxQuoted - 2|this\.#limitBytes|count)$/,
+    /^(header|headerBase64|extended|text|encoded|bytes|b)\.length$/,
+    /^(padded|spaces|claim\.whiteSpace|bytes)$/,
+  ];
+
+  test('gets its unit from quantity(), unless it is never 1 or the end of a range', () => {
+    const template = new RegExp(
+      `(?<! to )\\$\\{([^}]*)\\} (?:more |other |waiting )?(?:authorities|entries|(?:${UNITS})s)\\b`,
+      'g',
+    );
+    const found = sources.flatMap(([file, source]) =>
+      [...source.matchAll(template)]
+        .filter(([, value = '']) => !NEVER_ONE.some((pattern) => pattern.test(value)))
+        .map(([text]) => `${file}: ${text}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test('has no unit in Go and C++, where nothing makes the plural, unless it is never 1', () => {
+    const programs = globSync(['src/prover/native/**/*.go', 'enclave/init/*.cc', 'src/nsm/*.cc'], {
+      cwd: ROOT,
+    });
+    const unit = new RegExp(
+      `(?:(?<! to )%l*[duz]+|(?:\\+|<<) ") (?:entries|elements|values|terms|coefficients|(?:${UNITS})s)\\b.*`,
+      'g',
+    );
+    const found = programs
+      .filter((file) => !file.endsWith('_test.go'))
+      .flatMap((file) => readFileSync(join(ROOT, file), 'utf8').match(unit) ?? [])
+      .sort();
+    expect(programs.length).toBeGreaterThan(20);
+    expect(found).toEqual([
+      expect.stringMatching(/^%d bytes, not %d", key\.WitnessBytes,/),
+      expect.stringMatching(/^%d wires are more than the %d that are supported"/),
+    ]);
+  });
+});
+
+/** The classes of errors: those that extend Error, or one of these. */
+const classes = (() => {
+  const declared = sources.flatMap(([file, source]) =>
+    [
+      ...source.matchAll(/^(export )?(?:abstract )?class (\w+)(?:<.*>)? extends (\w+).*?(?:^}| \{\})$/gms),
+    ].map(([body, exported, name = '', base = '']) => ({
+      file,
+      name,
+      base,
+      body,
+      isExported: exported !== undefined,
+    })),
+  );
+  const found = new Set(['Error', 'errorClass']);
+  for (let size = 0; size !== found.size; ) {
+    size = found.size;
+    for (const { name, base } of declared) if (found.has(base)) found.add(name);
+  }
+  return declared.filter(({ name }) => found.has(name));
+})();
+
+/** What the constructors take; those that are not here, a code and a message. */
+const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
+  AnswerTimeError: ['CLIENT_STALE', 2n ** 64n - 1n, 1000],
+  ApplicationMistake: ['message'],
+  BackendError: ['BACKEND_INPUT', 'message'],
+  CertificateError: ['CERTIFICATE_KEY', 1, 'has another key'],
+  ClaimError: ['sub', 'is missing'],
+  ConfigError: ['message'],
+  EnclaveRefusedError: ['/', { status: 500, serverCode: null, serverMessage: null, retryAfterSeconds: 1 }],
+  EnclaveUnreachableError: ['/', 'timeout', { cause: new Error('cause') }],
+  EnclaveServerError: ['SECRETS_FINAL', 'message'],
+  EngineError: ['late', 'message', 'REFUSAL'],
+  ExchangeFailed: ['timeout', new Error('cause')],
+  FieldError: ['DOCUMENT_FIELD', 'pcrs', 'is missing'],
+  FrontendError: ['PROVER_BUSY', 'message', { retryAfterSeconds: 1 }],
+  KeyClaimError: ['sub', 'is missing'],
+  MoveAbort: [{ package: '0x1', module: 'enclave', functionName: 'retire' }, 'ERetired'],
+  MoveAbortError: ['enclave::ERetired', '0x1::enclave::retire', 'it is retired'],
+  NoAnswerError: ['timeout'],
+  NodeRefusedError: ['UNAVAILABLE', 'message'],
+  NotRegisteredError: ['destroyed', new Uint8Array(32), '0x1'],
+  NsmBusy: [1, 1],
+  NsmError: ['NSM_CLOSED', 'message'],
+  NsmIo: ['ioctl', 'EIO'],
+  ObjectNotFoundError: ['0x1'],
+  PcrMismatchError: [['00', null, null], 'PCR0 differs'],
+  ProviderRefusedError: ['access_denied'],
+  SaltError: ['SALT_BUSY', 'message'],
+  SecretsMissing: [['API_KEY'], 'not JSON'],
+  ServerError: ['OVERLOADED', 'message', { retryAfterSeconds: 1, cause: new Error('cause') }],
+  ServiceRefusedError: ['salt service', { status: 500, serverCode: null, retryAfterSeconds: 1 }],
+  ServiceUnreachableError: ['salt service', 'timeout'],
+  TokenClaimError: ['sub', 'is missing'],
+  UnauthenticatedError: [503, null],
+  UnexpectedAnswerError: ['location'],
+  UnknownOutcomeError: ['digest', 'no answer'],
+  WeatherError: ['WEATHER_STALE', 'message'],
+  WrongObjectTypeError: ['0x1', 'EnclaveConfig', 'Enclave'],
+};
+
+describe('JSON.stringify', () => {
+  const open = classes.filter(({ isExported, body }) => isExported && !body.startsWith('export abstract'));
+
+  test.each(open)('works on $name of $file', async ({ file, name, body }) => {
+    const args = ARGUMENTS[name] ?? ['CODE', 'message'];
+    // Otherwise this would not show that the class can hold one.
+    expect(args.some((each) => typeof each === 'bigint')).toBe(/\bbigint\b/.test(body));
+    const module = await import(join(ROOT, file));
+    const error: Error & { code?: unknown } = new module[name](...args);
+    expect(error).toBeInstanceOf(Error);
+    const read = JSON.parse(JSON.stringify({ error }));
+    if (typeof error.code === 'string') expect(read).toMatchObject({ error: { code: error.code } });
+  });
+
+  test('of an AnswerTimeError has the exact time, as a decimal string', async () => {
+    const { AnswerTimeError } = await import('../../../src/library/client/errors.ts');
+    const error = new AnswerTimeError('CLIENT_FUTURE', 2n ** 64n - 1n, 60_000);
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      code: 'CLIENT_FUTURE',
+      timestampMs: '18446744073709551615',
+    });
+    expect(error.timestampMs).toBe(2n ** 64n - 1n);
+  });
+
+  test('works on classes that a module keeps to itself: none holds a bigint', () => {
+    const kept = classes.filter(({ isExported }) => !isExported);
+    expect(open.length).toBeGreaterThan(40);
+    expect(kept.length).toBeGreaterThan(3);
+    expect(kept.filter(({ body }) => /\bbigint\b/.test(body))).toEqual([]);
+  });
+});

@@ -1,0 +1,137 @@
+/** The one request that every client of this project sends. */
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  abortable,
+  failedToConnect,
+  fetchText,
+  isTimeout,
+  NoAnswerError,
+  pause,
+} from '../../../src/library/fetch.ts';
+
+const url = new URL('https://service.example');
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+test('follows no redirect, sends no cookie and ignores every cache, whatever the caller asks for', async () => {
+  const fetch = vi.fn(async () => new Response('yes'));
+  const wishes = { method: 'POST', redirect: 'follow', credentials: 'include', cache: 'default' } as const;
+  for (const init of [{}, wishes]) {
+    await fetchText(url, init, { fetch, timeoutMs: 1000, maxSize: 3 });
+    expect(fetch).toHaveBeenLastCalledWith(url, {
+      ...init,
+      redirect: 'error',
+      credentials: 'omit',
+      cache: 'no-store',
+      signal: expect.any(AbortSignal),
+    });
+  }
+});
+
+test('calls the platform’s current fetch or the given one, but not as a method', async () => {
+  const made = (name: string) =>
+    async function (this: unknown) {
+      // As a browser's does.
+      if (this !== undefined && this !== globalThis) throw new TypeError('Illegal invocation');
+      return new Response(name);
+    };
+  const bounds = { timeoutMs: 1000, maxSize: 10 };
+  for (const name of ['one', 'other']) {
+    vi.stubGlobal('fetch', made(name));
+    expect(await fetchText(url, {}, bounds)).toMatchObject({ text: name });
+  }
+  expect(await fetchText(url, {}, { ...bounds, fetch: made('given') })).toMatchObject({ text: 'given' });
+});
+
+test.each([1, 0.5, 10_000, 2_147_483_647])('%d milliseconds is a valid time-out', async (timeoutMs) => {
+  expect(isTimeout(timeoutMs)).toBe(true);
+  const bounds = { fetch: async () => new Response('yes'), timeoutMs, maxSize: 3 };
+  expect(await fetchText(url, {}, bounds)).toEqual({ status: 200, ok: true, text: 'yes' });
+});
+
+test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2_147_483_648, '1000', 5n, null, undefined])(
+  '%o is not a valid time-out',
+  (value) => {
+    expect(isTimeout(value)).toBe(false);
+  },
+);
+
+test('a mistake of the caller is not reported as a missing answer', async () => {
+  const bounds = { fetch: async () => new Response('yes'), timeoutMs: Number.NaN, maxSize: 3 };
+  await expect(fetchText(url, {}, bounds)).rejects.not.toBeInstanceOf(NoAnswerError);
+});
+
+test('an answer that is too large is refused', async () => {
+  const bounds = { fetch: async () => new Response('yes!'), timeoutMs: 1000, maxSize: 3 };
+  await expect(fetchText(url, {}, bounds)).rejects.toMatchObject({ reason: 'too large' });
+});
+
+describe('a signal', () => {
+  /** Ends as the platform's fetch does. */
+  const hanging = (_url: unknown, { signal }: RequestInit = {}) =>
+    new Promise<Response>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason));
+    });
+  const bounds = { fetch: hanging as typeof fetch, timeoutMs: 1000, maxSize: 3 };
+  const reason = new Error('the user left');
+
+  test('ends a request with its reason, and a time-out is still one', async () => {
+    const controller = new AbortController();
+    const asked = fetchText(url, {}, { ...bounds, signal: controller.signal });
+    controller.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+    const { signal } = new AbortController();
+    const late = fetchText(url, {}, { ...bounds, timeoutMs: 10, signal });
+    await expect(late).rejects.toMatchObject({ reason: 'timeout' });
+  });
+
+  test('that is aborted already sends nothing', async () => {
+    const fetch = vi.fn(async () => new Response('yes'));
+    const asked = fetchText(url, {}, { ...bounds, fetch, signal: AbortSignal.abort(reason) });
+    await expect(asked).rejects.toBe(reason);
+    expect(fetch).not.toHaveBeenCalled();
+  });
+
+  test('ends a pause and whatever else is waited for', async () => {
+    await expect(pause(60_000, AbortSignal.timeout(1))).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(abortable(new Promise(() => {}), AbortSignal.abort(reason))).rejects.toBe(reason);
+    const { signal } = new AbortController();
+    await expect(abortable(Promise.reject(reason), signal)).rejects.toBe(reason);
+    expect(await abortable(Promise.resolve(1), signal)).toBe(1);
+  });
+});
+
+test.each<[string | undefined, string | undefined]>([
+  ['ab'.repeat(32), 'ab'.repeat(32)],
+  ['AB'.repeat(32), undefined],
+  ['ab'.repeat(33), undefined],
+  ['ab', undefined],
+  [undefined, undefined],
+])('the key that an answer claims to be signed with is 32 bytes in lower case: %s', async (given, read) => {
+  const headers: Record<string, string> = given === undefined ? {} : { 'x-enclave-key': given };
+  const bounds = { fetch: async () => new Response('yes', { headers }), timeoutMs: 1000, maxSize: 3 };
+  expect((await fetchText(url, {}, bounds)).enclaveKey).toBe(read);
+});
+
+describe('whether a request failed before it was sent', () => {
+  const failed = (inner: unknown) => failedToConnect(new TypeError('fetch failed', { cause: inner }));
+  const nodeError = (properties: object) => Object.assign(new Error('no'), properties);
+  const refused = nodeError({ code: 'ECONNREFUSED', syscall: 'connect' });
+  const reset = nodeError({ code: 'ECONNRESET', syscall: 'read' });
+
+  test.each([
+    ['refused', refused, true],
+    ['refused at each address', new AggregateError([refused, refused]), true],
+    ['not found', nodeError({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), true],
+    ['too slow to connect', nodeError({ code: 'UND_ERR_CONNECT_TIMEOUT' }), true],
+    ['reset', reset, false],
+    ['reset at one address', new AggregateError([refused, reset]), false],
+    ['lost with the connection', nodeError({ code: 'UND_ERR_SOCKET' }), false],
+    ['not explained, as in a browser', undefined, false],
+    ['an empty list', new AggregateError([]), false],
+  ])('%s: %s', (_, inner, expected) => {
+    expect(failed(inner)).toBe(expected);
+  });
+});

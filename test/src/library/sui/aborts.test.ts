@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { ABORT_CODES, explainAbort } from '../../../../src/library/sui/aborts.ts';
+
+function errorsOf(module: string): { name: string; code: number; text: string }[] {
+  const path = new URL(`../../../../move/enclave/sources/${module}.move`, import.meta.url);
+  const constants = readFileSync(path, 'utf8').matchAll(
+    /#\[error\(code = (\d+)\)\]\s*const (E\w+): vector<u8> =\s*b"([^"]*)";/g,
+  );
+  return [...constants].map(([, code, name = '', text = '']) => ({ name, code: Number(code), text }));
+}
+
+describe('the explanations of aborts', () => {
+  const MODULES = ['enclave', 'pcrs', 'once'];
+  const inSources = MODULES.flatMap((module) => errorsOf(module).map(({ name }) => `${module}::${name}`));
+
+  test('cover every error of the Move sources with its code, and no other', () => {
+    expect(inSources.length).toBeGreaterThan(20);
+    const codes = MODULES.flatMap((module) =>
+      errorsOf(module).map(({ name, code }) => [`${module}::${name}`, code]),
+    );
+    expect(ABORT_CODES).toEqual(Object.fromEntries(codes));
+  });
+
+  test.each(MODULES)('no two errors of %s have one code', (module) => {
+    const codes = errorsOf(module).map(({ code }) => code);
+    expect(new Set(codes).size).toBe(codes.length);
+  });
+
+  test('are found by the code where the node gives one, whatever the number is', () => {
+    const { explanation } = explainAbort({ module: 'enclave', name: 'ERetired', number: '1' });
+    for (const abort of [{ code: 13 }, { code: 13, name: 'ERetired' }]) {
+      expect(explainAbort({ module: 'enclave', ...abort, number: '2' })).toEqual({
+        abort: 'enclave::ERetired',
+        explanation,
+      });
+    }
+  });
+
+  test('are not given for an error that only shares a number, or a code, with one of them', () => {
+    expect(explainAbort({ module: 'enclave', number: '13' })).toEqual({
+      abort: 'enclave::13',
+      explanation: 'a check of the contract failed',
+    });
+    const foreign = { module: 'enclave', code: 13, name: 'EClosed', text: 'We are closed', number: '13' };
+    expect(explainAbort(foreign)).toEqual({ abort: 'enclave::EClosed', explanation: 'We are closed' });
+    expect(explainAbort({ module: 'dice', code: 13, text: 'Roll again', number: '5' })).toEqual({
+      abort: 'dice::13',
+      explanation: 'Roll again',
+    });
+  });
+
+  test.each(inSources)('%s says more than its constant', (abort) => {
+    const [module = '', name = ''] = abort.split('::');
+    const { text } = errorsOf(module).find((error) => error.name === name) ?? {};
+    const explained = explainAbort({ module, name, text, number: '9223372268062277633' });
+    expect(explained.abort).toBe(abort);
+    expect(explained.explanation).not.toBe(text);
+    expect(explained.explanation.length).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ['0', 'does not verify attestation'],
+    ['1', 'can not be parsed'],
+    ['2', 'does not verify'],
+    ['3', 'lacks a register'],
+  ])('nitro_attestation::%s, a plain number of the framework, %s', (number, words) => {
+    expect(explainAbort({ module: 'nitro_attestation', number }).explanation).toContain(words);
+  });
+
+  test('an unknown error is explained by its own message, or by a general one', () => {
+    expect(explainAbort({ module: 'dice', name: 'ETooLow', text: 'Roll again', number: '1' })).toEqual({
+      abort: 'dice::ETooLow',
+      explanation: 'Roll again',
+    });
+    expect(explainAbort({ number: '7' })).toEqual({
+      abort: '?::7',
+      explanation: 'a check of the contract failed',
+    });
+  });
+});

@@ -1,0 +1,210 @@
+/** Objects for the builders in every form that `@mysten/sui` has: built offline, so that each form must be complete. */
+import { Inputs, Transaction, type TransactionArgument } from '@mysten/sui/transactions';
+import { describe, expect, test } from 'vitest';
+import * as sui from '../../../../src/library/sui/index.ts';
+
+const [PACKAGE, DAO, ADMIN] = ['e', 'd', 'a'].map((digit) => `0x${digit.repeat(64)}`) as [
+  string,
+  string,
+  string,
+];
+const contract = {
+  enclavePackage: PACKAGE,
+  application: sui.applicationType(PACKAGE, 'weather', 'WEATHER'),
+};
+const image = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
+const attestation = new Uint8Array(5000);
+const reading = {
+  data: { location: 'Zürich', temperature: 1 },
+  timestampMs: 1,
+  signature: new Uint8Array(64),
+};
+const weather = { appPackage: PACKAGE, reading };
+
+const idOf = (name: string) => `0x${Buffer.from(name).toString('hex').padStart(64, '0')}`;
+const reference = (objectId: string) =>
+  Inputs.SharedObjectRef({ objectId, initialSharedVersion: 7, mutable: true });
+const digest = '1'.repeat(32);
+
+type Given = Record<string, sui.ObjectInput>;
+type Build = (tx: Transaction, given: never) => unknown;
+
+/** Each builder, with the objects that it takes in the order of the Move function. */
+const BUILDERS: readonly [string, readonly string[], Build][] = [
+  [
+    'create_enclave_config',
+    ['capId'],
+    (tx, given: { capId: sui.ObjectInput }) =>
+      sui.createEnclaveConfig(tx, { ...contract, ...given, name: 'x', image }),
+  ],
+  [
+    'new_enclave_config',
+    ['capId'],
+    (tx, given: { capId: sui.ObjectInput }) =>
+      sui.newEnclaveConfig(tx, { ...contract, ...given, name: 'x', image }),
+  ],
+  [
+    'update_pcrs',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.updatePcrs(tx, { ...contract, ...given, image }),
+  ],
+  [
+    'update_name',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.updateName(tx, { ...contract, ...given, name: 'x' }),
+  ],
+  [
+    'update_max_key_age',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.updateMaxKeyAge(tx, { ...contract, ...given, maxKeyAgeMs: null }),
+  ],
+  ['retire', ['configId', 'capId'], (tx, given: Admin) => sui.retireConfig(tx, { ...contract, ...given })],
+  [
+    'new_registrar_cap',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.newRegistrarCap(tx, { ...contract, ...given }),
+  ],
+  [
+    'revoke_registrar_cap',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.revokeRegistrarCap(tx, { ...contract, ...given, registrarId: ADMIN }),
+  ],
+  [
+    'register_enclave',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.registerEnclave(tx, { ...contract, ...given, attestation }),
+  ],
+  [
+    'new_enclave',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.newEnclave(tx, { ...contract, ...given, attestation }),
+  ],
+  [
+    'begin_rotation',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.beginRotation(tx, { ...contract, ...given, image }),
+  ],
+  [
+    'register_enclave_as_registrar',
+    ['configId', 'registrarId'],
+    (tx, given: Registrar) => sui.registerEnclaveAsRegistrar(tx, { ...contract, ...given, attestation }),
+  ],
+  [
+    'destroy_registrar_cap',
+    ['registrarId', 'configId'],
+    (tx, given: Registrar) => sui.destroyRegistrarCap(tx, { ...contract, ...given }),
+  ],
+  [
+    'destroy_enclave',
+    ['enclaveId', 'configId', 'capId'],
+    (tx, given: Admin & OfEnclave) => sui.destroyEnclave(tx, { ...contract, ...given }),
+  ],
+  [
+    'destroy_old_enclave',
+    ['enclaveId', 'configId'],
+    (tx, given: OfEnclave) => sui.destroyOldEnclave(tx, { ...contract, ...given }),
+  ],
+  [
+    'new_cap_from_publisher',
+    ['publisherId'],
+    (tx, given: { publisherId: sui.ObjectInput }) => sui.newCapFromPublisher(tx, { ...contract, ...given }),
+  ],
+  [
+    'update_weather',
+    ['enclaveId', 'configId'],
+    (tx, given: OfEnclave) => sui.updateWeather(tx, { ...weather, ...given }),
+  ],
+];
+interface Admin {
+  configId: sui.ObjectInput;
+  capId: sui.ObjectInput;
+}
+interface Registrar {
+  configId: sui.ObjectInput;
+  registrarId: sui.ObjectInput;
+}
+interface OfEnclave {
+  configId: sui.ObjectInput;
+  enclaveId: sui.ObjectInput;
+}
+
+/** The forms of an object that need no node. */
+const FORMS: readonly [string, (tx: Transaction, id: string) => sui.ObjectInput][] = [
+  ['references', (_, id) => reference(id)],
+  ['inputs of the transaction', (tx, id) => tx.object(reference(id))],
+  ['functions of the transaction', (_, id) => (tx: Transaction) => tx.object(reference(id))],
+];
+
+async function built(tx: Transaction) {
+  tx.setSender(ADMIN);
+  tx.setGasPayment([{ objectId: ADMIN, version: '1', digest }]);
+  tx.setGasPrice(1000);
+  tx.setGasBudget(10_000_000);
+  const { inputs, commands } = Transaction.from(await tx.build()).getData();
+  return { inputs, calls: commands.flatMap(({ MoveCall: call }) => call ?? []) };
+}
+
+describe.each(FORMS)('given %s, offline', (_, form) => {
+  test.each(BUILDERS)('%s takes its %s', async (name, objects, build) => {
+    const tx = new Transaction();
+    const given: Given = Object.fromEntries(objects.map((object) => [object, form(tx, idOf(object))]));
+    build(tx, given as never);
+    const { inputs, calls } = await built(tx);
+    const call = calls.find((one) => one.function === name);
+    const ids = (call?.arguments ?? []).flatMap((argument) => {
+      const shared = 'Input' in argument ? inputs[argument.Input]?.Object?.SharedObject : undefined;
+      return shared?.initialSharedVersion === '7' ? [shared.objectId] : [];
+    });
+    expect(ids).toEqual(objects.map(idOf));
+  });
+});
+
+test("a capability that a DAO's object holds is borrowed, used and given back in one transaction", async () => {
+  const tx = new Transaction();
+  const vault = tx.object(reference(idOf('vault')));
+  const [cap, promise] = tx.moveCall({ target: `${DAO}::vault::borrow`, arguments: [vault] }) as unknown as [
+    TransactionArgument,
+    TransactionArgument,
+  ];
+  sui.updatePcrs(tx, {
+    ...contract,
+    configId: reference(idOf('config')),
+    capId: cap as sui.ObjectInput,
+    image,
+  });
+  tx.moveCall({ target: `${DAO}::vault::put_back`, arguments: [vault, cap, promise] });
+  const { calls } = await built(tx);
+  expect(calls.map((call) => call.function)).toEqual(['borrow', 'update_pcrs', 'put_back']);
+  expect(calls[1]?.arguments[1]).toMatchObject({ NestedResult: [0, 0] });
+  expect(calls[2]?.arguments.slice(1)).toMatchObject([{ NestedResult: [0, 0] }, { NestedResult: [0, 1] }]);
+});
+
+test('an owned capability is given with its version and digest', async () => {
+  const tx = new Transaction();
+  const capId = Inputs.ObjectRef({ objectId: idOf('cap'), version: '3', digest });
+  sui.retireConfig(tx, { ...contract, configId: reference(idOf('config')), capId });
+  const { inputs } = await built(tx);
+  expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: idOf('cap'), version: '3', digest });
+});
+
+describe('is no object, and refused before anything is added:', () => {
+  test.each<[string, (tx: Transaction) => unknown]>([
+    ['a short id', () => '0x6'],
+    ['an id without 0x', () => 'a'.repeat(64)],
+    ['an id with other letters', () => `0x12zz${'0'.repeat(60)}`],
+    ['nothing', () => undefined],
+    ['null', () => null],
+    ['a number', () => 7],
+    ['an object without a form', () => ({ id: idOf('cap') })],
+    ['a pure value of the transaction', (tx) => tx.pure.id(ADMIN)],
+    ['a pure input', () => Inputs.Pure(new Uint8Array(32))],
+  ])('%s', (_, make) => {
+    for (const [name, objects, build] of BUILDERS) {
+      const tx = new Transaction();
+      const given = Object.fromEntries(objects.map((object) => [object, make(tx)]));
+      const refused = expect.objectContaining({ code: 'SUI_VALUE' });
+      expect(() => build(tx, given as never), name).toThrow(refused);
+      expect(tx.getData().commands.filter(({ MoveCall: call }) => call?.package === PACKAGE)).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { rolldown } from 'rolldown';
+import { expect, test } from 'vitest';
+
+/** Every module of the project and every package that a module imports, according to the sources. */
+function reached(entry: URL, modules = new Set<string>(), packages = new Set<string>()) {
+  if (modules.has(entry.href)) return { modules, packages };
+  modules.add(entry.href);
+  const source = readFileSync(entry, 'utf8');
+  for (const [, specifier = ''] of source.matchAll(/^(?:import|export)\b[^;]*?\bfrom '([^']+)';/gms)) {
+    if (specifier.startsWith('.')) reached(new URL(specifier, entry), modules, packages);
+    else packages.add(specifier);
+  }
+  expect(source).not.toMatch(/\b(process|Buffer|require)\b[.(]/);
+  expect(source).not.toMatch(/\bimport\(/);
+  return { modules, packages };
+}
+
+test('sui-enclave/sui imports nothing that a browser lacks', () => {
+  const { modules, packages } = reached(new URL('../../../../src/library/sui/index.ts', import.meta.url));
+  expect([...modules].some((href) => href.endsWith('/src/library/attestation/image.ts'))).toBe(true);
+  expect([...packages].sort()).toEqual([
+    '@mysten/bcs',
+    '@mysten/sui/bcs',
+    '@mysten/sui/client',
+    '@mysten/sui/transactions',
+    '@mysten/sui/utils',
+  ]);
+});
+
+test('it bundles for a browser: its dependencies need nothing of Node either', async () => {
+  const warnings: string[] = [];
+  const bundle = await rolldown({
+    input: new URL('../../../../src/library/sui/index.ts', import.meta.url).pathname,
+    platform: 'browser',
+    onLog: (_, { message }) => warnings.push(message),
+  });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await bundle.close();
+  expect(output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))).toEqual([]);
+  expect(warnings).toEqual([]);
+});
+
+test('a bundle has only what is imported: a reader brings neither builders nor the extension', async () => {
+  const entry = new URL('../../../../src/library/sui/index.ts', import.meta.url).pathname;
+  const bundleOf = async (name: string) => {
+    const bundle = await rolldown({
+      input: 'app',
+      platform: 'browser',
+      treeshake: { moduleSideEffects: false },
+      external: /^@mysten/,
+      plugins: [
+        {
+          name: 'app',
+          resolveId: (id) => (id === 'app' ? id : null),
+          load: (id) => (id === 'app' ? `import { ${name} } from '${entry}';\nuse(${name});` : null),
+        },
+      ],
+    });
+    const { output } = await bundle.generate({ format: 'esm' });
+    await bundle.close();
+    return output.flatMap((chunk) => (chunk.type === 'chunk' ? [chunk.code] : [])).join('');
+  };
+  const reader = await bundleOf('readConfig');
+  expect(reader).toContain('async function readConfig');
+  for (const absent of ['update_pcrs', 'update_weather', 'PcrsUpdated', 'class SuiEnclaveExtension']) {
+    expect(reader).not.toContain(absent);
+  }
+  expect(await bundleOf('updatePcrs')).not.toContain('async function readConfig');
+  const extension = await bundleOf('suiEnclave');
+  for (const present of ['update_pcrs', 'update_weather', 'PcrsUpdated'])
+    expect(extension).toContain(present);
+});

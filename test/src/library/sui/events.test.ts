@@ -1,0 +1,190 @@
+/** The events of a config's life, read from the loopback node page by page. Their bytes: test/move/layout.test.ts. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import * as sui from '../../../../src/library/sui/index.ts';
+import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+import { startServer } from '../../support.ts';
+
+const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
+const contract = { enclavePackage: PACKAGE, application: APPLICATION };
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let capId: string;
+let configId: string;
+let enclaveId: string;
+/** The names of all events, in the order of their transactions. */
+const NAMES = ['EnclaveConfigCreated', 'EnclaveRegistered', 'PcrsUpdated', 'EnclaveDestroyed'];
+const OTHERS = Array.from({ length: 6 }, () => 'PcrsUpdated');
+
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  capId = fixture.publish();
+  configId = await fixture.config(capId);
+});
+afterAll(() => fixture.close());
+afterEach(() => {
+  fixture.node.faults.clear();
+  fixture.node.calls.length = 0;
+});
+
+async function all<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
+  const found: Event[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+test('iterateEvents yields the life of a config', async () => {
+  const server = await startServer({ nsm: fixture.nsm });
+  enclaveId = await fixture.register(configId, capId, server.url);
+  await fixture.rotate(configId, capId);
+  await fixture.destroy(enclaveId, configId, capId);
+  for (const _ of OTHERS) await fixture.rotate(configId, capId);
+  const events = await all(sui.iterateEvents(client, contract));
+  expect(events.map(({ name }) => name)).toEqual([...NAMES, ...OTHERS]);
+});
+
+/** Of that config. */
+describe('readEvents', () => {
+  test('reads the events of one name, each with its place on the ledger', async () => {
+    const page = await sui.readEvents(client, { ...contract, name: 'EnclaveRegistered' });
+    const { publicKey: _, ...registered } = page.events[0]?.data ?? {};
+    expect(page).toEqual({
+      events: [
+        {
+          ...contract,
+          name: 'EnclaveRegistered',
+          data: expect.objectContaining({ publicKey: expect.any(Uint8Array) }),
+          sender: fixture.address,
+          transactionDigest: expect.stringMatching(/^\w{43,44}$/),
+          eventIndex: 0,
+          checkpoint: 2n,
+        },
+      ],
+      cursor: expect.any(String),
+      // The node looks at a part of its ledger only.
+      hasNextPage: true,
+    });
+    expect(registered).toEqual({
+      enclaveId,
+      configId,
+      configVersion: 0n,
+      registeredAtMs: expect.any(BigInt),
+      registeredBy: capId,
+    });
+    expectTypeOf(page.events[0]?.data.registeredBy).toEqualTypeOf<string | undefined>();
+  });
+
+  test('goes on from a cursor: every event once, whatever the pages are', async () => {
+    const names: string[] = [];
+    let cursor: string | null = null;
+    let pages = 0;
+    for (let more = true; more; pages += 1) {
+      const page: sui.EventPage = await sui.readEvents(client, { ...contract, cursor, limit: 2 });
+      expect(page.events.length).toBeLessThanOrEqual(2);
+      names.push(...page.events.map(({ name }) => name));
+      cursor = page.cursor;
+      more = page.hasNextPage;
+    }
+    expect(names).toEqual([...NAMES, ...OTHERS]);
+    expect(pages).toBe(5);
+    // Nothing is new: the cursor stays where a later event follows.
+    expect(await sui.readEvents(client, { ...contract, cursor })).toEqual({
+      events: [],
+      cursor,
+      hasNextPage: false,
+    });
+    await fixture.rotate(configId, capId);
+    OTHERS.push('PcrsUpdated');
+    expect((await sui.readEvents(client, { ...contract, cursor })).events).toMatchObject([
+      { name: 'PcrsUpdated', data: { configId, configVersion: 8n } },
+    ]);
+  });
+
+  test('starts from the newest, if asked to', async () => {
+    const query = { ...contract, order: 'descending', limit: 1 } as const;
+    const [newest] = (await sui.readEvents(client, query)).events;
+    expect(newest).toMatchObject({ name: 'PcrsUpdated', data: { configVersion: BigInt(OTHERS.length + 1) } });
+    const ascending = await all(sui.iterateEvents(client, contract));
+    expect(await all(sui.iterateEvents(client, { ...contract, order: 'descending' }))).toEqual(
+      ascending.reverse(),
+    );
+  });
+
+  test('has none of another application or package, and no cursor before the first event', async () => {
+    const other = { ...contract, application: `${PACKAGE}::dice::DICE` };
+    expect(await all(sui.iterateEvents(client, other))).toEqual([]);
+    const enclavePackage = `0x${'c'.repeat(64)}`;
+    expect(await all(sui.iterateEvents(client, { enclavePackage }))).toEqual([]);
+  });
+
+  test.each<[string, Partial<sui.EventQuery>]>([
+    ['"name" must be one of EnclaveCapCreated', { name: 'toString' as never }],
+    ['"order" must be', { order: 'newest' as never }],
+    ['"limit" must be an integer', { limit: 0 }],
+    ['the application must be a type', { application: 'weather' }],
+    ['0x and 64', { enclavePackage: '0x2' }],
+    ['"signal" must be an AbortSignal', { signal: {} as never }],
+  ])('refuses before it asks: %s', async (message, query) => {
+    await expect(sui.readEvents(client, { ...contract, ...query })).rejects.toMatchObject({
+      code: 'SUI_VALUE',
+      message: expect.stringContaining(message),
+    });
+    expect(fixture.node.calls).toEqual([]);
+  });
+
+  test('says that a node does not offer it', async () => {
+    fixture.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'no such method' });
+    await expect(sui.readEvents(client, contract)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+      status: 'UNIMPLEMENTED',
+    });
+  });
+});
+
+describe('a node that answers', () => {
+  const entry = {
+    packageId: PACKAGE,
+    module: 'enclave',
+    sender: PACKAGE,
+    eventType: `${PACKAGE}::enclave::ConfigRetired<${APPLICATION}>`,
+    bcs: new Uint8Array(32),
+    json: null,
+    checkpoint: null,
+    transactionDigest: 'digest',
+    eventIndex: 0,
+  };
+  const page = { events: [entry], hasNextPage: false, startCursor: 'a', endCursor: 'a' };
+  type Client = Parameters<typeof sui.readEvents>[0];
+  const answering = (answer: object) =>
+    ({ core: { listEvents: async () => ({ ...page, ...answer }) } }) as unknown as Client;
+
+  test('without checkpoints, as JSON-RPC does, is read all the same', async () => {
+    const { events } = await sui.readEvents(answering({}), contract);
+    expect(events).toMatchObject([{ name: 'ConfigRetired', checkpoint: null }]);
+  });
+
+  test.each<[string, object]>([
+    ['with an event of another package', { eventType: `0x2::enclave::ConfigRetired<${APPLICATION}>` }],
+    ['with an event of another module', { eventType: `${PACKAGE}::once::ConfigRetired<${APPLICATION}>` }],
+    ['with an event without an application', { eventType: `${PACKAGE}::enclave::ConfigRetired` }],
+    ['with an event of no known name', { eventType: `${PACKAGE}::enclave::Paused<${APPLICATION}>` }],
+    [
+      'with an event of another name',
+      { eventType: `${PACKAGE}::enclave::EnclaveCapCreated<${APPLICATION}>` },
+    ],
+    ['with content that is too long', { bcs: new Uint8Array(33) }],
+    ['with content that is too short', { bcs: new Uint8Array(31) }],
+  ])('%s is not believed', async (_, change) => {
+    const client = answering({ events: [{ ...entry, ...change }] });
+    await expect(sui.readEvents(client, { ...contract, name: 'ConfigRetired' })).rejects.toMatchObject({
+      code: 'SUI_NODE_ANSWER',
+    });
+  });
+
+  test('with the same next page for ever is left', async () => {
+    const endless = all(sui.iterateEvents(answering({ hasNextPage: true }), contract));
+    await expect(endless).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+});

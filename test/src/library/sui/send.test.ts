@@ -1,0 +1,182 @@
+/** What `sendTransaction` waits for, against a node whose reads lag behind what it executed. */
+import { SuiGraphQLClient } from '@mysten/sui/graphql';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { mayHaveExecuted } from '../../../../src/library/client/index.ts';
+import {
+  applicationType,
+  createEnclaveConfig,
+  NotVisibleError,
+  parsePcrs,
+  readConfig,
+  type SignedTransaction,
+  sendTransaction,
+  suiErrorOf,
+  UnknownOutcomeError,
+} from '../../../../src/library/sui/index.ts';
+import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
+});
+afterEach(() => fixture.close());
+
+type Options = Pick<SignedTransaction, 'waitMs' | 'lookUpMs' | 'signal'>;
+
+async function signed(tx: Transaction) {
+  tx.setSender(fixture.address);
+  const transaction = await tx.build({ client }).catch((error: unknown) => {
+    throw suiErrorOf(error);
+  });
+  const { signature } = await fixture.admin.signTransaction(transaction);
+  return { transaction, signatures: [signature], include: { effects: true } as const };
+}
+
+async function send(tx: Transaction, options: Options = {}) {
+  return await sendTransaction(client, { ...(await signed(tx)), ...options });
+}
+
+/** Makes a config. Returns its id. */
+async function create(options: Options = {}): Promise<string> {
+  const tx = new Transaction();
+  createEnclaveConfig(tx, {
+    enclavePackage: PACKAGE,
+    application: applicationType(PACKAGE, 'weather', 'WEATHER'),
+    capId: fixture.publish(),
+    name: 'weather',
+    image: parsePcrs(fixture.nsm.pcrsFile()),
+  });
+  const { effects } = await send(tx, options);
+  const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');
+  return created?.objectId ?? '';
+}
+
+const executed = () => fixture.node.ledger.executed.length;
+
+describe('a node whose reads lag behind', () => {
+  test('shows a transaction before sendTransaction returns: the next one can be built', async () => {
+    fixture.node.lagMs = 100;
+    const config = await create();
+    expect(await readConfig(client, config)).toMatchObject({ id: config });
+    const { status } = await send(new Transaction());
+    expect(status.success).toBe(true);
+  });
+
+  test('fails what is built at once, where the caller does not wait', async () => {
+    fixture.node.lagMs = 60_000;
+    const config = await create({ waitMs: 0 });
+    await expect(readConfig(client, config)).rejects.toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
+    await expect(send(new Transaction())).rejects.toMatchObject({ code: 'SUI_OBJECT_CHANGED' });
+  });
+
+  test('ends the wait after waitMs, with the digest of what was executed', async () => {
+    fixture.node.lagMs = 60_000;
+    const error = await send(new Transaction(), { waitMs: 30 }).catch((thrown) => thrown);
+    const [digest = '?'] = fixture.node.ledger.executed.slice(-1);
+    expect(error).toBeInstanceOf(NotVisibleError);
+    expect(error).toMatchObject({
+      code: 'SUI_NOT_VISIBLE',
+      digest,
+      message: expect.stringContaining(`${digest} was executed`),
+    });
+  });
+
+  test('can not end the wait by naming another transaction, nor write into the error', async () => {
+    fixture.node.lagMs = 60_000;
+    const bytes = await signed(new Transaction());
+    expect(fixture.node.ledger.executed).toContain('gift');
+    const { core } = client;
+    const executeTransaction = async (options: Parameters<typeof core.executeTransaction>[0]) => {
+      const { Transaction: honest } = await core.executeTransaction(options);
+      return { $kind: 'Transaction', Transaction: { ...honest, digest: 'gift' } };
+    };
+    const waitForTransaction = core.waitForTransaction.bind(core);
+    const lying = { core: { executeTransaction, waitForTransaction } } as unknown as SuiGrpcClient;
+    await expect(sendTransaction(lying, { ...bytes, waitMs: 30 })).rejects.toMatchObject({
+      code: 'SUI_NOT_VISIBLE',
+      digest: TransactionDataBuilder.getDigestFromBytes(bytes.transaction),
+    });
+  });
+
+  test('ends the wait when it does not answer reads at all', async () => {
+    fixture.node.faults.set('GetTransaction', 'hang');
+    await expect(send(new Transaction(), { waitMs: 30 })).rejects.toMatchObject({ code: 'SUI_NOT_VISIBLE' });
+  });
+
+  test('ends the wait with the signal, and with the digest: the transaction stays executed', async () => {
+    fixture.node.lagMs = 60_000;
+    const controller = new AbortController();
+    const sending = send(new Transaction(), { signal: controller.signal }).catch((thrown) => thrown);
+    await expect.poll(() => fixture.node.calls).toContain('GetTransaction');
+    controller.abort(new Error('the user left'));
+    const error = await sending;
+    expect(error).toMatchObject({
+      code: 'SUI_NOT_VISIBLE',
+      digest: fixture.node.ledger.executed.at(-1),
+      cause: controller.signal.reason,
+    });
+  });
+
+  test('reports a failed transaction as failed, and shows it before: it has changed the gas coin', async () => {
+    const failing = async (options: Options = {}) => {
+      const bytes = await signed(new Transaction());
+      fixture.node.executor.gasNeeded = 10_000_000n;
+      await expect(sendTransaction(client, { ...bytes, ...options })).rejects.toMatchObject({
+        code: 'SUI_GAS',
+      });
+      fixture.node.executor.gasNeeded = 2_000_000n;
+    };
+    fixture.node.lagMs = 100;
+    await failing();
+    await send(new Transaction());
+    fixture.node.lagMs = 60_000;
+    await failing({ waitMs: 30 });
+  });
+});
+
+test.each(['the user left', null, 42])(
+  'keeps the digest when a signal ends the send with %o, which a GraphQL client throws as it is',
+  async (reason) => {
+    const controller = new AbortController();
+    const fetch: typeof globalThis.fetch = async (_, init) => {
+      controller.abort(reason);
+      init?.signal?.throwIfAborted();
+      throw new Error('the client has not passed the signal on');
+    };
+    const graphql = new SuiGraphQLClient({ network: 'custom', url: 'http://127.0.0.1:9', fetch });
+    const bytes = await signed(new Transaction());
+    await expect(sendTransaction(graphql, { ...bytes, signal: controller.signal })).rejects.toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      digest: TransactionDataBuilder.getDigestFromBytes(bytes.transaction),
+      cause: reason,
+    });
+  },
+);
+
+test.each<[string, object]>([
+  ['waitMs', { waitMs: -1 }],
+  ['waitMs', { waitMs: Number.NaN }],
+  ['waitMs', { waitMs: 1.5 }],
+  ['waitMs', { waitMs: Number.POSITIVE_INFINITY }],
+  ['waitMs', { waitMs: '100' }],
+  ['lookUpMs', { lookUpMs: 2 ** 31 }],
+])('refuses an invalid %s before it sends anything: %o', async (name, options) => {
+  const before = executed();
+  await expect(send(new Transaction(), options)).rejects.toMatchObject({
+    code: 'SUI_VALUE',
+    message: expect.stringContaining(`"${name}"`),
+  });
+  expect(executed()).toBe(before);
+});
+
+test('mayHaveExecuted knows the errors of transactions that were executed, or may have been', () => {
+  expect(mayHaveExecuted(new NotVisibleError('digest', 'after 1 ms'))).toBe(true);
+  expect(mayHaveExecuted(new UnknownOutcomeError('digest', 'no answer'))).toBe(true);
+  expect(
+    mayHaveExecuted(suiErrorOf(Object.assign(new Error('no'), { code: 'UNAVAILABLE', methodName: 'x' }))),
+  ).toBe(false);
+});

@@ -1,0 +1,421 @@
+/** Tests each builder by decoding the bytes that a wallet would sign. */
+import { bcs } from '@mysten/sui/bcs';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Chain } from '../../../../scripts/sui/chain.ts';
+import { EnclaveError } from '../../../../src/library/errors.ts';
+import * as sui from '../../../../src/library/sui/index.ts';
+import { u64 } from '../../../../src/library/wire/bcs.ts';
+import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+import { startWeather } from '../../support.ts';
+
+const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
+const CLOCK = `0x${'6'.padStart(64, '0')}`;
+const FRAMEWORK = `0x${'2'.padStart(64, '0')}`;
+const byteVector = bcs.byteVector();
+const common = { enclavePackage: PACKAGE, application: APPLICATION };
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let capId: string;
+let configId: string;
+let enclaveId: string;
+let image: sui.Image;
+
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  capId = fixture.publish();
+  configId = await fixture.config(capId);
+  image = sui.parsePcrs(fixture.nsm.pcrsFile());
+});
+afterAll(() => fixture.close());
+
+/** The calls of a transaction; each argument as the id of its object, its bytes or the call that returns it. */
+async function callsOf(build: (tx: Transaction) => void) {
+  const tx = new Transaction();
+  build(tx);
+  tx.setSender(fixture.address);
+  const bytes = await tx.build({ client });
+  const { kind, sender } = bcs.TransactionData.parse(bytes).V1;
+  expect(sender).toBe(fixture.address);
+  const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
+  return commands.map(({ $kind, MoveCall: call }) => {
+    if (!call) return $kind;
+    const args = call.arguments.map(({ Input: index, Result: result }) => {
+      if (index === undefined) return `result ${result}`;
+      const { Pure: pure, Object: object } = inputs[index] ?? {};
+      if (pure) return new Uint8Array(Buffer.from(pure.bytes, 'base64'));
+      return (object?.SharedObject ?? object?.ImmOrOwnedObject)?.objectId;
+    });
+    const types = call.typeArguments.join();
+    return { call: `${call.package}::${call.module}::${call.function}<${types}>`, args };
+  });
+}
+
+function registers({ pcr0, pcr1, pcr2 }: sui.Image): Uint8Array[] {
+  return [pcr0, pcr1, pcr2].map((pcr) => byteVector.serialize(Buffer.from(pcr, 'hex')).toBytes());
+}
+
+describe('the builders for move/enclave', () => {
+  test('createEnclaveConfig', async () => {
+    const calls = await callsOf((tx) =>
+      sui.createEnclaveConfig(tx, { ...common, capId, name: 'Wetter 🌤', image }),
+    );
+    expect(calls).toEqual([
+      {
+        call: `${PACKAGE}::enclave::create_enclave_config<${APPLICATION}>`,
+        args: [capId, bcs.string().serialize('Wetter 🌤').toBytes(), ...registers(image)],
+      },
+    ]);
+  });
+
+  test('updatePcrs', async () => {
+    const other = { ...image, pcr0: '7'.repeat(96) };
+    const calls = await callsOf((tx) => sui.updatePcrs(tx, { ...common, configId, capId, image: other }));
+    expect(calls).toEqual([
+      {
+        call: `${PACKAGE}::enclave::update_pcrs<${APPLICATION}>`,
+        args: [configId, capId, ...registers(other)],
+      },
+    ]);
+  });
+
+  test('registerEnclave, destroyEnclave: the document goes through the framework first', async () => {
+    const { server } = await startWeather({ nsm: fixture.nsm });
+    const { attestation: hex } = (await (await server.get('/get_attestation')).json()) as {
+      attestation: string;
+    };
+    const attestation = new Uint8Array(Buffer.from(hex, 'hex'));
+    const calls = await callsOf((tx) => sui.registerEnclave(tx, { ...common, configId, capId, attestation }));
+    expect(calls).toEqual([
+      {
+        call: `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
+        args: [byteVector.serialize(attestation).toBytes(), CLOCK],
+      },
+      { call: `${PACKAGE}::enclave::register_enclave<${APPLICATION}>`, args: [configId, capId, 'result 0'] },
+    ]);
+
+    enclaveId = await fixture.register(configId, capId, server.url);
+    expect(await callsOf((tx) => sui.destroyEnclave(tx, { ...common, enclaveId, configId, capId }))).toEqual([
+      { call: `${PACKAGE}::enclave::destroy_enclave<${APPLICATION}>`, args: [enclaveId, configId, capId] },
+    ]);
+
+    const answer = (await (
+      await server.post('/process_data', { payload: { location: 'Zürich' } })
+    ).json()) as {
+      response: { timestamp_ms: number; data: { location: string; temperature: number } };
+      signature: string;
+    };
+    const { timestamp_ms: timestampMs, data } = answer.response;
+    const signature = new Uint8Array(Buffer.from(answer.signature, 'hex'));
+    const reading = { data, timestampMs, signature };
+    const mint = await callsOf((tx) => {
+      const nft = sui.updateWeather(tx, { appPackage: PACKAGE, enclaveId, configId, reading });
+      tx.transferObjects([nft], fixture.address);
+    });
+    expect(mint).toEqual([
+      {
+        call: `${PACKAGE}::weather::update_weather<>`,
+        args: [
+          bcs.string().serialize('Zürich').toBytes(),
+          u64.serialize(data.temperature).toBytes(),
+          u64.serialize(timestampMs).toBytes(),
+          byteVector.serialize(signature).toBytes(),
+          enclaveId,
+          configId,
+          CLOCK,
+        ],
+      },
+      'TransferObjects',
+    ]);
+  });
+
+  const run = async (build: (tx: Transaction) => void) => {
+    const chain = new Chain(
+      { 'rpc-url': fixture.node.url },
+      { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() },
+    );
+    let ids: readonly { readonly id: string; readonly type: string }[] = [];
+    const tx = new Transaction();
+    build(tx);
+    await chain.submit(tx, {
+      title: '',
+      fields: {},
+      report({ created }) {
+        ids = created;
+        return {};
+      },
+    });
+    return (struct: string) => ids.find(({ type }) => type.includes(`::enclave::${struct}<`))?.id ?? '';
+  };
+  const attestationOf = async () => {
+    const { server } = await startWeather({ nsm: fixture.nsm });
+    const answer = await (await server.get('/get_attestation')).json();
+    return new Uint8Array(Buffer.from((answer as { attestation: string }).attestation, 'hex'));
+  };
+
+  test('newEnclaveConfig, newEnclave: one transaction creates, registers and shares', async () => {
+    const attestation = await attestationOf();
+    const build = (tx: Transaction) => {
+      const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'at once', image });
+      const enclave = sui.newEnclave(tx, { ...common, configId: config, capId, attestation });
+      sui.shareEnclave(tx, { ...common, enclave });
+      sui.shareConfig(tx, { ...common, config });
+    };
+    expect((await callsOf(build)).map((call) => typeof call === 'object' && call.call)).toEqual([
+      `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
+      `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
+      `${PACKAGE}::enclave::new_enclave<${APPLICATION}>`,
+      `${PACKAGE}::enclave::share_enclave<${APPLICATION}>`,
+      `${PACKAGE}::enclave::share_config<${APPLICATION}>`,
+    ]);
+    const created = await run(build);
+    const enclave = await sui.readEnclave(client, created('Enclave'));
+    expect(enclave).toMatchObject({ configId: created('EnclaveConfig'), configVersion: 0n });
+  });
+
+  test('newRegistrarCap, registerEnclaveAsRegistrar, revokeRegistrarCap: a registrar registers until it is revoked', async () => {
+    const created = await run((tx) => {
+      tx.transferObjects([sui.newRegistrarCap(tx, { ...common, configId, capId })], fixture.address);
+    });
+    const registrarId = created('RegistrarCap');
+    expect((await sui.readConfig(client, configId)).registrars).toEqual([registrarId]);
+    expect(await sui.readRegistrar(client, registrarId)).toEqual({ ...common, id: registrarId, configId });
+    const attestation = await attestationOf();
+    const register = (tx: Transaction) =>
+      sui.registerEnclaveAsRegistrar(tx, { ...common, configId, registrarId, attestation });
+    expect((await callsOf(register)).at(-1)).toEqual({
+      call: `${PACKAGE}::enclave::register_enclave_as_registrar<${APPLICATION}>`,
+      args: [configId, registrarId, 'result 0'],
+    });
+    const revoke = (tx: Transaction) =>
+      sui.revokeRegistrarCap(tx, { ...common, configId, capId, registrarId });
+    expect(await callsOf(revoke)).toEqual([
+      {
+        call: `${PACKAGE}::enclave::revoke_registrar_cap<${APPLICATION}>`,
+        args: [configId, capId, bcs.Address.serialize(registrarId).toBytes()],
+      },
+    ]);
+    await run(revoke);
+    await expect(callsOf(register)).rejects.toThrow('ENotRegistrar');
+    const giveUp = (tx: Transaction) => sui.destroyRegistrarCap(tx, { ...common, configId, registrarId });
+    expect(await callsOf(giveUp)).toEqual([
+      { call: `${PACKAGE}::enclave::destroy_registrar_cap<${APPLICATION}>`, args: [registrarId, configId] },
+    ]);
+  });
+
+  test('beginRotation, finishRotation: neither goes without the other', async () => {
+    const attestation = await attestationOf();
+    const admin = { ...common, configId, capId };
+    const calls = await callsOf((tx) => {
+      const document = sui.loadAttestation(tx, attestation);
+      const rotation = sui.beginRotation(tx, { ...admin, image });
+      sui.finishRotation(tx, { ...admin, rotation, document });
+    });
+    expect(calls.slice(1)).toEqual([
+      {
+        call: `${PACKAGE}::enclave::begin_rotation<${APPLICATION}>`,
+        args: [configId, capId, ...registers(image)],
+      },
+      {
+        call: `${PACKAGE}::enclave::finish_rotation<${APPLICATION}>`,
+        args: ['result 1', configId, capId, 'result 0'],
+      },
+    ]);
+    const half = callsOf((tx) => sui.beginRotation(tx, { ...admin, image }));
+    await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
+  });
+
+  test('updateName, updateMaxKeyAge and retireConfig change what readConfig reads', async () => {
+    const admin = { ...common, configId: await fixture.config(capId), capId };
+    const read = () => sui.readConfig(client, admin.configId);
+    await run((tx) => sui.updateName(tx, { ...admin, name: 'other' }));
+    await run((tx) => sui.updateMaxKeyAge(tx, { ...admin, maxKeyAgeMs: 86_400_000 }));
+    expect(await read()).toMatchObject({ name: 'other', maxKeyAgeMs: 86_400_000n, isRetired: false });
+    const enclave = { registeredAtMs: 1000n } as sui.Enclave;
+    expect(sui.isKeyTooOld(enclave, await read(), 86_401_000)).toBe(false);
+    expect(sui.isKeyTooOld(enclave, await read(), 86_401_001)).toBe(true);
+    await run((tx) => sui.updateMaxKeyAge(tx, { ...admin, maxKeyAgeMs: null }));
+    expect(await read()).toMatchObject({ maxKeyAgeMs: null });
+    expect(sui.isKeyTooOld(enclave, await read(), Number.MAX_SAFE_INTEGER)).toBe(false);
+    await run((tx) => sui.retireConfig(tx, admin));
+    expect(await read()).toMatchObject({ isRetired: true });
+    await expect(run((tx) => sui.updateName(tx, { ...admin, name: 'again' }))).rejects.toMatchObject({
+      abort: 'enclave::ERetired',
+    });
+    await expect(run((tx) => sui.retireConfig(tx, admin))).rejects.toMatchObject({
+      abort: 'enclave::ERetired',
+    });
+  });
+
+  test('publishPackage without an owner makes the package immutable', async () => {
+    const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: null };
+    expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual([
+      'Publish',
+      { call: `${FRAMEWORK}::package::make_immutable<>`, args: ['result 0'] },
+    ]);
+  });
+
+  test('publishPackage transfers the upgrade capability to the owner', async () => {
+    const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: fixture.address };
+    expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
+  });
+
+  test('newCapFromPublisher, upgradePackage and destroyOldEnclave, without the simulated chain', () => {
+    const tx = new Transaction();
+    sui.newCapFromPublisher(tx, { ...common, publisherId: configId });
+    sui.upgradePackage(tx, {
+      modules: ['oRzrCw=='],
+      dependencies: [FRAMEWORK],
+      upgradeCapId: capId,
+      packageId: PACKAGE,
+      digest: new Uint8Array(32),
+      policy: 128,
+    });
+    sui.destroyOldEnclave(tx, { ...common, enclaveId: configId, configId });
+    expect(
+      tx
+        .getData()
+        .commands.map(({ $kind, MoveCall: call }) => [call?.function ?? $kind, call?.arguments.length]),
+    ).toEqual([
+      ['new_cap_from_publisher', 1],
+      ['authorize_upgrade', 3],
+      ['Upgrade', undefined],
+      ['commit_upgrade', 2],
+      ['destroy_old_enclave', 2],
+    ]);
+  });
+});
+
+describe('the builders refuse before anything is sent', () => {
+  const ID = `0x${'a'.repeat(64)}`;
+  const zero = '0'.repeat(96);
+  const given = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
+  const call = { ...common, capId: ID, configId: ID, enclaveId: ID, name: 'x', image: given };
+  const data = { location: 'Zürich', temperature: 1 };
+  const reading = { data, timestampMs: 1, signature: new Uint8Array(64) };
+  const weather = { appPackage: PACKAGE, enclaveId: ID, configId: ID, reading };
+  type Make = (tx: Transaction) => unknown;
+
+  test.each<[string, string, Make]>([
+    ['a short address', '0x and 64', (tx) => sui.createEnclaveConfig(tx, { ...call, capId: '0x6' })],
+    ['an address without 0x', '0x and 64', (tx) => sui.updatePcrs(tx, { ...call, configId: 'a'.repeat(64) })],
+    [
+      'a registry name as package',
+      '0x and 64',
+      (tx) => sui.updatePcrs(tx, { ...call, enclavePackage: '@weather/app' }),
+    ],
+    [
+      'a type with parameters',
+      'must be a type',
+      (tx) => sui.updateName(tx, { ...call, application: `${ID}::a::B<u8>` }),
+    ],
+    ['an invalid type', 'must be a type', (tx) => sui.updateName(tx, { ...call, application: 'weather' })],
+    ['an empty name', 'not blank', (tx) => sui.updateName(tx, { ...call, name: ' ' })],
+    ['a name with a lone surrogate', 'well-formed', (tx) => sui.updateName(tx, { ...call, name: '\ud800' })],
+    [
+      'a register of zeros',
+      'debug enclaves',
+      (tx) => sui.createEnclaveConfig(tx, { ...call, image: { ...given, pcr0: zero } }),
+    ],
+    [
+      'a register that is too short',
+      '96 hexadecimal',
+      (tx) => sui.updatePcrs(tx, { ...call, image: { ...given, pcr2: '00' } }),
+    ],
+    [
+      'a greatest age of 0 ms',
+      'more than 0 ms',
+      (tx) => sui.updateMaxKeyAge(tx, { ...call, maxKeyAgeMs: 0 }),
+    ],
+    [
+      'a registrar without an id',
+      'the id of the registrar must be 0x and 64',
+      (tx) => sui.revokeRegistrarCap(tx, { ...call, registrarId: '0x6' }),
+    ],
+    [
+      'a digest of 31 bytes',
+      'the digest must be a Uint8Array of 32 bytes',
+      (tx) =>
+        sui.upgradePackage(tx, {
+          modules: ['oRzrCw=='],
+          dependencies: [],
+          upgradeCapId: ID,
+          packageId: ID,
+          digest: new Uint8Array(31),
+          policy: 0,
+        }),
+    ],
+    [
+      'an empty document',
+      '1 to 16380 bytes',
+      (tx) => sui.registerEnclave(tx, { ...call, attestation: new Uint8Array() }),
+    ],
+    [
+      'a document larger than a pure argument',
+      '1 to 16380',
+      (tx) => sui.registerEnclave(tx, { ...call, attestation: new Uint8Array(16_381) }),
+    ],
+    [
+      'a signature of 63 bytes',
+      '64 bytes',
+      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, signature: new Uint8Array(63) } }),
+    ],
+    [
+      'half a degree',
+      'a u64 must be',
+      (tx) =>
+        sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, temperature: 1.5 } } }),
+    ],
+    [
+      'a timestamp below zero',
+      'a u64 must be',
+      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: -1n } }),
+    ],
+    [
+      'a place with a lone surrogate',
+      'well-formed',
+      (tx) =>
+        sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, location: '\udc00' } } }),
+    ],
+    [
+      'a temperature of 2^64',
+      '"temperature" is invalid: a u64 must be',
+      (tx) =>
+        sui.updateWeather(tx, {
+          ...weather,
+          reading: { ...reading, data: { ...data, temperature: 2n ** 64n } },
+        }),
+    ],
+    [
+      'a timestamp of 20 nines',
+      'the timestamp is invalid: a u64 must be',
+      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: '9'.repeat(20) } }),
+    ],
+    [
+      'a module that is not a name',
+      'a name in Move',
+      (tx) => sui.updateWeather(tx, { ...weather, moduleName: 'a::b' }),
+    ],
+    [
+      'a package without modules',
+      'at least one module',
+      (tx) => sui.publishPackage(tx, { modules: [], dependencies: [], owner: ID }),
+    ],
+  ])('%s', (_, message, make) => {
+    const tx = new Transaction();
+    expect(() => make(tx)).toThrow(expect.objectContaining({ message: expect.stringContaining(message) }));
+    expect(() => make(tx)).toThrow(EnclaveError);
+    expect(tx.getData().commands.filter(({ Publish: made }) => made === undefined)).toEqual([]);
+  });
+
+  test.each([
+    ['0x2', 'weather', 'WEATHER', '0x and 64'],
+    [PACKAGE, 'wea-ther', 'WEATHER', 'the module must be a name'],
+    [PACKAGE, 'weather', '', 'the one-time witness must be a name'],
+  ])('applicationType of %s, %s and %s', (appPackage, moduleName, witness, message) => {
+    expect(() => sui.applicationType(appPackage, moduleName, witness)).toThrow(message);
+  });
+});

@@ -1,0 +1,70 @@
+/** `sui-enclave/zklogin` is for pages: neither it nor its dependencies need anything of Node. */
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type OutputChunk, rolldown } from 'rolldown';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+
+const ENTRY = new URL('../../../../src/library/zklogin/index.ts', import.meta.url);
+
+const warnings: string[] = [];
+let chunks: OutputChunk[] = [];
+
+beforeAll(async () => {
+  const bundle = await rolldown({
+    input: ENTRY.pathname,
+    platform: 'browser',
+    onLog: (_, { message }) => warnings.push(message),
+  });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await bundle.close();
+  chunks = output.filter((chunk) => chunk.type === 'chunk');
+});
+
+const named = (name: string) => chunks.find(({ fileName }) => fileName === name);
+
+/** The modules that a page loads with a chunk. */
+function loadedWith(chunk: OutputChunk | undefined, seen = new Set<OutputChunk>()): string[] {
+  if (chunk === undefined || seen.has(chunk)) return [];
+  seen.add(chunk);
+  return [...chunk.moduleIds, ...chunk.imports.flatMap((name) => loadedWith(named(name), seen))];
+}
+
+test('it bundles for a browser', () => {
+  const outside = chunks.flatMap(({ imports }) => imports).filter((name) => named(name) === undefined);
+  expect(outside).toEqual([]);
+  expect(warnings).toEqual([]);
+  const own = chunks.flatMap(({ moduleIds }) => moduleIds).filter((id) => !id.includes('/node_modules/'));
+  expect(own.some((id) => id.endsWith('/src/library/zklogin/session.ts'))).toBe(true);
+  for (const id of own.filter((id) => id.startsWith('/'))) {
+    expect(readFileSync(id, 'utf8')).not.toMatch(/\b(process|Buffer|require)\b[.(]/);
+  }
+});
+
+test('the client is in a chunk of its own, which a page loads for a sealed request only', () => {
+  const isOfClient = (id: string) => /\/src\/(attestation|client|sealing)\//.test(id);
+  const entry = chunks.find(({ isEntry }) => isEntry);
+  expect(loadedWith(entry).some((id) => id.endsWith('/src/library/zklogin/services.ts'))).toBe(true);
+  expect(loadedWith(entry).filter(isOfClient)).toEqual([]);
+  const later = entry?.dynamicImports.flatMap((name) => loadedWith(named(name))) ?? [];
+  expect(later.some((id) => id.endsWith('/src/library/client/client.ts'))).toBe(true);
+});
+
+test('a chunk that could not be loaded is named, and loaded by the next call', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-chunks-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  for (const { fileName, code } of chunks) writeFileSync(join(folder, fileName), code);
+  const entry = chunks.find(({ isEntry }) => isEntry)?.fileName as string;
+  const [later] = chunks.find(({ isEntry }) => isEntry)?.dynamicImports ?? [];
+  const chunk = join(folder, later as string);
+  renameSync(chunk, `${chunk}.gone`);
+  const { getSalt }: typeof import('../../../../src/library/zklogin/index.ts') = await import(
+    join(folder, entry)
+  );
+  const image = { pcr0: '11'.repeat(48), pcr1: '22'.repeat(48), pcr2: '33'.repeat(48) };
+  const ask = () => getSalt('http://127.0.0.1:1', 'a.b.c', { policy: { images: [image] } });
+  await expect(ask()).rejects.toMatchObject({ code: 'ZKLOGIN_LOAD', cause: expect.any(Error) });
+  renameSync(`${chunk}.gone`, chunk);
+  await expect(ask()).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
+});

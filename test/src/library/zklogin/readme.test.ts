@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import * as zklogin from '../../../../src/library/zklogin/index.ts';
+
+const read = (path: string) => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
+const readme = read('src/library/zklogin/README.md');
+const snippets = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
+
+test('the README lists every code', () => {
+  const codes = Object.keys(zklogin.ZKLOGIN_CODES);
+  const listed = [...readme.matchAll(/^\| (`ZKLOGIN_[^|]*)\|/gm)].flatMap(([, cell = '']) => [
+    ...cell.matchAll(/`(\w+)`/g),
+  ]);
+  expect(listed.map(([, code]) => code).sort()).toEqual(codes.sort());
+});
+
+test('what it imports is exported', () => {
+  for (const snippet of snippets) {
+    const [, names = ''] = /import \{([^}]+)\} from 'sui-enclave\/zklogin'/.exec(snippet) ?? [];
+    const values = names.split(',').map((each) => each.trim());
+    for (const name of values.filter((each) => each !== '' && !each.startsWith('type '))) {
+      expect(zklogin).toHaveProperty(name);
+    }
+  }
+});
+
+test('it names every function and class that a page needs', () => {
+  const functions = Object.entries(zklogin).filter(
+    ([name, value]) => typeof value === 'function' && !/Error$/.test(name),
+  );
+  // A login doesn't need these.
+  const others = ['browserSession', 'decodeJwtPayload', 'Login', 'ZkLoginSession'];
+  for (const [name] of functions.filter(([name]) => !others.includes(name))) expect(readme).toContain(name);
+});
+
+describe("the README's page", () => {
+  const [mine = '', page = ''] = snippets;
+  /** Ignores line breaks, which the formatter changes. */
+  const words = (code: string) =>
+    code
+      .replace(/,\s*\}/g, ' }')
+      .replace(/\s+/g, ' ')
+      .trim();
+
+  test('is the one that make test-wallet runs and make dev-wallet serves', () => {
+    const walked = read('scripts/dev/wallet/wallet.ts')
+      .replace(/^\/\*\*.*?\*\/\n/s, '')
+      .replace(/'[./]*src\/library\/zklogin\/index\.ts'/, "'sui-enclave/zklogin'")
+      .replace("'./my_wallet.ts'", "'./my_wallet.js'");
+    expect(words(page)).toBe(words(walked));
+  });
+
+  test('imports the same my_wallet.ts as the project of make test-package', () => {
+    expect(read('test/e2e/package/my_wallet.ts.txt')).toBe(mine);
+  });
+});

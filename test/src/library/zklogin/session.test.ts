@@ -1,0 +1,647 @@
+/** From a proof to signatures. Key, proof, salt and address come from a real Google login (Sui's vectors). */
+import { inspect } from 'node:util';
+import { parseSerializedSignature, Signer } from '@mysten/sui/cryptography';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex, toBase64 } from '@mysten/sui/utils';
+import {
+  isValidPersonalMessageSignature,
+  isValidTransactionSignature,
+  verifyPersonalMessageSignature,
+  verifyTransactionSignature,
+} from '@mysten/sui/verify';
+import {
+  getExtendedEphemeralPublicKey,
+  parseZkLoginSignature,
+  toZkLoginPublicIdentifier,
+} from '@mysten/sui/zklogin';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { LoopbackNode, verifierOf } from '../../../../scripts/dev/sui/node.ts';
+import { verifyZkLogin } from '../../../../scripts/dev/sui/zklogin.ts';
+import {
+  cancelLogin,
+  deriveAddress,
+  epochOf,
+  memorySession,
+  resumeLogin,
+  resumeSession,
+  type SponsoredTransaction,
+  type SponsorRequest,
+  type ZkLoginSession,
+} from '../../../../src/library/zklogin/index.ts';
+import { base64url, begin, issuerDetails, kept, validatorsIssuer, vector } from './support.ts';
+
+const [production, devnet] = vector('proofs');
+const { common } = vector('jwts');
+const { partialInputs: proof, salt, address, iss, aud, keyClaimValue: sub, maxEpoch } = production;
+const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
+const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
+const legacyAddress = false;
+
+/** A login with the vector's key, complete except for salt and proof. The payload begins like Google's. */
+function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }) {
+  const storage = memorySession();
+  const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
+  const login = {
+    stage: 'complete',
+    provider: { name: 'Google', issuer: iss, token: null },
+    clientId: aud,
+    nonce: common.nonce,
+    randomness: common.jwtRandomness,
+    maxEpoch,
+    secretKey: key.getSecretKey(),
+    jwt,
+  };
+  storage.set('sui-enclave/zklogin/login', JSON.stringify(login));
+  return { storage, jwt, login: resumeLogin({ storage }) };
+}
+
+function open(currentEpoch = () => 8) {
+  const { storage, login } = vectorLogin();
+  return { storage, session: login.open({ salt, proof, legacyAddress, currentEpoch }) };
+}
+
+/** Bytes of a transaction that does nothing. */
+async function transaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
+  tx.setSender(sender);
+  tx.setGasPrice(1000);
+  tx.setGasBudget(5_000_000);
+  tx.setGasPayment([
+    { objectId: `0x${'1'.repeat(64)}`, version: '1', digest: '11111111111111111111111111111111' },
+  ]);
+  return await tx.build();
+}
+
+/** Bytes of one that transfers the gas coin, as a sponsor might slip in. */
+async function spending(): Promise<Uint8Array> {
+  const tx = new Transaction();
+  tx.transferObjects([tx.gas], `0x${'9'.repeat(64)}`);
+  tx.setGasOwner(`0x${'2'.repeat(64)}`);
+  return await transaction(address, tx);
+}
+
+describe('a login', () => {
+  test('has an address that depends on the salt', () => {
+    expect(vectorLogin().login.address(salt, { legacyAddress })).toBe(address);
+    expect(vectorLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
+  });
+
+  test('builds a request with everything that the prover needs', () => {
+    const { login, jwt } = vectorLogin();
+    expect(login.proofRequest(saltBytes)).toEqual(login.proofRequest(BigInt(salt)));
+    expect(login.proofRequest(BigInt(salt))).toEqual({
+      jwt,
+      extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(key.getPublicKey()),
+      maxEpoch: '10',
+      jwtRandomness: common.jwtRandomness,
+      salt,
+      keyClaimName: 'sub',
+    });
+  });
+
+  test('opens the same session with the salt in bytes', () => {
+    const { login } = vectorLogin();
+    const session = login.open({ salt: saltBytes, proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).toBe(address);
+  });
+
+  test('opens a session with its proof, and removes token and randomness', () => {
+    const { storage, session } = open();
+    expect(session.address).toBe(address);
+    expect(session.maxEpoch).toBe(10);
+    expect(kept(storage, 'login')).toBeNull();
+    expect(JSON.stringify(kept(storage, 'session'))).not.toContain(common.jwtRandomness);
+    expect(() => resumeLogin({ storage })).toThrow(expect.objectContaining({ code: 'ZKLOGIN_NO_LOGIN' }));
+  });
+
+  const mismatch = expect.objectContaining({ code: 'ZKLOGIN_PROOF' });
+
+  test('refuses the proof of another token', () => {
+    const { login, storage } = vectorLogin();
+    const options = { salt, legacyAddress, currentEpoch: () => 8 };
+    expect(() => login.open({ ...options, proof: devnet.partialInputs })).toThrow(mismatch);
+    const shifted = { ...proof, issBase64Details: { ...proof.issBase64Details, indexMod4: 2 } };
+    expect(() => login.open({ ...options, proof: shifted })).toThrow(mismatch);
+    const elsewhere = {
+      ...proof,
+      issBase64Details: { value: 'yJpc3MiOiJodHRwczovL2V2aWwiLC', indexMod4: 1 },
+    };
+    expect(() => login.open({ ...options, proof: elsewhere })).toThrow(mismatch);
+    expect(kept(storage, 'session')).toBeNull();
+  });
+
+  test('refuses a proof with another claim of the token as its issuer', () => {
+    const { login, storage } = vectorLogin({ iss, aud, sub });
+    const payload = JSON.stringify({ iss, aud, sub });
+    // Starts at a group of three bytes, so that the substring is the claim with its surroundings.
+    const from = payload.indexOf('"aud"') - (payload.indexOf('"aud"') % 3);
+    const value = base64url(payload.slice(from, from + 30));
+    const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
+    expect(login.token).toContain(value);
+    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+    expect(kept(storage, 'session')).toBeNull();
+  });
+
+  test('can not detect a proof for another salt, key or nonce: the network does', () => {
+    const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
+    const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
+    expect(session.address).not.toBe(address);
+  });
+
+  describe('whose token has escapes in its issuer', () => {
+    const written = String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`;
+    const issuer = 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi';
+    /** In AWS Cognito's order. */
+    const payload = `{"at_hash":"x","sub":"${sub}",${written},"cognito:username":"u","aud":"${aud}","token_use":"id"}`;
+    const openWith = (payload: string, claim: string) => {
+      const { jwt, login, storage } = vectorLogin(payload);
+      const shown = { ...proof, issBase64Details: issuerDetails(jwt, claim) };
+      const session = login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 });
+      return { session, shown, storage };
+    };
+
+    test('opens with the decoded issuer, in the address and in the signature', async () => {
+      const { session, shown } = openWith(payload, `${written},`);
+      const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
+      expect(session.address).toBe(deriveAddress(inputs));
+      const { signature } = await session.signTransaction(await transaction(session.address));
+      const parsed = parseSerializedSignature(signature);
+      expect(parsed).toMatchObject({ signatureScheme: 'ZkLogin', zkLogin: { iss: issuer } });
+      expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
+    });
+
+    test('does not open with another issuer, nor with a part of it', () => {
+      const other = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
+      expect(() => openWith(other, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
+      expect(() => openWith(payload, written)).toThrow(mismatch);
+      expect(() => openWith(payload, `"aud":"${aud}",`)).toThrow(mismatch);
+    });
+  });
+
+  test('refuses a proof with another issuer than the token', () => {
+    // The payload contains the issuer of the proof, but as the value of another claim.
+    const [, payload = ''] = vectorLogin().jwt.split('.');
+    const { login } = vectorLogin({
+      other: JSON.parse(atob(payload)),
+      aud,
+      sub,
+      iss: 'https://other.example',
+    });
+    const { issBase64Details } = proof;
+    const found = login.token.split('.')[1]?.indexOf(issBase64Details.value) ?? -1;
+    expect(found).toBeGreaterThan(0);
+    const shown = { ...proof, issBase64Details: { ...issBase64Details, indexMod4: found % 4 } };
+    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+  });
+
+  test.each([
+    [{ salt: '-1' }, 'ZKLOGIN_OPTION'],
+    [{ salt: new Uint8Array(15) }, 'ZKLOGIN_OPTION'],
+    [{ salt: (2n ** 128n).toString() }, 'ZKLOGIN_OPTION'],
+    [{ legacyAddress: undefined }, 'ZKLOGIN_OPTION'],
+    [{ currentEpoch: 8 }, 'ZKLOGIN_OPTION'],
+    [{ currentEpoch: undefined }, 'ZKLOGIN_OPTION'],
+    [{ proof: {} }, 'ZKLOGIN_MALFORMED_ANSWER'],
+  ])('refuses %o', (options, code) => {
+    const { login } = vectorLogin();
+    const all = { salt, proof, legacyAddress, currentEpoch: () => 8, ...options };
+    expect(() => login.open(all as never)).toThrow(expect.objectContaining({ code }));
+  });
+});
+
+describe('a session', () => {
+  test('signs any number of transactions with one proof', async () => {
+    const { session } = open();
+    for (let i = 0; i < 3; i++) {
+      const bytes = await transaction();
+      const signature = Buffer.from((await session.signTransaction(bytes)).signature, 'base64');
+      expect(signature[0]).toBe(5);
+      const parsed = parseZkLoginSignature(signature.subarray(1));
+      const { addressSeed, ...partial } = parsed.inputs;
+      expect(partial).toEqual(proof);
+      expect(toZkLoginPublicIdentifier(BigInt(addressSeed), iss, { legacyAddress }).toSuiAddress()).toBe(
+        address,
+      );
+      expect(parsed.maxEpoch).toBe('10');
+      await verifyTransactionSignature(bytes, toBase64(Uint8Array.from(parsed.userSignature)), {
+        address: key.toSuiAddress(),
+      });
+    }
+  });
+
+  test('signs in the epoch maxEpoch, and not after it: then it says what is needed', async () => {
+    let epoch = 10;
+    const { session } = open(() => epoch);
+    const bytes = await transaction();
+    expect(await session.state()).toBe('usable');
+    await session.signTransaction(bytes);
+    epoch = 11;
+    expect(await session.state()).toBe('expired');
+    const expired = {
+      code: 'ZKLOGIN_EXPIRED',
+      message: expect.stringMatching(/new ephemeral key pair and a new proof/),
+    };
+    await expect(session.signTransaction(bytes)).rejects.toMatchObject(expired);
+    await expect(session.execute(new Transaction(), {} as never)).rejects.toMatchObject(expired);
+  });
+
+  test.each([[Number.NaN], ['x'], [undefined], [-1]])(
+    'does not sign when the current epoch is %o',
+    async (epoch) => {
+      const { session } = open(() => epoch as never);
+      await expect(session.signTransaction(await transaction())).rejects.toThrow(/currentEpoch/);
+    },
+  );
+
+  test('does not sign for another sender, nor bytes that are not a transaction', async () => {
+    const { session } = open();
+    const other = await transaction(`0x${'2'.repeat(64)}`);
+    await expect(session.signTransaction(other)).rejects.toThrow(
+      expect.objectContaining({ code: 'ZKLOGIN_SENDER' }),
+    );
+    await expect(session.signTransaction(Uint8Array.of(1, 2, 3))).rejects.toThrow(
+      /not the BCS of a transaction/,
+    );
+  });
+
+  test('survives a reload, and ends with its storage: then it says what is needed', async () => {
+    const { storage, session } = open();
+    const again = resumeSession({ storage, currentEpoch: () => 8 });
+    expect(await again.signTransaction(await transaction())).toEqual(
+      await session.signTransaction(await transaction()),
+    );
+    again.end();
+    const gone = {
+      code: 'ZKLOGIN_NO_SESSION',
+      message: expect.stringMatching(/new key pair and a new proof/),
+    };
+    await expect(session.signTransaction(await transaction())).rejects.toMatchObject(gone);
+    await expect(session.state()).rejects.toMatchObject(gone);
+    expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(expect.objectContaining(gone));
+  });
+
+  test('removes everything when it ends, a login to renew it included', () => {
+    const { storage, session } = open();
+    begin({ storage });
+    expect(kept(storage, 'login')).not.toBeNull();
+    session.end();
+    expect([kept(storage, 'login'), kept(storage, 'session')]).toEqual([null, null]);
+  });
+
+  test('continues when the login to renew it is cancelled', async () => {
+    const { storage, session } = open();
+    begin({ storage });
+    cancelLogin({ storage });
+    expect(kept(storage, 'login')).toBeNull();
+    await session.signTransaction(await transaction());
+  });
+
+  test('does not sign with the key of a login that replaced it', async () => {
+    const { storage, session } = open();
+    const other = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
+    storage.set('sui-enclave/zklogin/session', JSON.stringify(other));
+    await expect(session.signTransaction(await transaction())).rejects.toMatchObject({
+      code: 'ZKLOGIN_NO_SESSION',
+    });
+    expect(JSON.stringify(session)).toContain(address);
+  });
+
+  test('reveals neither key nor proof', async () => {
+    const { storage, session } = open();
+    const { secretKey, inputs } = kept(storage, 'session');
+    const shown = [
+      JSON.stringify(session),
+      JSON.stringify({ session }),
+      inspect(session, { depth: 9, showHidden: true }),
+      `${session}`,
+    ];
+    const errors = [
+      await session.signTransaction(Uint8Array.of(1)).catch((error) => error),
+      await open(() => 11)
+        .session.signTransaction(await transaction())
+        .catch((error) => error),
+    ];
+    for (const text of [...shown, ...errors.map((error) => inspect(error, { depth: 9, showHidden: true }))]) {
+      for (const secret of [secretKey, inputs.proofPoints.a[0], inputs.addressSeed])
+        expect(text).not.toContain(secret);
+    }
+    expect(JSON.parse(JSON.stringify(session))).toEqual({ address, maxEpoch: 10 });
+  });
+});
+
+async function setUp(
+  epoch: bigint,
+): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
+  const node = await LoopbackNode.start(new Uint8Array());
+  onTestFinished(() => node.close());
+  node.epoch = epoch;
+  node.verify = verifyZkLogin;
+  node.ledger.give(address, 10_000_000_000n);
+  const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+  const { login } = vectorLogin();
+  return {
+    node,
+    client,
+    session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
+  };
+}
+
+describe('as a Signer', () => {
+  test('has the scheme, the public key and the address of zkLogin', () => {
+    const { session } = open();
+    expect(session).toBeInstanceOf(Signer);
+    expect(session.getKeyScheme()).toBe('ZkLogin');
+    expect(session.getPublicKey().toSuiAddress()).toBe(address);
+    expect(session.toSuiAddress()).toBe(address);
+  });
+
+  test('signs personal messages, which a node verifies for this address, epoch and text', async () => {
+    const { node, client, session } = await setUp(8n);
+    const message = new TextEncoder().encode('I own this address');
+    const { bytes, signature } = await session.signPersonalMessage(message);
+    expect(bytes).toBe(toBase64(message));
+    const verified = await verifyPersonalMessageSignature(message, signature, { client, address });
+    expect(verified.toSuiAddress()).toBe(address);
+    const other = new TextEncoder().encode('I own that address');
+    expect(await isValidPersonalMessageSignature(other, signature, { client, address })).toBe(false);
+    // A signature of a message is none of a transaction, nor the other way round.
+    expect(await isValidTransactionSignature(message, signature, { client })).toBe(false);
+    const tx = await transaction();
+    const signed = await session.signTransaction(tx);
+    expect(await isValidTransactionSignature(tx, signed.signature, { client, address })).toBe(true);
+    expect(await isValidPersonalMessageSignature(tx, signed.signature, { client })).toBe(false);
+    node.epoch = 11n;
+    expect(await isValidPersonalMessageSignature(message, signature, { client })).toBe(false);
+  });
+
+  test('signs no message after maxEpoch, after its end, or that is not bytes', async () => {
+    const message = Uint8Array.of(1);
+    await expect(open(() => 11).session.signPersonalMessage(message)).rejects.toMatchObject({
+      code: 'ZKLOGIN_EXPIRED',
+    });
+    const { session } = open();
+    await expect(session.signPersonalMessage('text' as never)).rejects.toMatchObject({
+      code: 'ZKLOGIN_OPTION',
+    });
+    session.end();
+    await expect(session.signPersonalMessage(message)).rejects.toMatchObject({ code: 'ZKLOGIN_NO_SESSION' });
+    expect(() => session.getPublicKey()).toThrow(expect.objectContaining({ code: 'ZKLOGIN_NO_SESSION' }));
+  });
+
+  test('signs nothing else', async () => {
+    const { session } = open();
+    await expect(session.sign()).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    await expect(
+      session.signWithIntent(Uint8Array.of(1), 'TransactionEffects' as never),
+    ).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+  });
+
+  test('executes a transaction for code that knows Signers only', async () => {
+    const { node, client, session } = await setUp(8n);
+    const signer: Signer = session;
+    const { Transaction: executed } = await signer.signAndExecuteTransaction({
+      transaction: new Transaction(),
+      client,
+    });
+    expect(node.ledger.executed).toContain(executed?.digest);
+    expect(executed?.effects.status.success).toBe(true);
+    node.faults.set('SimulateTransaction', 'reset');
+    await expect(
+      signer.signAndExecuteTransaction({ transaction: new Transaction(), client }),
+    ).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+  });
+});
+
+describe('a sponsor', () => {
+  /** A session whose address has no SUI, and a sponsor who has. */
+  async function sponsored() {
+    const setting = await setUp(8n);
+    const { node, client } = setting;
+    const sponsor = new Ed25519Keypair();
+    for (const { object } of node.ledger.coins(address)) node.ledger.objects.delete(object.id);
+    node.ledger.give(sponsor.toSuiAddress(), 10_000_000_000n);
+    node.verify = async (data, signature, signer, scope) =>
+      signer === address
+        ? await verifyZkLogin.call(node, data, signature, signer, scope)
+        : await verifierOf(scope)(data, signature, { address: signer });
+    /** A service that pays for any transaction. */
+    const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
+      const tx = Transaction.fromKind(kind);
+      tx.setSender(sender);
+      tx.setGasOwner(sponsor.toSuiAddress());
+      const transaction = await tx.build({ client });
+      const { signature } = await sponsor.signTransaction(transaction);
+      return { transaction, signature };
+    });
+    return { ...setting, sponsor, service };
+  }
+
+  test('pays with its key, and the client’s description is returned', async () => {
+    const { node, client, session, sponsor } = await sponsored();
+    const [before] = node.ledger.coins(sponsor.toSuiAddress());
+    const executed = await session.execute(new Transaction(), client, { sponsor });
+    expect(executed).toMatchObject({ status: { success: true }, events: [] });
+    expect(executed.effects.transactionDigest).toBe(executed.digest);
+    const [after] = node.ledger.coins(sponsor.toSuiAddress());
+    expect(before && after && before.balance - after.balance).toBe(2_000_000n);
+  });
+
+  test('pays by a service, which is asked once for a transaction', async () => {
+    const { node, client, session, service } = await sponsored();
+    node.ledger.give(address, 5n);
+    const [owned] = node.ledger.coins(address);
+    const tx = new Transaction();
+    tx.transferObjects([owned?.object.id ?? ''], `0x${'9'.repeat(64)}`);
+    const { digest } = await session.execute(tx, client, { sponsor: service });
+    expect(await session.execute(tx, client, { sponsor: service })).toMatchObject({ digest });
+    expect(service).toHaveBeenCalledTimes(1);
+    expect(service.mock.calls[0]?.[0].sender).toBe(address);
+    expect(node.ledger.executed.filter((each) => each === digest)).toHaveLength(1);
+  });
+
+  test.each<[string, (honest: SponsoredTransaction) => Promise<unknown>]>([
+    ['with other commands', async ({ signature }) => ({ transaction: await spending(), signature })],
+    [
+      "with the session's own gas",
+      async ({ signature }) => ({ transaction: await transaction(), signature }),
+    ],
+    [
+      'for another sender',
+      async ({ signature }) => ({ transaction: await transaction(`0x${'2'.repeat(64)}`), signature }),
+    ],
+    ['without a signature', async ({ transaction }) => ({ transaction })],
+    ['that is not a transaction', async ({ signature }) => ({ transaction: Uint8Array.of(1), signature })],
+    ['of nothing', async () => undefined],
+  ])('that answers %s gets no signature', async (_, answer) => {
+    const { node, client, session, service } = await sponsored();
+    const sponsor = async (request: SponsorRequest) =>
+      (await answer(await service(request))) as SponsoredTransaction;
+    await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
+      code: 'ZKLOGIN_SPONSOR',
+    });
+    expect(node.calls).not.toContain('ExecuteTransaction');
+  });
+
+  test('that refuses is heard in its own words', async () => {
+    const { client, session } = await sponsored();
+    const sponsor = async () => {
+      throw new RangeError('no budget left today');
+    };
+    await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toThrow(RangeError);
+  });
+
+  test('must be another address', async () => {
+    const { client, session } = await sponsored();
+    for (const sponsor of [session, {} as never]) {
+      await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
+        code: 'ZKLOGIN_OPTION',
+      });
+    }
+  });
+
+  test('whose signature is missing is no sponsor for the node', async () => {
+    const { client, session, service } = await sponsored();
+    const sponsor = async (request: SponsorRequest) => ({
+      ...(await service(request)),
+      signature: toBase64(new Uint8Array(97)),
+    });
+    await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+    });
+  });
+});
+
+describe('a transaction', () => {
+  test('is built, signed and executed with the derived address as its sender, whatever the sender was', async () => {
+    const { node, client, session } = await setUp(10n);
+    for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {
+      const tx = new Transaction();
+      if (sender !== undefined) tx.setSender(sender);
+      const { digest } = await session.execute(tx, client);
+      expect(tx.getData().sender).toBe(address);
+      expect(node.ledger.executed).toContain(digest);
+    }
+  });
+
+  describe('that the node shows later than it executes', () => {
+    test('is shown before execute returns: the next one can be built', async () => {
+      const { node, client, session } = await setUp(8n);
+      node.lagMs = 100;
+      for (let i = 0; i < 2; i++) await session.execute(new Transaction(), client);
+      // Besides the one that sent SUI to the address.
+      expect(node.ledger.executed).toHaveLength(3);
+    });
+
+    test('is not waited for, or not for ever, where the caller says so', async () => {
+      const { node, client, session } = await setUp(8n);
+      node.lagMs = 60_000;
+      const { digest } = await session.execute(new Transaction(), client, { waitMs: 0 });
+      expect(node.ledger.executed.at(-1)).toBe(digest);
+      expect(node.calls).not.toContain('GetTransaction');
+      node.lagMs = 0;
+      await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+        code: 'SUI_OBJECT_CHANGED',
+      });
+    });
+
+    test('fails with its digest after waitMs, and the same object may be executed again', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
+      const error = await session.execute(tx, client, { waitMs: 30 }).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: 'SUI_NOT_VISIBLE', digest: node.ledger.executed.at(-1) });
+      node.faults.clear();
+      expect(await session.execute(tx, client)).toMatchObject({ digest: error.digest });
+      expect(node.ledger.executed).toHaveLength(2);
+    });
+  });
+
+  test('is not even built after maxEpoch', async () => {
+    const { node, client, session } = await setUp(11n);
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'ZKLOGIN_EXPIRED',
+    });
+    expect(new Set(node.calls)).toEqual(new Set(['GetEpoch']));
+  });
+
+  test('that fails says why', async () => {
+    const { node, client, session } = await setUp(8n);
+    node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'Invalid user signature' });
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+    });
+    node.faults.set('GetEpoch', 'reset');
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'SUI_NODE_UNREACHABLE',
+    });
+  });
+
+  test('whose proof validators refuse fails with possible causes', async () => {
+    const { node, client, session } = await setUp(8n);
+    const message =
+      'Invalid user signature: Signature is not valid: General cryptographic error: Groth16 proof verify failed';
+    node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message });
+    await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
+      code: 'ZKLOGIN_PROOF',
+      message: expect.stringMatching(/ephemeral key, salt or nonce, so log in again; or .* another network/),
+      cause: expect.objectContaining({ code: 'SUI_NODE_REFUSED' }),
+    });
+  });
+
+  describe('whose answer is lost', () => {
+    /** Besides the one that sent SUI to the address. */
+    const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
+    const soon = { lookUpMs: 50 };
+
+    test.each(['executes, and does not answer', 'executes, and says ABORTED'] as const)(
+      'is looked up by its digest: the node %s',
+      async (fault) => {
+        const { node, client, session } = await setUp(8n);
+        node.faults.set('ExecuteTransaction', fault);
+        const { digest, status, effects } = await session.execute(new Transaction(), client);
+        expect(executed(node)).toEqual([digest]);
+        expect(status.success).toBe(true);
+        expect(effects.transactionDigest).toBe(digest);
+      },
+    );
+
+    test('is executed once, however often it is tried again', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+      node.faults.set('GetTransaction', { status: 'UNAVAILABLE', message: 'busy' });
+      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
+      const [digest = '?'] = executed(node);
+      const message = expect.stringContaining(digest);
+      expect(error).toMatchObject({ code: 'SUI_UNKNOWN_OUTCOME', digest, message });
+      node.faults.clear();
+      for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toMatchObject({ digest });
+      expect(executed(node)).toEqual([digest]);
+    });
+
+    test('fails with advice to look it up when objects changed and the node does not know the digest', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      await session.execute(tx, client);
+      node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
+      await expect(session.execute(tx, client)).rejects.toMatchObject({
+        code: 'SUI_OBJECT_CHANGED',
+        message: expect.stringMatching(/already sent and not answered: then look that transaction up/),
+      });
+      expect(executed(node)).toHaveLength(1);
+    });
+
+    test('and that never arrived is executed when it is sent again', async () => {
+      const { node, client, session } = await setUp(8n);
+      const tx = new Transaction();
+      node.faults.set('ExecuteTransaction', 'reset');
+      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
+      expect(error.code).toBe('SUI_UNKNOWN_OUTCOME');
+      expect(executed(node)).toEqual([]);
+      node.faults.clear();
+      expect(await session.execute(tx, client)).toMatchObject({ digest: error.digest });
+      expect(executed(node)).toEqual([error.digest]);
+    });
+  });
+});

@@ -1,0 +1,88 @@
+/** The stage that a page sees at each load. */
+import { describe, expect, test } from 'vitest';
+import {
+  cancelLogin,
+  completeLogin,
+  loginStage,
+  memorySession,
+} from '../../../../src/library/zklogin/index.ts';
+import { type Begun, begin, jwtOf, kept, NOW, REDIRECT_URI } from './support.ts';
+
+const HOME = 'https://wallet.example/';
+const SESSION = 'sui-enclave/zklogin/session';
+
+const stageAt = (redirect: Parameters<typeof loginStage>[0], storage = memorySession()) =>
+  loginStage(redirect, { storage });
+const answer = (begun: Begun) => begun.back({ id_token: jwtOf(begun.claims) });
+const complete = (begun: Begun) => completeLogin(answer(begun), { storage: begun.storage, now: () => NOW });
+
+describe('the stage of a login is', () => {
+  test('none, before it is begun', () => {
+    expect(stageAt(HOME)).toBe('none');
+  });
+
+  test('none while the user is away, or back without an answer', () => {
+    const { storage } = begin();
+    for (const url of [HOME, REDIRECT_URI, `${REDIRECT_URI}?tab=2#top`, '', new URL(HOME)]) {
+      expect(stageAt(url, storage)).toBe('none');
+    }
+  });
+
+  test('answered, for every form of answer, a refusal and one at another URL included', () => {
+    const begun = begin();
+    const { hash } = new URL(answer(begun));
+    for (const back of [
+      answer(begun),
+      new URL(answer(begun)),
+      hash,
+      begun.back({ code: 'x' }, '?'),
+      begun.back({ error: 'access_denied' }, '?'),
+      new URLSearchParams(hash.slice(1)),
+      answer(begun).replace('/back', '/back/'),
+      `${REDIRECT_URI}#id_token=x`,
+    ]) {
+      expect(stageAt(back, begun.storage)).toBe('answered');
+    }
+  });
+
+  test("not answered by a query parameter of the redirectUri itself, even if its name is 'code'", () => {
+    const redirectUri = `${REDIRECT_URI}?code=of-the-wallet`;
+    const { storage, state } = begin({ redirectUri });
+    expect(stageAt(redirectUri, storage)).toBe('none');
+    expect(stageAt(`${redirectUri}#state=${state}`, storage)).toBe('answered');
+  });
+
+  test('complete once the token is stored, even if the answer is still in the URL', async () => {
+    const begun = begin();
+    await complete(begun);
+    for (const url of [HOME, answer(begun)]) expect(stageAt(url, begun.storage)).toBe('complete');
+    cancelLogin({ storage: begun.storage });
+    expect(stageAt(HOME, begun.storage)).toBe('none');
+  });
+
+  test('open with a session, until a login to renew it is answered', async () => {
+    const begun = begin();
+    begun.storage.set(SESSION, JSON.stringify({ stage: 'open' }));
+    expect(stageAt(HOME, begun.storage)).toBe('open');
+    expect(stageAt(answer(begun), begun.storage)).toBe('answered');
+    await complete(begun);
+    expect(stageAt(HOME, begun.storage)).toBe('complete');
+    cancelLogin({ storage: begun.storage });
+    expect(stageAt(HOME, begun.storage)).toBe('open');
+  });
+});
+
+test('a link with an unexpected answer has no effect', () => {
+  const storage = memorySession();
+  const forged = `${REDIRECT_URI}#state=x&id_token=${jwtOf({})}`;
+  expect(stageAt(forged, storage)).toBe('none');
+  storage.set(SESSION, JSON.stringify({ stage: 'open' }));
+  expect(stageAt(forged, storage)).toBe('open');
+  expect(kept(storage, 'session')).toEqual({ stage: 'open' });
+});
+
+test('a foreign value in the storage is refused by name', () => {
+  const storage = memorySession();
+  storage.set(SESSION, '{}');
+  expect(() => stageAt(HOME, storage)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
+});
