@@ -11,8 +11,9 @@ const ISOLATED = [
   'test/src/nsm/{addon,device}.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
   'test/src/prover/backend/{backend,generator,supervisor}.test.ts',
-  'test/src/server/{clock,exchange,health,log,open_files,secrets,server,upstream_request}.test.ts',
-  'test/src/server/http/{connections,hostile,in_flight,json_body}.test.ts',
+  'test/src/server/{clock,health,secrets,server}.test.ts',
+  'test/src/service/{exchange,log,open_files,upstream_request}.test.ts',
+  'test/src/service/http/{connections,hostile,in_flight,json_body}.test.ts',
 ];
 
 export default defineConfig({

@@ -1,12 +1,12 @@
 import type { Router } from 'express';
 import * as v from 'valibot';
 import { ConfigError } from './library/errors.ts';
-import type { Env } from './server/env.ts';
-import { validate } from './server/http/validate.ts';
-import type { Logger } from './server/log.ts';
+import type { Env } from './service/env.ts';
+import { validate } from './service/http/validate.ts';
+import type { Logger } from './service/log.ts';
 import type { SecretsCheck } from './server/secrets.ts';
 import type { SignedAnswer } from './server/signer.ts';
-import type { Upstreams } from './server/upstream.ts';
+import type { Upstreams } from './service/upstream.ts';
 import type { DeclaredStruct, SignedType } from './library/wire/intent.ts';
 
 /**

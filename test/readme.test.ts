@@ -40,7 +40,7 @@ describe('a page lists', () => {
       name,
       `${name}_FILE`,
     ]);
-    const code = all('src/{*.ts,server/*.ts}') + all(`${APPS}/**/*.ts`);
+    const code = all('src/{*.ts,{server,service}/*.ts}') + all(`${APPS}/**/*.ts`);
     const variables = matches(
       code,
       /(?:(?:string|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
@@ -50,7 +50,7 @@ describe('a page lists', () => {
   });
 
   test('every error that the server answers with, and its status', async () => {
-    const files = globSync(['src/{server,nsm}/{errors,enclave_errors}.ts', `${APPS}/errors.ts`], {
+    const files = globSync(['src/{server,service,nsm}/{errors,enclave_errors}.ts', `${APPS}/errors.ts`], {
       cwd: root,
     });
     const modules: object[] = await Promise.all(files.map((file) => import(join(root, file))));

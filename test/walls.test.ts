@@ -60,7 +60,7 @@ describe('the walls', () => {
   test('src and scripts have no import cycle, even if type-only and dynamic imports count', () => {
     const files = globSync('{src,scripts}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] });
     const graph = new Map(files.map((file) => [file, importsOf(file)]));
-    expect(importsOf('src/oidc/keys.ts'), 'type-only').toContain('src/server/upstream.ts');
+    expect(importsOf('src/service/oidc/keys.ts'), 'type-only').toContain('src/service/upstream.ts');
     expect(importsOf('src/library/client/client.ts'), 'dynamic').toContain(
       'src/library/client/registered.ts',
     );
@@ -95,13 +95,15 @@ describe('the walls', () => {
     }
   });
 
-  test("src/oidc, which servers and commands share, needs no limits of Sui's circuit, nothing of the wallet's library and only a type of the server", () => {
+  test("src/service/oidc, which servers and commands share, needs no limits of Sui's circuit, nothing of the wallet's library and only a type of the server", () => {
     const facts = ['src/library/token/issuer.ts', 'src/library/token/providers.ts'];
-    const rooms = ['src/oidc', ...facts, 'src/library/errors.ts', 'src/server/upstream.ts'];
-    expect(breaches('src/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual([]);
-    for (const file of globSync('src/oidc/*.ts', { cwd: ROOT })) {
+    const rooms = ['src/service/oidc', ...facts, 'src/library/errors.ts', 'src/service/upstream.ts'];
+    expect(breaches('src/service/oidc', (path) => !path.startsWith('src/') || isWithin(path, rooms))).toEqual(
+      [],
+    );
+    for (const file of globSync('src/service/oidc/*.ts', { cwd: ROOT })) {
       expect(readFileSync(join(ROOT, file), 'utf8')).not.toMatch(
-        /^(?:import|export)(?! type)[^;]*\/server\//m,
+        /^(?:import|export)(?! type)[^;]*\/upstream\.ts/m,
       );
     }
   });
@@ -109,7 +111,7 @@ describe('the walls', () => {
   test("src/prover needs zkLogin's numbers and claims, and no server but in its two services", () => {
     const rooms = [
       'src/prover',
-      'src/oidc',
+      'src/service/oidc',
       'src/library/token',
       'src/library/zklogin',
       'src/library/wire',
@@ -119,7 +121,8 @@ describe('the walls', () => {
     const found = breaches('src/prover', (path) => !path.startsWith('src/') || isWithin(path, rooms));
     const others = found.filter((breach) => !services.some((service) => breach.startsWith(`${service}/`)));
     expect(others).toEqual([]);
-    const withServer = (path: string) => !path.startsWith('src/') || isWithin(path, [...rooms, 'src/server']);
+    const withServer = (path: string) =>
+      !path.startsWith('src/') || isWithin(path, [...rooms, 'src/service']);
     expect(breaches('src/prover/{frontend,backend}', withServer)).toEqual([]);
     const isOther = (path: string) => !isWithin(path, services);
     for (const folder of ['src/apps', 'src/server', 'src/library/zklogin'])
@@ -127,7 +130,7 @@ describe('the walls', () => {
   });
 
   test.each(APPS)('%s imports src/index.ts, its own files and packages', (folder) => {
-    const rooms = folder === 'src/apps/salt' ? ['src/oidc', 'src/library/token'] : [];
+    const rooms = folder === 'src/apps/salt' ? ['src/service/oidc', 'src/library/token'] : [];
     const isOfProject = (path: string) => /^(src|scripts|test)\//.test(path);
     const allowed = [folder, 'src/index.ts', ...rooms];
     expect(breaches(folder, (path) => !isOfProject(path) || isWithin(path, allowed))).toEqual([]);
@@ -140,8 +143,8 @@ describe('the walls', () => {
     expect(found.filter((breach) => !breach.startsWith('src/apps/'))).toEqual([]);
   });
 
-  test('the NSM imports neither src/server/http nor Express', () => {
-    expect(breaches('src/nsm', (path) => !isWithin(path, ['src/server/http', 'express']))).toEqual([]);
+  test('the NSM imports neither src/service/http nor Express', () => {
+    expect(breaches('src/nsm', (path) => !isWithin(path, ['src/service/http', 'express']))).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * The base of every error that is thrown on purpose. Nothing here knows HTTP: the errors that the server answers
- * with, and their statuses, are in `src/server/errors.ts`.
+ * with, and their statuses, are in `src/service/errors.ts`.
  *
  * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
  * of a foreign error into one.

@@ -9,11 +9,11 @@ import { encodeUserData } from '../library/sealing/user_data.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import type { Env } from './env.ts';
+import type { Env } from '../service/env.ts';
 import { EndpointHealth } from './health.ts';
-import { listen, shutDown } from './http/http_server.ts';
+import { listen, shutDown } from '../service/http/http_server.ts';
 import { EphemeralKey } from './key.ts';
-import { hideFromLog, type Logger } from './log.ts';
+import { hideFromLog, type Logger } from '../service/log.ts';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from './nsm_steps.ts';
 import { openHandOff, requirePipe, sendReport } from './pipes.ts';
 import { Provisioning } from './provisioning.ts';
@@ -22,7 +22,7 @@ import { startSecrets } from './secret_sources.ts';
 import { receiveSecrets, type Secrets } from './secrets.ts';
 import { createEnclaveServer } from './server.ts';
 import { Signer } from './signer.ts';
-import { createUpstreams } from './upstream.ts';
+import { createUpstreams } from '../service/upstream.ts';
 
 export interface BootOptions {
   readonly config: Config;

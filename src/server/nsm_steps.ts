@@ -5,7 +5,7 @@ import { NsmError, unusableAnswer } from '../nsm/errors.ts';
 import type { Nsm } from '../nsm/nsm.ts';
 import type { EnclaveState } from '../library/sealing/secrets.ts';
 import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from '../service/log.ts';
 
 /** Nonce of the document that the clock is compared with. */
 const CLOCK_NONCE_BYTES = 16;

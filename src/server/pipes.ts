@@ -3,7 +3,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { ConfigError } from '../library/errors.ts';
 import type { BootReport } from './boot_report.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from '../service/log.ts';
 
 /** The pipe of the hand-off. @throws ConfigError */
 export function openHandOff(fd: number): Socket {

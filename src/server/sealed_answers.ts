@@ -4,7 +4,7 @@ import { SealingError } from '../library/sealing/errors.ts';
 import { SEALED_TYPE } from '../library/sealing/request.ts';
 import { type AnswerSecret, sealAnswer } from '../library/sealing/response.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
-import { wrapAnswers } from './http/respond.ts';
+import { wrapAnswers } from '../service/http/respond.ts';
 import { sealAesGcm } from './sealing_key.ts';
 
 /** From here on, whatever answers this request is sealed. @param padding see `SEALED_PADDING_BYTES` */

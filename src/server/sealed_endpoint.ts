@@ -2,9 +2,9 @@ import type { Request, Response } from 'express';
 import type { Endpoint } from '../app.ts';
 import { type OpenedRequest, readCall, SEALED_TYPE } from '../library/sealing/request.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
-import { ServerError } from './errors.ts';
-import { readQuery } from './http/app.ts';
-import type { JsonBodies } from './http/json_body.ts';
+import { ServerError } from '../service/errors.ts';
+import { readQuery } from '../service/http/app.ts';
+import type { JsonBodies } from '../service/http/json_body.ts';
 import { asEnclaveServerError, sealAnswers } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 

@@ -3,7 +3,7 @@ import type { ApplicationModule } from '../app.ts';
 import { ConfigError } from '../library/errors.ts';
 import type { Manifest } from '../manifest.ts';
 import type { Config } from './config.ts';
-import type { Env } from './env.ts';
+import type { Env } from '../service/env.ts';
 import { requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 
 export interface SecretSources {

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import { ApplicationMistake, ConfigError } from '../library/errors.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
-import type { Env } from './env.ts';
-import type { Logger } from './log.ts';
+import type { Env } from '../service/env.ts';
+import type { Logger } from '../service/log.ts';
 
 /** The maximum size of a hand-off, which is one line of JSON, in bytes. */
 const MAX_HANDOFF_BYTES = 64 * 1024;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ApplicationMistake, ConfigError } from '../library/errors.ts';
 import { ENCLAVE_KEY_HEADER } from '../library/fetch.ts';
 import type { DeclaredType, SignedType } from '../library/wire/intent.ts';
-import { JsonText } from './http/respond.ts';
+import { JsonText } from '../service/http/respond.ts';
 import type { EphemeralKey } from './key.ts';
 import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
 

@@ -5,9 +5,9 @@ import type { Manifest } from '../manifest.ts';
 import { NsmDevice } from '../nsm/device.ts';
 import { boot } from './boot.ts';
 import { readServerConfig } from './config.ts';
-import { createLog } from './log.ts';
-import { endOnSignal } from './signals.ts';
-import { handleUncaught } from './uncaught.ts';
+import { createLog } from '../service/log.ts';
+import { endOnSignal } from '../service/signals.ts';
+import { handleUncaught } from '../service/uncaught.ts';
 
 export interface StartOptions {
   readonly version: string;

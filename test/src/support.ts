@@ -6,7 +6,7 @@ import { NsmDevice } from '../../src/nsm/device.ts';
 import { type BootOptions, boot, type RunningServer } from '../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../src/server/built_addon.ts';
 import { readServerConfig } from '../../src/server/config.ts';
-import { createLog } from '../../src/server/log.ts';
+import { createLog } from '../../src/service/log.ts';
 
 export const APPS = new URL('../../src/apps/', import.meta.url);
 export const FIXTURE_APPS = new URL('../fixtures/apps/', import.meta.url);

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { CircuitSize } from '../../../src/prover/profile.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 import { getProof } from '../../../src/library/zklogin/index.ts';
 import { command, integer, runAsProcess, UsageError } from '../../command.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../dev/prover/issuer.ts';

@@ -4,7 +4,7 @@ import { NsmDevice } from '../../../src/nsm/device.ts';
 import { type BootOptions, boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 import { tell } from './tell.ts';
 
 export async function serve(

@@ -2,9 +2,9 @@
 import pretty from 'pino-pretty';
 import { ConfigError, EnclaveError } from '../../../src/library/errors.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
-import { integer } from '../../../src/server/env.ts';
-import { createLog } from '../../../src/server/log.ts';
-import { endOnSignal } from '../../../src/server/signals.ts';
+import { integer } from '../../../src/service/env.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { endOnSignal } from '../../../src/service/signals.ts';
 import { discoverProvider, PROVIDERS } from '../../../src/library/zklogin/index.ts';
 import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from './issuer.ts';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { type FrontendConfig, readFrontendConfig } from '../../../src/prover/frontend/config.ts';
 import { startFrontend } from '../../../src/prover/frontend/server.ts';
-import type { Logger } from '../../../src/server/log.ts';
+import type { Logger } from '../../../src/service/log.ts';
 import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));

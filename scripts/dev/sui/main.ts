@@ -2,8 +2,8 @@
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ConfigError, type EnclaveError } from '../../../src/library/errors.ts';
-import { integer } from '../../../src/server/env.ts';
-import { endOnSignal } from '../../../src/server/signals.ts';
+import { integer } from '../../../src/service/env.ts';
+import { endOnSignal } from '../../../src/service/signals.ts';
 import { command, commandFailure, runAsProcess } from '../../command.ts';
 import type { DevSui } from './service.ts';
 

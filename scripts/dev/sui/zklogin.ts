@@ -2,7 +2,7 @@
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { toBase64 } from '@mysten/sui/utils';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
-import type { RsaKey } from '../../../src/oidc/jwk.ts';
+import type { RsaKey } from '../../../src/service/oidc/jwk.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { type PublicParts, publicInputOf } from '../../../src/prover/public_input.ts';
 import { type Groth16Proof, type VerifyingKey, verifyProof } from '../../../src/prover/verify.ts';

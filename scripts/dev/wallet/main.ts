@@ -1,8 +1,8 @@
 /** `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
 import { EnclaveError } from '../../../src/library/errors.ts';
-import { integer } from '../../../src/server/env.ts';
-import { createLog } from '../../../src/server/log.ts';
-import { endOnSignal } from '../../../src/server/signals.ts';
+import { integer } from '../../../src/service/env.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { endOnSignal } from '../../../src/service/signals.ts';
 import { builtProver } from '../../prover/artifacts.ts';
 import { CLIENTS } from './servers.ts';
 import { startWalletServices, type WalletServices } from './services.ts';

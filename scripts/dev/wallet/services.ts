@@ -13,7 +13,7 @@ import { readVerifyingKey } from '../../../src/prover/verify.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import type { Logger } from '../../../src/server/log.ts';
+import type { Logger } from '../../../src/service/log.ts';
 import type { Artifacts } from '../../prover/artifacts.ts';
 import { startProver } from '../prover/service.ts';
 import { LoopbackNode } from '../sui/node.ts';

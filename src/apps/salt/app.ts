@@ -13,7 +13,7 @@ import {
   string,
   waitForOther,
 } from '../../index.ts';
-import { IssuerKeys, KEYS_BOUNDS } from '../../oidc/keys.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../service/oidc/keys.ts';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';

@@ -1,7 +1,7 @@
 /** `SALT_CLIENTS`: the clients whose tokens get a salt, and the version of the seed for each. */
 import * as v from 'valibot';
 import { ConfigError } from '../../index.ts';
-import * as oidc from '../../oidc/clients.ts';
+import * as oidc from '../../service/oidc/clients.ts';
 import { isProvable } from '../../library/token/claims.ts';
 import { MICROSOFT_ISSUER } from '../../library/token/issuer.ts';
 

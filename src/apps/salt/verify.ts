@@ -1,7 +1,7 @@
 /** Verifies that a token is genuine, currently valid, and issued to a client of SALT_CLIENTS. */
-import { OidcError } from '../../oidc/errors.ts';
-import type { IssuerKeys } from '../../oidc/keys.ts';
-import * as oidc from '../../oidc/verify.ts';
+import { OidcError } from '../../service/oidc/errors.ts';
+import type { IssuerKeys } from '../../service/oidc/keys.ts';
+import * as oidc from '../../service/oidc/verify.ts';
 import { SUI_V1, valueFault } from '../../library/token/claims.ts';
 import type { SaltClient } from './clients.ts';
 import { SaltError } from './errors.ts';

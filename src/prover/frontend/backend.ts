@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
 import { quantity } from '../../library/errors.ts';
-import { createUpstream, ExchangeFailed, parseJson } from '../../server/upstream.ts';
+import { createUpstream, ExchangeFailed, parseJson } from '../../service/upstream.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
 import { FrontendError } from './errors.ts';

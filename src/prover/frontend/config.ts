@@ -1,10 +1,10 @@
 /** The settings of the front end, from the environment and the command line. */
 import * as v from 'valibot';
 import { ConfigError } from '../../library/errors.ts';
-import { clientEntry, parseClients } from '../../oidc/clients.ts';
-import type { AcceptedClient } from '../../oidc/verify.ts';
-import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../server/env.ts';
-import type { Limits } from '../../server/limits.ts';
+import { clientEntry, parseClients } from '../../service/oidc/clients.ts';
+import type { AcceptedClient } from '../../service/oidc/verify.ts';
+import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from '../../service/env.ts';
+import type { Limits } from '../../service/limits.ts';
 import { isProvable } from '../../library/token/claims.ts';
 import { PROVIDERS, type Provider } from '../../library/token/providers.ts';
 import { type CircuitProfile, PROFILES } from '../profile.ts';

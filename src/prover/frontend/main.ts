@@ -1,7 +1,7 @@
 /** `npm run prover:frontend -- [port]`: the front end of the proving service, with the settings of the environment. */
-import { createLog } from '../../server/log.ts';
-import { endOnSignal } from '../../server/signals.ts';
-import { handleUncaught } from '../../server/uncaught.ts';
+import { createLog } from '../../service/log.ts';
+import { endOnSignal } from '../../service/signals.ts';
+import { handleUncaught } from '../../service/uncaught.ts';
 import { readFrontendConfig } from './config.ts';
 
 const isRunning = handleUncaught();

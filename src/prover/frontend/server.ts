@@ -1,8 +1,8 @@
 /** The front end's HTTP server: `POST /v1` and `GET /ping`. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHttpServer, listen, shutDown } from '../../server/http/http_server.ts';
-import { sendJson, sendText } from '../../server/http/respond.ts';
-import type { Logger } from '../../server/log.ts';
+import { createHttpServer, listen, shutDown } from '../../service/http/http_server.ts';
+import { sendJson, sendText } from '../../service/http/respond.ts';
+import type { Logger } from '../../service/log.ts';
 import { type ProvingOptions, ProvingService } from './service.ts';
 
 export interface RunningFrontend {

@@ -1,12 +1,12 @@
 /** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
-import { IssuerKeys, KEYS_BOUNDS } from '../../oidc/keys.ts';
-import { TokenVerifier, type Verified } from '../../oidc/verify.ts';
-import type { Logger } from '../../server/log.ts';
-import { RateLimit } from '../../server/rate_limit.ts';
-import { createUpstreams, ExchangeFailed, type Upstreams } from '../../server/upstream.ts';
-import { waitForOther } from '../../server/waiting.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../service/oidc/keys.ts';
+import { TokenVerifier, type Verified } from '../../service/oidc/verify.ts';
+import type { Logger } from '../../service/log.ts';
+import { RateLimit } from '../../service/rate_limit.ts';
+import { createUpstreams, ExchangeFailed, type Upstreams } from '../../service/upstream.ts';
+import { waitForOther } from '../../service/waiting.ts';
 import type { ProofRequest } from '../../library/zklogin/services.ts';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';

@@ -4,7 +4,7 @@ import type { Image } from '../../../src/library/attestation/index.ts';
 import { loadApplication } from '../../../src/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 import { FakeEnclave } from '../../src/library/client/fake_enclave.ts';
 
 declare module 'vitest' {

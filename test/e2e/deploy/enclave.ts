@@ -8,8 +8,8 @@ import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
 import { loadApplication } from '../../../src/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { createLog } from '../../../src/server/log.ts';
-import { endOnSignal } from '../../../src/server/signals.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { endOnSignal } from '../../../src/service/signals.ts';
 
 const [folder = '', port = ''] = process.argv.slice(2);
 const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn' };

@@ -17,7 +17,7 @@ import { certificatesFromPem, type Image, parsePcrs } from '../../../src/library
 import { loadApplication } from '../../../src/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 import { decodeJwtPayload } from '../../../src/library/zklogin/index.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
 

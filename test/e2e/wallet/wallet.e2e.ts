@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { CLIENTS, type How } from '../../../scripts/dev/wallet/servers.ts';
 import { startWalletServices, type WalletServices } from '../../../scripts/dev/wallet/services.ts';
 import { builtProver } from '../../../scripts/prover/artifacts.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 
 const WAYS = Object.keys(CLIENTS) as How[];
 const EPOCH = 100n;

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:net';
 import type { AxiosInstance } from 'axios';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../../../src/server/health.ts';
-import { createUpstream, ExchangeFailed } from '../../../src/server/upstream.ts';
+import { createUpstream, ExchangeFailed } from '../../../src/service/upstream.ts';
 
 /** A server that answers everything with these bytes. */
 async function answering(bytes: string): Promise<string> {

@@ -6,7 +6,7 @@ import { Documents } from '../../../src/nsm/documents.ts';
 import { NsmError, NsmIo, unavailable } from '../../../src/nsm/errors.ts';
 import { Nsm } from '../../../src/nsm/nsm.ts';
 import { Clock, CONFIRM_EVERY_MS } from '../../../src/server/clock.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from '../../../src/server/nsm_steps.ts';
 
 /** An NSM that fails, whatever it is asked for. */

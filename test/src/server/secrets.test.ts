@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { createLog } from '../../../src/server/log.ts';
+import { createLog } from '../../../src/service/log.ts';
 import {
   receiveSecrets,
   requireNotInEnv,

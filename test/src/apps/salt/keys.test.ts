@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Issuer, startSalt } from './support.ts';
 
 describe('a malformed key', () => {
-  // test/src/oidc/keys.test.ts has all the ways.
+  // test/src/service/oidc/keys.test.ts has all the ways.
   const malformed: [string, (good: JWK) => object][] = [
     ['has an n that is not base64url', (good) => ({ ...good, n: `${good.n?.slice(0, -1)}!` })],
     ['has key_ops of numbers', (good) => ({ ...good, key_ops: ['verify', 1] })],

@@ -7,8 +7,8 @@ import salt from '../../../../src/apps/salt/app.ts';
 import { fingerprint } from '../../../../src/apps/salt/derive.ts';
 import { ConfigError } from '../../../../src/library/errors.ts';
 import type { AppContext, Env } from '../../../../src/index.ts';
-import { createLog } from '../../../../src/server/log.ts';
-import { createUpstreams } from '../../../../src/server/upstream.ts';
+import { createLog } from '../../../../src/service/log.ts';
+import { createUpstreams } from '../../../../src/service/upstream.ts';
 import { startServer } from '../../support.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 

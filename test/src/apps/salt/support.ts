@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { CLIENT_ID, GOOGLE, Issuer } from '../../oidc/issuer.ts';
+import { CLIENT_ID, GOOGLE, Issuer } from '../../service/oidc/issuer.ts';
 import { startServer, type TestServer } from '../../support.ts';
 
 export { CLIENT_ID, GOOGLE, Issuer };

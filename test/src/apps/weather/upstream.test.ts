@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, WeatherService } from '../../../../src/apps/weather/upstream.ts';
-import { createUpstream } from '../../../../src/server/upstream.ts';
+import { createUpstream } from '../../../../src/service/upstream.ts';
 
 /** Reads from a service whose answer has these properties, or this body. */
 async function read(members: object | string) {

@@ -9,8 +9,8 @@ import { CompactSign } from 'jose';
 import { onTestFinished } from 'vitest';
 import { type FrontendConfig, readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { startFrontend } from '../../../../src/prover/frontend/server.ts';
-import { createLog } from '../../../../src/server/log.ts';
-import { CLIENT_ID, GOOGLE, Issuer } from '../../oidc/issuer.ts';
+import { createLog } from '../../../../src/service/log.ts';
+import { CLIENT_ID, GOOGLE, Issuer } from '../../service/oidc/issuer.ts';
 import { EPHEMERAL_KEY, MAX_EPOCH, NONCE, RANDOMNESS, SALT } from '../support.ts';
 import { type SimulatedKey, simulatedKey } from './simulator.ts';
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { ServerError } from '../../../../src/server/errors.ts';
-import { validate } from '../../../../src/server/http/validate.ts';
+import { ServerError } from '../../../../src/service/errors.ts';
+import { validate } from '../../../../src/service/http/validate.ts';
 
 describe('messages describe what a property must be, without repeating its value', () => {
   test.each([

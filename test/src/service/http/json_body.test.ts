@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { JsonBodies } from '../../../../src/server/http/json_body.ts';
+import { JsonBodies } from '../../../../src/service/http/json_body.ts';
 
 const KIB = 1024;
 

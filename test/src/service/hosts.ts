@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { createUpstream, type UpstreamBounds } from '../../../src/server/upstream.ts';
+import { createUpstream, type UpstreamBounds } from '../../../src/service/upstream.ts';
 
 const BOUNDS: UpstreamBounds = { timeoutMs: 5000, maxSize: 2000 };
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { Axios, AxiosHeaders, type AxiosInstance, type AxiosRequestConfig } from 'axios';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { createUpstream } from '../../../src/server/upstream.ts';
+import { createUpstream } from '../../../src/service/upstream.ts';
 import { type Echo, echo, listen } from './hosts.ts';
 
 /** The host of a client, and another, which must never be asked. */

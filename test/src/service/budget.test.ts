@@ -1,8 +1,8 @@
 /** Limits on the requests to an upstream. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { budgetFrom, TokenBucket } from '../../../src/server/budget.ts';
-import { createUpstream } from '../../../src/server/upstream.ts';
+import { budgetFrom, TokenBucket } from '../../../src/service/budget.ts';
+import { createUpstream } from '../../../src/service/upstream.ts';
 import { host } from './hosts.ts';
 
 describe('a token bucket', () => {

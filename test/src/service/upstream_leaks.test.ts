@@ -8,9 +8,9 @@ import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { makeTls } from '../../../scripts/dev/tls.ts';
 import { type AppContext, processData } from '../../../src/app.ts';
-import { budgetFrom } from '../../../src/server/budget.ts';
-import { createLog } from '../../../src/server/log.ts';
-import { createUpstream, ExchangeFailed } from '../../../src/server/upstream.ts';
+import { budgetFrom } from '../../../src/service/budget.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { createUpstream, ExchangeFailed } from '../../../src/service/upstream.ts';
 import { startServer } from '../support.ts';
 import { host, listen } from './hosts.ts';
 

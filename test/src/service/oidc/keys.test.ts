@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { readKey } from '../../../src/oidc/jwk.ts';
-import { IssuerKeys, KEYS_BOUNDS } from '../../../src/oidc/keys.ts';
-import { createUpstream } from '../../../src/server/upstream.ts';
-import { changeDeadline } from '../support.ts';
+import { readKey } from '../../../../src/service/oidc/jwk.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
+import { createUpstream } from '../../../../src/service/upstream.ts';
+import { changeDeadline } from '../../support.ts';
 import { Issuer } from './issuer.ts';
 
 const MINUTE = 60_000;

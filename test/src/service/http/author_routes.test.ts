@@ -10,8 +10,8 @@ import helmet from 'helmet';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ApplicationModule, endpoint } from '../../../../src/app.ts';
 import type { Manifest } from '../../../../src/manifest.ts';
-import { Connections } from '../../../../src/server/http/connections.ts';
-import { JsonBodies } from '../../../../src/server/http/json_body.ts';
+import { Connections } from '../../../../src/service/http/connections.ts';
+import { JsonBodies } from '../../../../src/service/http/json_body.ts';
 import { startServer } from '../../support.ts';
 
 const manifest: Manifest = { endpoints: [], secrets: [] };

@@ -10,7 +10,7 @@ import { brotliCompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createCertificate, toPem } from '../../../scripts/dev/attestation_ca.ts';
 import { makeTls, type TlsFiles } from '../../../scripts/dev/tls.ts';
-import { createUpstream, createUpstreams, ExchangeFailed } from '../../../src/server/upstream.ts';
+import { createUpstream, createUpstreams, ExchangeFailed } from '../../../src/service/upstream.ts';
 import { echo, host, listen, RAW, rawHost } from './hosts.ts';
 
 const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
@@ -331,7 +331,7 @@ describe('over TLS', () => {
   const CHILD = `
     import { get } from 'node:http';
     import { text } from 'node:stream/consumers';
-    import { createUpstream } from ${JSON.stringify(new URL('../../../src/server/upstream.ts', import.meta.url).href)};
+    import { createUpstream } from ${JSON.stringify(new URL('../../../src/service/upstream.ts', import.meta.url).href)};
     const { PLAIN, SECURE, CA } = process.env;
     const clients = [createUpstream(PLAIN)(), createUpstream(SECURE, CA)()];
     const said = clients.map((client) => client.get('/', { responseType: 'text' }));

@@ -4,7 +4,7 @@ import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { endpoint } from '../../../../src/app.ts';
-import { onClientError } from '../../../../src/server/http/errors.ts';
+import { onClientError } from '../../../../src/service/http/errors.ts';
 import { startServer } from '../../support.ts';
 
 /** A connection that records what is written to it. */

@@ -4,12 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Connections } from '../../../../src/server/http/connections.ts';
-import { createHttpServer, listen, shutDown } from '../../../../src/server/http/http_server.ts';
-import type { InFlight } from '../../../../src/server/http/in_flight.ts';
-import type { JsonBodies } from '../../../../src/server/http/json_body.ts';
-import { sendJson } from '../../../../src/server/http/respond.ts';
-import { createLog } from '../../../../src/server/log.ts';
+import { Connections } from '../../../../src/service/http/connections.ts';
+import { createHttpServer, listen, shutDown } from '../../../../src/service/http/http_server.ts';
+import type { InFlight } from '../../../../src/service/http/in_flight.ts';
+import type { JsonBodies } from '../../../../src/service/http/json_body.ts';
+import { sendJson } from '../../../../src/service/http/respond.ts';
+import { createLog } from '../../../../src/service/log.ts';
 import { sleep } from '../../support.ts';
 
 /** LEAK_CONNECTIONS=100000 tries as many. */

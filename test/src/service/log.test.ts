@@ -6,8 +6,8 @@ import { NsmDevice } from '../../../src/nsm/device.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { ServerError } from '../../../src/server/errors.ts';
-import { createLog, describeError, hideFromLog, type Logger } from '../../../src/server/log.ts';
+import { ServerError } from '../../../src/service/errors.ts';
+import { createLog, describeError, hideFromLog, type Logger } from '../../../src/service/log.ts';
 
 function print(object: object): string {
   let printed = '';

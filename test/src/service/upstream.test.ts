@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { AxiosInstance, AxiosRequestConfig } from 'axios';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/server/upstream.ts';
+import { createUpstream, createUpstreams, ExchangeFailed, parseJson } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
 /** How a request fails. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Listed, OrderedList } from '../../../src/server/ordered_list.ts';
+import { type Listed, OrderedList } from '../../../src/service/ordered_list.ts';
 
 class Element implements Listed<Element> {
   readonly name: number;

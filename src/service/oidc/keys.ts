@@ -1,6 +1,6 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
-import type { ExchangeFailed } from '../server/upstream.ts';
+import type { ExchangeFailed } from '../upstream.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readCorsOrigins, readLogLevel } from '../../../src/server/env.ts';
+import { readCorsOrigins, readLogLevel } from '../../../src/service/env.ts';
 
 test('CORS_ORIGINS may be a list of origins, or none', () => {
   const origins = 'https://app.example.com, http://localhost:5173';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { originForm } from '../../../../src/server/http/target.ts';
+import { originForm } from '../../../../src/service/http/target.ts';
 
 describe('a request target (RFC 9112, section 3.2)', () => {
   test.each([

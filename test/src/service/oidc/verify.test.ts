@@ -1,8 +1,8 @@
 /** What verification means for its callers; the attacks on tokens are in the tests of the salt service and the prover. */
 import { describe, expect, test } from 'vitest';
-import { IssuerKeys, KEYS_BOUNDS } from '../../../src/oidc/keys.ts';
-import { readToken, TokenVerifier, type VerifierOptions } from '../../../src/oidc/verify.ts';
-import { createUpstream } from '../../../src/server/upstream.ts';
+import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
+import { readToken, TokenVerifier, type VerifierOptions } from '../../../../src/service/oidc/verify.ts';
+import { createUpstream } from '../../../../src/service/upstream.ts';
 import { CLIENT_ID, GOOGLE, Issuer } from './issuer.ts';
 
 async function setUp(

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openFilesLimit, shareOpenFiles } from '../../../src/server/open_files.ts';
+import { openFilesLimit, shareOpenFiles } from '../../../src/service/open_files.ts';
 
 const SRC = fileURLToPath(new URL('../../../src', import.meta.url));
 
@@ -130,7 +130,7 @@ test.runIf(process.platform === 'linux')(
     onTestFinished(() => void host.close());
     const { port } = host.address() as AddressInfo;
     const program = `
-    import { createUpstream } from ${JSON.stringify(join(SRC, 'server/upstream.ts'))};
+    import { createUpstream } from ${JSON.stringify(join(SRC, 'service/upstream.ts'))};
     const client = createUpstream('http://127.0.0.1:${port}')({ maxSize: 10 });
     const asked = Array.from({ length: 40 }, () => client.get('/', { responseType: 'text' }));
     console.log((await Promise.all(asked)).map(({ data }) => data).join(' '));

@@ -3,12 +3,12 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { LogOutput } from '../../../src/server/log_output.ts';
+import { LogOutput } from '../../../src/service/log_output.ts';
 
 /** It has /dev/full, which no byte can be written to. */
 const isLinux = process.platform === 'linux';
 const MAX_WAITING_BYTES = 4 * 1024 ** 2;
-const LOG = new URL('../../../src/server/log.ts', import.meta.url).href;
+const LOG = new URL('../../../src/service/log.ts', import.meta.url).href;
 
 function open(path: string, flags: number): number {
   const fd = openSync(path, flags);

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../../src/library/errors.ts';
-import { clientEntry, parseClients } from '../../../src/oidc/clients.ts';
+import { ConfigError } from '../../../../src/library/errors.ts';
+import { clientEntry, parseClients } from '../../../../src/service/oidc/clients.ts';
 
 const schema = v.strictObject(
   clientEntry({
