@@ -79,7 +79,7 @@ function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
   const property = path.startsWith('payload.') ? path.slice('payload.'.length) : path;
   const what = path === 'payload' || path === '' ? 'the data that was to be signed' : `property ${property}`;
   return new ApplicationMistake(
-    `${payload.name} can't hold ${what}: use the types of src/index.ts and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
+    `${payload.name} can't hold ${what}: use the types of sui-enclave-server and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
   );
 }
 
