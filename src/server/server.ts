@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { Express, RequestHandler, Response } from 'express';
+import type { Express, RequestHandler } from 'express';
 import * as v from 'valibot';
 import type { Application, Endpoint } from '../app.ts';
 import { ApplicationMistake, ConfigError } from '../library/errors.ts';
@@ -56,23 +56,26 @@ export function createEnclaveServer(parts: ServerParts): Server {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const all = { ...parts, inFlight, bodies, sealed };
       for (const own of parts.application.endpoints ?? []) addEndpoint(app, own, all);
+      addOwnEndpoints(app, parts, inFlight);
       app.post('/sealed', (request, response) => sealed.answer(request, response));
       app.post('/secrets', (request, response) =>
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
       );
-      addOwnEndpoints(app, parts, inFlight);
       addRoutes(app, parts, inFlight, bodies);
     },
   });
 }
 
-/** The endpoints that every application has. */
+/** The endpoints that every application has. The most asked come first: Express tries one after the other. */
 function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): void {
   const { config, publicKey, secrets, health, documents, clock, report } = parts;
-  const limited =
-    (handle: (response: Response) => Promise<void> | void): RequestHandler =>
-    (_request, response) =>
-      inFlight.work(response, () => handle(response));
+  app.get('/', (_request, response) => inFlight.workAtOnce(response, () => sendText(response, 'Pong!')));
+  app.get('/health_check', (_request, response) =>
+    inFlight.work(response, async () => {
+      const endpoints_status = await health.status();
+      sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
+    }),
+  );
   // With a separate limit: callers that wait for the NSM must not block the application.
   app.get('/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
@@ -81,17 +84,6 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
       : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
     sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
   });
-  app.get(
-    '/',
-    limited((response) => sendText(response, 'Pong!')),
-  );
-  app.get(
-    '/health_check',
-    limited(async (response) => {
-      const endpoints_status = await health.status();
-      sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
-    }),
-  );
   // Without a concurrency limit: a busy server is alive and must say so.
   app.get('/livez', (_request, response) => sendJson(response, 200, { live: true }));
   app.get('/readyz', (_request, response) => {
@@ -99,9 +91,8 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
     const warnings = clock.warnings();
     sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
   });
-  app.get(
-    '/boot',
-    limited((response) => {
+  app.get('/boot', (_request, response) =>
+    inFlight.workAtOnce(response, () => {
       const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
       sendJson(response, 200, { ...report, ...now });
     }),

@@ -34,9 +34,7 @@ export interface AppParts extends AppOptions {
 export function createApp({ inFlight, answerError, routes, ...options }: AppParts): Express {
   const app = express();
   configure(app, options);
-  app.use(track(inFlight, answerError));
-  app.use(checkRequest);
-  app.use(ignoreBodies);
+  app.use(receive(inFlight, answerError));
   app.use(cors(options.corsOrigins));
   routes(app);
   requireDistinctPaths(app);
@@ -71,22 +69,25 @@ export function listenerOf(app: Express): RequestListener {
   };
 }
 
-/** Gives the request its id and deadline. */
-function track(inFlight: InFlight, answerError: AnswerError): RequestHandler {
+/** Gives the request its id and deadline, and checks it. In one handler, since Express charges for each. */
+function receive(inFlight: InFlight, answerError: AnswerError): RequestHandler {
   return (request, response, next) => {
     const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
-    if (inFlight.track(request, response, fail)) next();
+    if (!inFlight.track(request, response, fail)) return;
+    checkRequest(request);
+    // The body of a GET means nothing (RFC 9110, section 9.3.1).
+    if (request.method === 'GET' || request.method === 'HEAD') discardBody(request);
+    next();
   };
 }
 
-const checkRequest: RequestHandler = (request, _response, next) => {
+function checkRequest(request: IncomingMessage): void {
   requireFewHeaders(request);
   if (request.url === INVALID_TARGET) {
     throw new ServerError('MALFORMED_HTTP', 'the request target is neither a path nor an http or https URL');
   }
   requireHost(request);
-  next();
-};
+}
 
 /** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
 function requireFewHeaders(request: IncomingMessage): void {
@@ -107,12 +108,6 @@ function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): voi
   }
   if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
 }
-
-/** The body of a GET means nothing (RFC 9110, section 9.3.1). */
-const ignoreBodies: RequestHandler = (request, _response, next) => {
-  if (request.method === 'GET' || request.method === 'HEAD') discardBody(request);
-  next();
-};
 
 /** The endpoints' paths and methods. */
 export function endpointsOf(app: Express): { path: string; methods: string[] }[] {

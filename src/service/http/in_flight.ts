@@ -132,18 +132,8 @@ export class InFlight {
    * @throws OVERLOADED immediately, without a queue
    */
   async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
-    const entry = (response as Tracked)[ENTRY];
-    // The caller has disconnected, or the deadline has passed.
-    if (!entry || entry.closed || response.headersSent) return;
-    if (this.#running >= this.#maxRunning) {
-      throw new ServerError(
-        'OVERLOADED',
-        `the server is busy with ${quantity(this.#maxRunning, 'request')}: try again`,
-        {
-          retryAfterSeconds: 1,
-        },
-      );
-    }
+    const entry = this.#admit(response);
+    if (!entry) return;
     entry.work = 'running';
     this.#running += 1;
     // Connections that the handler opens keep `work` as long as they last: it must not keep the request.
@@ -155,6 +145,24 @@ export class InFlight {
       current = undefined;
       this.#settle(entry);
     }
+  }
+
+  /** As `work`, for a handler that is done when it returns: it waits for nothing, so it needs no slot of its own. */
+  workAtOnce(response: ServerResponse, handler: () => void): void {
+    if (this.#admit(response)) handler();
+  }
+
+  /** @returns undefined if nobody waits for the answer @throws OVERLOADED */
+  #admit(response: ServerResponse): Entry | undefined {
+    const entry = (response as Tracked)[ENTRY];
+    // The caller has disconnected, or the deadline has passed.
+    if (!entry || entry.closed || response.headersSent) return undefined;
+    if (this.#running < this.#maxRunning) return entry;
+    throw new ServerError(
+      'OVERLOADED',
+      `the server is busy with ${quantity(this.#maxRunning, 'request')}: try again`,
+      { retryAfterSeconds: 1 },
+    );
   }
 
   /** Waits, outside of `work`, for a call that many requests share. @throws OVERLOADED immediately */

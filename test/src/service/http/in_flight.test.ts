@@ -31,6 +31,7 @@ describe('concurrency', () => {
     expect(refused.status).toBe(503);
     expect(refused.headers.get('retry-after')).toBe('1');
     expect(await refused.json()).toMatchObject({ code: 'OVERLOADED' });
+    for (const path of ['/', '/boot', '/health_check']) expect((await get(path)).status).toBe(503);
     expect((await get('/livez')).status).toBe(200);
     expect((await get('/readyz')).status).toBe(200);
     expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
