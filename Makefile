@@ -59,7 +59,7 @@ ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=h
   -Wl,-z,relro,-z,now,-z,noexecstack -isystem node_modules/node-addon-api -isystem $(NODE_HEADERS)
 
 # A name of its own until it is complete: another make may compile it too, or load it.
-build/nsm.node: src/nsm/addon.cc $(INSTALLED)
+build/nsm.node: src/server/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
@@ -76,7 +76,7 @@ build/test/init: $(filter-out %/main.cc,$(wildcard enclave/init/*.cc enclave/ini
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -I enclave/init -x c++ - -o $@.partial && mv $@.partial $@
 
-build/test/nsm_driver.so: test/src/nsm/preload.c
+build/test/nsm_driver.so: test/src/server/nsm/preload.c
 	@mkdir -p $(@D)
 	@$(CC) -O2 -fPIC -shared $< -o $@.partial && mv $@.partial $@
 

@@ -8,7 +8,7 @@ process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cach
 const ISOLATED = [
   'test/enclave/**/*.test.ts',
   'test/scripts/{parent,salt,sui,verify}/**/*.test.ts',
-  'test/src/nsm/{addon,device}.test.ts',
+  'test/src/server/nsm/{addon,device}.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
   'test/src/prover/backend/{backend,generator,supervisor}.test.ts',
   'test/src/server/{clock,health,secrets,server}.test.ts',

@@ -129,22 +129,24 @@ describe('the walls', () => {
       expect(breaches(folder, isOther)).toEqual([]);
   });
 
-  test.each(APPS)('%s imports src/index.ts, its own files and packages', (folder) => {
+  test.each(APPS)('%s imports src/server/index.ts, its own files and packages', (folder) => {
     const rooms = folder === 'src/apps/salt' ? ['src/service/oidc', 'src/library/token'] : [];
     const isOfProject = (path: string) => /^(src|scripts|test)\//.test(path);
-    const allowed = [folder, 'src/index.ts', ...rooms];
+    const allowed = [folder, 'src/server/index.ts', ...rooms];
     expect(breaches(folder, (path) => !isOfProject(path) || isWithin(path, allowed))).toEqual([]);
   });
 
-  test('only applications import src/index.ts', () => {
+  test('only applications import src/server/index.ts', () => {
     expect(APPS).toEqual(expect.arrayContaining(['src/apps/weather', 'test/fixtures/apps/dice']));
-    const found = breaches('src', (path) => path !== 'src/index.ts');
+    const found = breaches('src', (path) => path !== 'src/server/index.ts');
     expect(found.length).toBeGreaterThan(5);
     expect(found.filter((breach) => !breach.startsWith('src/apps/'))).toEqual([]);
   });
 
   test('the NSM imports neither src/service/http nor Express', () => {
-    expect(breaches('src/nsm', (path) => !isWithin(path, ['src/service/http', 'express']))).toEqual([]);
+    expect(breaches('src/server/nsm', (path) => !isWithin(path, ['src/service/http', 'express']))).toEqual(
+      [],
+    );
   });
 });
 

@@ -8,7 +8,7 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import { decode, encode } from 'cborg';
-import type { NsmTransport } from '../../src/nsm/transport.ts';
+import type { NsmTransport } from '../../src/server/nsm/transport.ts';
 import {
   type CertificateChain,
   caBundle,

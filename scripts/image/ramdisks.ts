@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parseManifest } from '../../src/manifest.ts';
+import { parseManifest } from '../../src/server/manifest.ts';
 import { command, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
 import { ImageError } from './errors.ts';

@@ -1,7 +1,7 @@
 /** The settings in the application's ramdisk, for init (enclave/init/settings.h) and for the C library. */
 
 import { ConfigError } from '../../src/library/errors.ts';
-import type { Manifest } from '../../src/manifest.ts';
+import type { Manifest } from '../../src/server/manifest.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 
 /** The parent's port for the first endpoint; the others follow. */

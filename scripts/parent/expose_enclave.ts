@@ -1,7 +1,7 @@
 /** On the parent: forwards to the server and to its endpoints, and passes the secrets to the enclave. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
-import type { Manifest } from '../../src/manifest.ts';
+import type { Manifest } from '../../src/server/manifest.ts';
 import type { ProvisionerKey } from '../../src/library/sealing/secrets.ts';
 import {
   type Context,

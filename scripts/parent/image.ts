@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Image } from '../../src/library/attestation/index.ts';
-import { type Manifest, parseManifest } from '../../src/manifest.ts';
+import { type Manifest, parseManifest } from '../../src/server/manifest.ts';
 import { readServerConfig } from '../../src/server/config.ts';
 import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';

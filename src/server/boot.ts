@@ -1,9 +1,9 @@
-import type { AppContext, Application, ApplicationModule } from '../app.ts';
+import type { AppContext, Application, ApplicationModule } from './app.ts';
 import { ConfigError } from '../library/errors.ts';
-import type { Manifest } from '../manifest.ts';
-import { Documents } from '../nsm/documents.ts';
-import { Nsm } from '../nsm/nsm.ts';
-import type { NsmTransport } from '../nsm/transport.ts';
+import type { Manifest } from './manifest.ts';
+import { Documents } from './nsm/documents.ts';
+import { Nsm } from './nsm/nsm.ts';
+import type { NsmTransport } from './nsm/transport.ts';
 import type { EnclaveState } from '../library/sealing/secrets.ts';
 import { encodeUserData } from '../library/sealing/user_data.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';

@@ -1,6 +1,6 @@
 /** The production entry: `npm start`. Real configuration, real services, the real NSM. */
 import { readFileSync } from 'node:fs';
-import { loadApplication } from '../load_application.ts';
+import { loadApplication } from './load_application.ts';
 import { BUILT_ADDON } from './built_addon.ts';
 import { start } from './start.ts';
 

@@ -1,8 +1,8 @@
 /** What the start needs of the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
 import { randomBytes } from 'node:crypto';
-import { type Documents, timestampOf } from '../nsm/documents.ts';
-import { NsmError, unusableAnswer } from '../nsm/errors.ts';
-import type { Nsm } from '../nsm/nsm.ts';
+import { type Documents, timestampOf } from './nsm/documents.ts';
+import { NsmError, unusableAnswer } from './nsm/errors.ts';
+import type { Nsm } from './nsm/nsm.ts';
 import type { EnclaveState } from '../library/sealing/secrets.ts';
 import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import type { Logger } from '../service/log.ts';

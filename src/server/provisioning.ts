@@ -1,7 +1,7 @@
 /** Sealed secrets as they arrive: by the hand-off, or at `POST /secrets` from a provisioner of app.yaml. */
 import { createPublicKey, verify } from 'node:crypto';
 import { ConfigError } from '../library/errors.ts';
-import { unavailable } from '../nsm/errors.ts';
+import { unavailable } from './nsm/errors.ts';
 import {
   decodeSealedSecrets,
   type EnclaveState,

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { Endpoint } from '../app.ts';
+import type { Endpoint } from './app.ts';
 import { type OpenedRequest, readCall, SEALED_TYPE } from '../library/sealing/request.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
 import { ServerError } from '../service/errors.ts';

@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import * as v from 'valibot';
-import type { Application, Endpoint } from '../app.ts';
+import type { Application, Endpoint } from './app.ts';
 import { ApplicationMistake, ConfigError } from '../library/errors.ts';
-import type { Manifest } from '../manifest.ts';
-import type { Documents } from '../nsm/documents.ts';
+import type { Manifest } from './manifest.ts';
+import type { Documents } from './nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';

@@ -1,8 +1,8 @@
 /** The part that the production entries share: `main.ts`, and the bundle in the image. */
 import { writeSync } from 'node:fs';
-import type { ApplicationModule } from '../app.ts';
-import type { Manifest } from '../manifest.ts';
-import { NsmDevice } from '../nsm/device.ts';
+import type { ApplicationModule } from './app.ts';
+import type { Manifest } from './manifest.ts';
+import { NsmDevice } from './nsm/device.ts';
 import { boot } from './boot.ts';
 import { readServerConfig } from './config.ts';
 import { createLog } from '../service/log.ts';

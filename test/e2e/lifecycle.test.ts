@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ChainFixture } from '../scripts/sui/chain_fixture.ts';
 import { scriptProcess } from '../scripts/sui/run_script.ts';
-import { startWeather } from '../src/support.ts';
+import { startWeather } from '../src/server/support.ts';
 
 let fixture: ChainFixture;
 beforeAll(async () => {

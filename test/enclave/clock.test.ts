@@ -6,7 +6,7 @@ import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { encodeCose, encodeMap, type MapEntry } from '../../scripts/dev/attestation_ca.ts';
 import { SoftwareNsm } from '../../scripts/dev/software_nsm.ts';
-import { attestation } from '../../src/nsm/messages.ts';
+import { attestation } from '../../src/server/nsm/messages.ts';
 import { canRun, INIT, temporaryFolder } from './init.ts';
 
 function init(...args: string[]) {

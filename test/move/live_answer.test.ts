@@ -1,7 +1,7 @@
 /** From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's VM. */
 import { describe, expect, test } from 'vitest';
 import { frameworkOf, testPackage } from '../../scripts/sui/move_packages.ts';
-import { startWeather } from '../src/support.ts';
+import { startWeather } from '../src/server/support.ts';
 import { moveText } from './vectors.ts';
 
 const framework = frameworkOf(process.env);

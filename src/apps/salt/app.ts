@@ -12,7 +12,7 @@ import {
   quantity,
   string,
   waitForOther,
-} from '../../index.ts';
+} from '../../server/index.ts';
 import { IssuerKeys, KEYS_BOUNDS } from '../../service/oidc/keys.ts';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';

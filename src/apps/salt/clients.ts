@@ -1,6 +1,6 @@
 /** `SALT_CLIENTS`: the clients whose tokens get a salt, and the version of the seed for each. */
 import * as v from 'valibot';
-import { ConfigError } from '../../index.ts';
+import { ConfigError } from '../../server/index.ts';
 import * as oidc from '../../service/oidc/clients.ts';
 import { isProvable } from '../../library/token/claims.ts';
 import { MICROSOFT_ISSUER } from '../../library/token/issuer.ts';

@@ -1,6 +1,6 @@
 /** Derives salts from a seed, as README.md in this folder specifies. A change would lose every user's address. */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { ConfigError } from '../../index.ts';
+import { ConfigError } from '../../server/index.ts';
 import { normalizeIssuer } from '../../library/token/issuer.ts';
 
 const SALT_BYTES = 16;

@@ -6,7 +6,7 @@ import {
   integer,
   processData,
   type SignedAnswer,
-} from '../../index.ts';
+} from '../../server/index.ts';
 import { LoadCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';

@@ -9,7 +9,7 @@ import { certificatesFromPem, parsePcrs } from '../../../src/library/attestation
 import { sealSecrets } from '../../../src/library/sealing/secrets.ts';
 import { getSalt } from '../../../src/library/zklogin/index.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../../src/apps/salt/support.ts';
-import { newProvisioner, stateOf } from '../../src/provisioner.ts';
+import { newProvisioner, stateOf } from '../../src/server/provisioner.ts';
 import { endpointTls, PROVISIONER_KEY } from './applications.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';

@@ -5,7 +5,7 @@
  * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
  */
 import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
-import { loadApplication } from '../../../src/load_application.ts';
+import { loadApplication } from '../../../src/server/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/service/log.ts';

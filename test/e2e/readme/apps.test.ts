@@ -18,12 +18,19 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { filesOf } from '../../../scripts/dev/new_app.ts';
 import { bundle } from '../../../scripts/image/bundle.ts';
 import { makeEnvironment, makeSettings } from '../../../scripts/image/settings.ts';
-import { parseManifest } from '../../../src/manifest.ts';
+import { parseManifest } from '../../../src/server/manifest.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
 const COPIED = [
-  ...['src', 'scripts', 'enclave', 'move/enclave', 'test/src/support.ts', 'scripts/dev/move_framework'],
+  ...[
+    'src',
+    'scripts',
+    'enclave',
+    'move/enclave',
+    'test/src/server/support.ts',
+    'scripts/dev/move_framework',
+  ],
   ...['package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts', '.gitignore'],
 ];
 

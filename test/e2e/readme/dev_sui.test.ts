@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
 import { type DevSui, startDevSui } from '../../../scripts/dev/sui/service.ts';
 import { scriptProcess } from '../../scripts/sui/run_script.ts';
-import { startWeather } from '../../src/support.ts';
+import { startWeather } from '../../src/server/support.ts';
 
 const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
 const [, block = ''] = /^## On one machine$.*?```sh\n(.*?)```/ms.exec(README) ?? [];

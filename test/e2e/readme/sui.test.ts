@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/library/sui/index.ts';
 import { ChainFixture } from '../../scripts/sui/chain_fixture.ts';
 import { scriptProcess } from '../../scripts/sui/run_script.ts';
-import { startWeather } from '../../src/support.ts';
+import { startWeather } from '../../src/server/support.ts';
 
 const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
 

@@ -14,7 +14,7 @@ import type { StandIns } from '../../../scripts/dev/stand_ins.ts';
 import { listen } from '../../../scripts/dev/wallet/servers.ts';
 import { deriveSalt } from '../../../src/apps/salt/derive.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../src/library/attestation/index.ts';
-import { loadApplication } from '../../../src/load_application.ts';
+import { loadApplication } from '../../../src/server/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/service/log.ts';

@@ -55,10 +55,10 @@ const programs = () => ({
 beforeEach(() => {
   clone = mkdtempSync(join(tmpdir(), 'sui-enclave-install-'));
   onTestFinished(() => rmSync(clone, { recursive: true }));
-  for (const folder of ['bin', 'scripts/check', 'src/nsm', 'src/prover/native', 'src/prover/circuit'])
+  for (const folder of ['bin', 'scripts/check', 'src/server/nsm', 'src/prover/native', 'src/prover/circuit'])
     mkdirSync(path(folder), { recursive: true });
   for (const file of COPIED) copyFileSync(join(ROOT, file), path(file));
-  const empty = ['log', 'src/nsm/addon.cc'];
+  const empty = ['log', 'src/server/nsm/addon.cc'];
   for (const folder of ['', 'src/prover/circuit/'])
     empty.push(`${folder}package.json`, `${folder}package-lock.json`);
   for (const file of empty) writeFileSync(path(file), '');

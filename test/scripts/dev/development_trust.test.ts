@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createRoot, toPem } from '../../../scripts/dev/attestation_ca.ts';
 import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
 import { certificatesFromPem, parsePcrs, verifyAttestation } from '../../../src/library/attestation/index.ts';
-import { Nsm } from '../../../src/nsm/nsm.ts';
+import { Nsm } from '../../../src/server/nsm/nsm.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

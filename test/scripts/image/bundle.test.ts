@@ -39,7 +39,7 @@ describe('the bundle', () => {
     expect(imported.filter((name) => !builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
   });
 
-  test('has nothing of src/index.ts that the application does not use', () => {
+  test('has nothing of src/server/index.ts that the application does not use', () => {
     const own = modules
       .filter((path) => path.startsWith(`${ROOT}src/`))
       .map((path) => path.slice(ROOT.length));

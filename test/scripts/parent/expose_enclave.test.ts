@@ -11,11 +11,11 @@ import { writeCpio } from '../../../scripts/image/cpio.ts';
 import { writeEif } from '../../../scripts/image/eif/write.ts';
 import { loadImage } from '../../../scripts/parent/image.ts';
 import { reportsPath } from '../../../scripts/parent/reports.ts';
-import { Nsm } from '../../../src/nsm/nsm.ts';
+import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { decodeSealedSecrets, type EnclaveState } from '../../../src/library/sealing/secrets.ts';
 import { encodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
-import { newProvisioner } from '../../src/provisioner.ts';
+import { newProvisioner } from '../../src/server/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
 import { Parent } from './stand_ins.ts';
 

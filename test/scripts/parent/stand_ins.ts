@@ -22,7 +22,7 @@ import { writeCpio } from '../../../scripts/image/cpio.ts';
 import { writeEif } from '../../../scripts/image/eif/write.ts';
 import { makeEnvironment, makeSettings } from '../../../scripts/image/settings.ts';
 import { stopServices } from '../../../scripts/parent/services.ts';
-import { parseManifest } from '../../../src/manifest.ts';
+import { parseManifest } from '../../../src/server/manifest.ts';
 import { METADATA } from '../image/metadata.ts';
 import { callScript, type Result } from '../run.ts';
 

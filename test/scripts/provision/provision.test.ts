@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { freePort } from '../../enclave/init.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
-import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../src/provisioner.ts';
-import type { TestServer } from '../../src/support.ts';
+import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../src/server/provisioner.ts';
+import type { TestServer } from '../../src/server/support.ts';
 import { callScript, type Result } from '../run.ts';
 
 const me = newProvisioner();

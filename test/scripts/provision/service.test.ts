@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { newProvisioner, nsm, startVault, VALUES } from '../../src/provisioner.ts';
+import { newProvisioner, nsm, startVault, VALUES } from '../../src/server/provisioner.ts';
 import { callScript } from '../run.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watch } from '../../../scripts/provision/watch.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { Host } from '../../src/library/client/host.ts';
-import { newProvisioner, nsm, startVault, VALUES } from '../../src/provisioner.ts';
+import { newProvisioner, nsm, startVault, VALUES } from '../../src/server/provisioner.ts';
 
 const INTERVAL_MS = 10_000;
 

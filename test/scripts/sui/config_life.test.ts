@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Changes } from '../../../scripts/dev/sui/ledger.ts';
 import { PUBLISHER, Publisher } from '../../../scripts/dev/sui/structs.ts';
 import { main } from '../../../scripts/sui/retire_config.ts';
-import { startServer } from '../../src/support.ts';
+import { startServer } from '../../src/server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 

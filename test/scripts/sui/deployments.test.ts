@@ -7,7 +7,7 @@ import { toBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Chain } from '../../../scripts/sui/chain.ts';
 import { type Application, type Deployment, Deployments } from '../../../scripts/sui/deployments.ts';
-import { FIXTURE_APPS, startServer, startWeather } from '../../src/support.ts';
+import { FIXTURE_APPS, startServer, startWeather } from '../../src/server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 

@@ -8,7 +8,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { freePort } from '../../enclave/init.ts';
-import { startServer, startWeather } from '../../src/support.ts';
+import { startServer, startWeather } from '../../src/server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 

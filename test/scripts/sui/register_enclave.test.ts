@@ -7,7 +7,7 @@ import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
 import { freePort } from '../../enclave/init.ts';
-import { FIXTURE_APPS, startServer } from '../../src/support.ts';
+import { FIXTURE_APPS, startServer } from '../../src/server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 let fixture: ChainFixture;

@@ -7,7 +7,7 @@ import { main } from '../../../scripts/verify/verify_enclave.ts';
 import { freePort } from '../../enclave/init.ts';
 import { realCases, WEATHER_IMAGE } from '../../src/library/attestation/cases/real.ts';
 import { FakeEnclave } from '../../src/library/client/fake_enclave.ts';
-import { FIXTURE_APPS, startServer } from '../../src/support.ts';
+import { FIXTURE_APPS, startServer } from '../../src/server/support.ts';
 import { call, spawnScript } from '../run.ts';
 
 const VECTORS = new URL('../../vectors/', import.meta.url).pathname;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { filesOf } from '../../../scripts/dev/new_app.ts';
-import * as face from '../../../src/index.ts';
+import * as face from '../../../src/server/index.ts';
 
 const page = readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8');
 const files = filesOf(page);

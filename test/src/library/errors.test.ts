@@ -44,7 +44,7 @@ describe('a number in a message', () => {
   });
 
   test('has no unit in Go and C++, where nothing makes the plural, unless it is never 1', () => {
-    const programs = globSync(['src/prover/native/**/*.go', 'enclave/init/*.cc', 'src/nsm/*.cc'], {
+    const programs = globSync(['src/prover/native/**/*.go', 'enclave/init/*.cc', 'src/server/nsm/*.cc'], {
       cwd: ROOT,
     });
     const unit = new RegExp(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readLastEnd } from '../../../src/server/boot_report.ts';
-import { startServer } from '../support.ts';
+import { startServer } from './support.ts';
 
 let dir: string;
 

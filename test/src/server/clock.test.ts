@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
-import type { NsmTransport } from '../../../src/nsm/transport.ts';
+import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
 import { Clock } from '../../../src/server/clock.ts';
-import { startServer, startWeather } from '../support.ts';
+import { startServer, startWeather } from './support.ts';
 
 let path: string;
 

@@ -2,9 +2,9 @@
 import { encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
-import { Documents } from '../../../src/nsm/documents.ts';
-import { NsmError, NsmIo, unavailable } from '../../../src/nsm/errors.ts';
-import { Nsm } from '../../../src/nsm/nsm.ts';
+import { Documents } from '../../../src/server/nsm/documents.ts';
+import { NsmError, NsmIo, unavailable } from '../../../src/server/nsm/errors.ts';
+import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { Clock, CONFIRM_EVERY_MS } from '../../../src/server/clock.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from '../../../src/server/nsm_steps.ts';

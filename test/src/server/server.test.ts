@@ -10,18 +10,18 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { decode, encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
-import { endpoint } from '../../../src/app.ts';
+import { endpoint } from '../../../src/server/app.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { decodeAttestation } from '../../../src/library/attestation/index.ts';
-import { Nsm } from '../../../src/nsm/nsm.ts';
-import type { NsmTransport } from '../../../src/nsm/transport.ts';
+import { Nsm } from '../../../src/server/nsm/nsm.ts';
+import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { u64 } from '../../../src/library/wire/bcs.ts';
 import { signedType } from '../../../src/library/wire/intent.ts';
 import { struct } from '../../../src/library/wire/struct.ts';
-import { FIXTURE_APPS, startServer, startWeather } from '../support.ts';
+import { FIXTURE_APPS, startServer, startWeather } from './support.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { ApplicationMistake, budgetFrom, errorClass, getJson } from '../../../src/index.ts';
+import { ApplicationMistake, budgetFrom, errorClass, getJson } from '../../../src/server/index.ts';
 import { createUpstream } from '../../../src/service/upstream.ts';
 import { echo, host, rawHost } from './hosts.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AppContext } from '../../../src/app.ts';
+import type { AppContext } from '../../../src/server/app.ts';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { NsmDevice } from '../../../src/nsm/device.ts';
+import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';

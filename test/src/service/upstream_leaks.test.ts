@@ -7,11 +7,11 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { makeTls } from '../../../scripts/dev/tls.ts';
-import { type AppContext, processData } from '../../../src/app.ts';
+import { type AppContext, processData } from '../../../src/server/app.ts';
 import { budgetFrom } from '../../../src/service/budget.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { createUpstream, ExchangeFailed } from '../../../src/service/upstream.ts';
-import { startServer } from '../support.ts';
+import { startServer } from '../server/support.ts';
 import { host, listen } from './hosts.ts';
 
 const KEY = 'hunter2-0123456789abcdef';

@@ -6,7 +6,7 @@ import { WaitingRoom, waitForOther } from '../../../src/service/waiting.ts';
 import { CLIENT_ID, GOOGLE, Issuer, startSalt } from '../apps/salt/support.ts';
 import { type Flood, flood, getRequest, postRequest } from './flood.ts';
 import { requestFor, startTestFrontend } from '../prover/frontend/support.ts';
-import { changeDeadline, startServer, startWeather } from '../support.ts';
+import { changeDeadline, startServer, startWeather } from '../server/support.ts';
 
 const OVERLOADED = { code: 'OVERLOADED', status: 503, retryAfterSeconds: 1 };
 

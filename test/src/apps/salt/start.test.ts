@@ -6,10 +6,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import salt from '../../../../src/apps/salt/app.ts';
 import { fingerprint } from '../../../../src/apps/salt/derive.ts';
 import { ConfigError } from '../../../../src/library/errors.ts';
-import type { AppContext, Env } from '../../../../src/index.ts';
+import type { AppContext, Env } from '../../../../src/server/index.ts';
 import { createLog } from '../../../../src/service/log.ts';
 import { createUpstreams } from '../../../../src/service/upstream.ts';
-import { startServer } from '../../support.ts';
+import { startServer } from '../../server/support.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../../../../src/server/main.ts', import.meta.url));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { CLIENT_ID, GOOGLE, Issuer } from '../../service/oidc/issuer.ts';
-import { startServer, type TestServer } from '../../support.ts';
+import { startServer, type TestServer } from '../../server/support.ts';
 
 export { CLIENT_ID, GOOGLE, Issuer };
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { DEV_API_KEY, type FAILURES, temperatureOf } from '../../../../scripts/dev/weather_api.ts';
-import { changeDeadline, startServer, startWeather } from '../../support.ts';
+import { changeDeadline, startServer, startWeather } from '../../server/support.ts';
 
 interface Answer {
   response: { timestamp_ms: number; data: { location: string; temperature: number } };

@@ -15,7 +15,7 @@ import {
   u64,
 } from '../../../../src/library/client/index.ts';
 import { Signer } from '../../../../src/server/signer.ts';
-import { FIXTURE_APPS, startServer } from '../../support.ts';
+import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 
 const nsm = new SoftwareNsm();

@@ -14,7 +14,7 @@ import {
   signedType,
   u64,
 } from '../../../../src/library/client/index.ts';
-import { FIXTURE_APPS, startServer, type TestServer } from '../../support.ts';
+import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 
 const nsm = new SoftwareNsm();

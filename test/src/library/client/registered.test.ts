@@ -14,7 +14,7 @@ import {
   u64,
 } from '../../../../src/library/client/index.ts';
 import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
-import { FIXTURE_APPS, startServer, type TestServer } from '../../support.ts';
+import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 
 const Draw = signedType(2, bcs.struct('Draw', { note: bcs.string(), picked: u64, all: bcs.byteVector() }));

@@ -15,7 +15,7 @@ import {
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
 import { getSalt } from '../../../../src/library/zklogin/index.ts';
 import { CLIENT_ID, GOOGLE, Issuer, SEED, seedFile } from '../../apps/salt/support.ts';
-import { FIXTURE_APPS, startServer, type TestServer } from '../../support.ts';
+import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
 import { Host, type Passing } from './host.ts';
 

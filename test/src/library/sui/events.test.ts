@@ -3,7 +3,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
-import { startServer } from '../../support.ts';
+import { startServer } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
 const contract = { enclavePackage: PACKAGE, application: APPLICATION };

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COIN } from '../../../../scripts/dev/sui/ledger.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
-import { startServer } from '../../support.ts';
+import { startServer } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
 const NOWHERE = `0x${'d'.repeat(64)}`;

@@ -8,7 +8,7 @@ import { EnclaveError } from '../../../../src/library/errors.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { u64 } from '../../../../src/library/wire/bcs.ts';
 import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
-import { startWeather } from '../../support.ts';
+import { startWeather } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
 const CLOCK = `0x${'6'.padStart(64, '0')}`;

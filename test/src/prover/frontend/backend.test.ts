@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { readVerifyingKey } from '../../../../src/prover/verify.ts';
-import { changeDeadline } from '../../support.ts';
+import { changeDeadline } from '../../server/support.ts';
 import { Issuer, OTHER_KEY, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
 
 const devnet = { network: 'devnet', verifyingKey: readVerifyingKey(OTHER_KEY.vkey) } as const;

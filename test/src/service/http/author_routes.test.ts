@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import express, { Router } from 'express';
 import helmet from 'helmet';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type ApplicationModule, endpoint } from '../../../../src/app.ts';
-import type { Manifest } from '../../../../src/manifest.ts';
+import { type ApplicationModule, endpoint } from '../../../../src/server/app.ts';
+import type { Manifest } from '../../../../src/server/manifest.ts';
 import { Connections } from '../../../../src/service/http/connections.ts';
 import { JsonBodies } from '../../../../src/service/http/json_body.ts';
-import { startServer } from '../../support.ts';
+import { startServer } from '../../server/support.ts';
 
 const manifest: Manifest = { endpoints: [], secrets: [] };
 

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { FIXTURE_APPS, sleep, startServer } from '../../support.ts';
+import { FIXTURE_APPS, sleep, startServer } from '../../server/support.ts';
 
 /** The minimum of the setting. */
 const MAX = 16;

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { endpoint } from '../../../../src/app.ts';
+import { endpoint } from '../../../../src/server/app.ts';
 import { onClientError } from '../../../../src/service/http/errors.ts';
-import { startServer } from '../../support.ts';
+import { startServer } from '../../server/support.ts';
 
 /** A connection that records what is written to it. */
 function connection() {

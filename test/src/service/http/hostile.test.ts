@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { FIXTURE_APPS, startServer } from '../../support.ts';
+import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 
 /** Must not be printed, wherever it occurs in a request. */
 const MARK = 'hunter2';

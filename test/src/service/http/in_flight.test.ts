@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { endpoint } from '../../../../src/app.ts';
-import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../support.ts';
+import { endpoint } from '../../../../src/server/app.ts';
+import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../server/support.ts';
 
 const dice = (env: Record<string, string> = {}) =>
   startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env } });

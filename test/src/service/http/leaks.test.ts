@@ -10,7 +10,7 @@ import type { InFlight } from '../../../../src/service/http/in_flight.ts';
 import type { JsonBodies } from '../../../../src/service/http/json_body.ts';
 import { sendJson } from '../../../../src/service/http/respond.ts';
 import { createLog } from '../../../../src/service/log.ts';
-import { sleep } from '../../support.ts';
+import { sleep } from '../../server/support.ts';
 
 /** LEAK_CONNECTIONS=100000 tries as many. */
 const CONNECTIONS = Number(process.env['LEAK_CONNECTIONS'] ?? 1000);

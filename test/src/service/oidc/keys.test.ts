@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../../src/service/oidc/jwk.ts';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
 import { createUpstream } from '../../../../src/service/upstream.ts';
-import { changeDeadline } from '../../support.ts';
+import { changeDeadline } from '../../server/support.ts';
 import { Issuer } from './issuer.ts';
 
 const MINUTE = 60_000;

@@ -11,7 +11,7 @@ export interface Exchange {
   answerLength: number;
 }
 
-const text = readFileSync(new URL('../../vectors/nsm-shapes.txt', import.meta.url), 'utf8');
+const text = readFileSync(new URL('../../../vectors/nsm-shapes.txt', import.meta.url), 'utf8');
 
 export const exchanges: Exchange[] = [
   ...text.matchAll(/^REQ ([0-9a-f]+)(…?) .*\nRES len=(\d+) used=\d+ ([0-9a-f]+)(…?)$/gm),

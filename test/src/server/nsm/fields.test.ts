@@ -8,7 +8,7 @@ import {
   extendPcr,
   getRandom,
   lockPcr,
-} from '../../../src/nsm/messages.ts';
+} from '../../../../src/server/nsm/messages.ts';
 import { description, filled, hex, unhex } from './exchanges.ts';
 
 const protocolError = expect.objectContaining({ code: 'NSM_PROTOCOL' });

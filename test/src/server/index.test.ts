@@ -13,7 +13,7 @@ import {
   text,
   u8,
   u64,
-} from '../../src/index.ts';
+} from '../../../src/server/index.ts';
 
 const CALLER = { address: undefined };
 const Roll = signedType(1, struct('Roll', { sides: u8, value: u8 }));
@@ -133,12 +133,11 @@ test('an error class takes the codes of its table', () => {
 });
 
 test('all this needs no cast, neither here nor in an application', () => {
-  const cwd = new URL('../../', import.meta.url).pathname;
+  const cwd = new URL('../../../', import.meta.url).pathname;
   const files = globSync(
     [
-      'src/{app,index}.ts',
-      'src/{apps,wire}/**/*.ts',
-      'src/server/{boot,server,signer}.ts',
+      'src/server/{app,index,boot,server,signer}.ts',
+      'src/{apps,library/wire}/**/*.ts',
       'test/fixtures/apps/**/*.ts',
     ],
     { cwd },

@@ -14,7 +14,7 @@ import {
   signedType,
   struct,
   text,
-} from '../../src/index.ts';
+} from '../../../src/server/index.ts';
 import { FIXTURE_APPS, startServer } from './support.ts';
 
 describe('a second application', () => {

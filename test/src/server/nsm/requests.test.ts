@@ -9,7 +9,7 @@ import {
   lockPcr,
   lockPcrs,
   MAX_REQUEST_BYTES,
-} from '../../../src/nsm/messages.ts';
+} from '../../../../src/server/nsm/messages.ts';
 import { ascii, exchanges, filled, hex, unhex } from './exchanges.ts';
 
 const inputError = expect.objectContaining({ code: 'NSM_INPUT' });

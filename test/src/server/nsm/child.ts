@@ -1,8 +1,8 @@
 /** Runs inside the child process of `driver.ts`: evaluates the functions that the test sends, with the scope below. */
 import { createRequire } from 'node:module';
 import { runInThisContext } from 'node:vm';
-import { NsmDevice } from '../../../src/nsm/device.ts';
-import { Nsm } from '../../../src/nsm/nsm.ts';
+import { NsmDevice } from '../../../../src/server/nsm/device.ts';
+import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 
 const addonPath = process.env['NSM_TEST_ADDON'];
 if (!addonPath || !process.send) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { makeTls } from '../../scripts/dev/tls.ts';
-import { ConfigError } from '../../src/library/errors.ts';
-import { parseManifest } from '../../src/manifest.ts';
+import { makeTls } from '../../../scripts/dev/tls.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
+import { parseManifest } from '../../../src/server/manifest.ts';
 import { newProvisioner } from './provisioner.ts';
 
 describe('app.yaml', () => {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ConfigError } from '../../src/library/errors.ts';
-import { loadApplication } from '../../src/load_application.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
+import { loadApplication } from '../../../src/server/load_application.ts';
 import { APPS } from './support.ts';
 
 describe('loadApplication', () => {

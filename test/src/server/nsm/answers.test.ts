@@ -1,7 +1,7 @@
 import { encode } from 'cborg';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NsmError } from '../../../src/nsm/errors.ts';
+import { NsmError } from '../../../../src/server/nsm/errors.ts';
 import {
   attestation,
   describeNsm,
@@ -10,7 +10,7 @@ import {
   getRandom,
   lockPcr,
   lockPcrs,
-} from '../../../src/nsm/messages.ts';
+} from '../../../../src/server/nsm/messages.ts';
 import { ascii, description, exchanges, filled, hex, unhex } from './exchanges.ts';
 
 const operations = {

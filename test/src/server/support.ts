@@ -1,15 +1,15 @@
 /** Shared by several tests: a server as `boot` makes it, on a free port, with its log recorded. */
 import { onTestFinished, vi } from 'vitest';
-import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../scripts/dev/weather_api.ts';
-import { loadApplication } from '../../src/load_application.ts';
-import { NsmDevice } from '../../src/nsm/device.ts';
-import { type BootOptions, boot, type RunningServer } from '../../src/server/boot.ts';
-import { BUILT_ADDON } from '../../src/server/built_addon.ts';
-import { readServerConfig } from '../../src/server/config.ts';
-import { createLog } from '../../src/service/log.ts';
+import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../../scripts/dev/weather_api.ts';
+import { loadApplication } from '../../../src/server/load_application.ts';
+import { NsmDevice } from '../../../src/server/nsm/device.ts';
+import { type BootOptions, boot, type RunningServer } from '../../../src/server/boot.ts';
+import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
+import { readServerConfig } from '../../../src/server/config.ts';
+import { createLog } from '../../../src/service/log.ts';
 
-export const APPS = new URL('../../src/apps/', import.meta.url);
-export const FIXTURE_APPS = new URL('../fixtures/apps/', import.meta.url);
+export const APPS = new URL('../../../src/apps/', import.meta.url);
+export const FIXTURE_APPS = new URL('../../fixtures/apps/', import.meta.url);
 
 export interface TestServer extends RunningServer {
   /** Everything logged so far, as it was printed. */

@@ -1,5 +1,5 @@
 /**
- * Memory check of the native addon: `node test/src/nsm/memory.ts`, with the pinned Node.
+ * Memory check of the native addon: `node test/src/server/nsm/memory.ts`, with the pinned Node.
  *
  * Builds the addon with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, runs it in Node through good
  * and bad exchanges, and fails on every invalid access and on every leak whose stack touches the addon. (Node leaks a
@@ -13,9 +13,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addonRunsHere, Child, ChildError, Driver, type Reply } from './driver.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'nsm-memory-'));
-const source = readFileSync(join(root, 'src/nsm/addon.cc'), 'utf8');
+const source = readFileSync(join(root, 'src/server/nsm/addon.cc'), 'utf8');
 
 /** Number of repetitions; as many worker threads end with a call in flight, and finally the process. */
 const rounds = 13;

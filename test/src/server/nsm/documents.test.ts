@@ -4,10 +4,10 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { decode, encode } from 'cborg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
-import { Documents, timestampOf } from '../../../src/nsm/documents.ts';
-import { NsmIo } from '../../../src/nsm/errors.ts';
-import { Nsm } from '../../../src/nsm/nsm.ts';
+import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import { Documents, timestampOf } from '../../../../src/server/nsm/documents.ts';
+import { NsmIo } from '../../../../src/server/nsm/errors.ts';
+import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 import { sleep, startServer } from '../support.ts';
 
 const KEY = new Uint8Array(32).fill(7);
@@ -152,7 +152,7 @@ describe('a document with a nonce', () => {
 
 test('reads the timestamp of real documents', () => {
   const read = (name: string) =>
-    Buffer.from(readFileSync(new URL(`../../vectors/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
+    Buffer.from(readFileSync(new URL(`../../../vectors/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
   expect(timestampOf(read('nautilus-weather'))).toBe(1_744_683_923_696);
   expect(timestampOf(read('evervault-debug'))).toBe(1_695_049_410_860);
   expect(timestampOf(read('qemu-unsigned'))).toBe(1_795_154_233_000);

