@@ -5,7 +5,13 @@ import { generateNonce, generateRandomness, getExtendedEphemeralPublicKey } from
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
 import { listenOnLoopback } from '../stand_ins.ts';
-import type { LocalIssuer } from './service.ts';
+
+/** An issuer on this machine, over http. */
+export interface LocalIssuer {
+  readonly issuer: string;
+  /** Where it serves its JWKS. */
+  readonly jwksUrl: string;
+}
 
 export interface DevelopmentIssuer extends LocalIssuer {
   /**

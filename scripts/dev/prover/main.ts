@@ -7,8 +7,8 @@ import { createLog } from '../../../src/service/log.ts';
 import { endOnSignal } from '../../../src/service/signals.ts';
 import { discoverProvider, PROVIDERS } from '../../../src/library/zklogin/index.ts';
 import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
-import { type DevelopmentIssuer, startDevelopmentIssuer } from './issuer.ts';
-import { type LocalIssuer, startProver } from './service.ts';
+import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from './issuer.ts';
+import { startProver } from './service.ts';
 
 /** The least padding of SHA-256, in bytes. */
 const SHA_PADDING = 9;

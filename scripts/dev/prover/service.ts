@@ -10,17 +10,11 @@ import { type FrontendConfig, readFrontendConfig } from '../../../src/prover/fro
 import { startFrontend } from '../../../src/prover/frontend/server.ts';
 import type { Logger } from '../../../src/service/log.ts';
 import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
+import type { LocalIssuer } from './issuer.ts';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
 /** The front end asks https URLs for keys; `origins` leads this name to loopback. */
 const LOCAL_HOST = 'issuer.localhost';
-
-/** An issuer on this machine, over http. */
-export interface LocalIssuer {
-  readonly issuer: string;
-  /** Where it serves its JWKS. */
-  readonly jwksUrl: string;
-}
 
 export interface ProverOptions {
   readonly artifacts: Artifacts;

@@ -1,9 +1,13 @@
 /** A model of the functions of `move/weather`. */
 import { bcs } from '@mysten/sui/bcs';
-import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import { text, u64 } from '../../../src/library/wire/bcs.ts';
+import { signedType } from '../../../src/library/wire/intent.ts';
 import type { MoveFunction } from './call.ts';
 import { assertSigned, ofOneConfig } from './enclave.ts';
 import { Nft } from './structs.ts';
+
+/** `WeatherResponse` of the Move module `weather`. */
+const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 
 /** By module and name. */
 export const WEATHER: Readonly<Record<string, MoveFunction>> = {
