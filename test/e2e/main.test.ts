@@ -194,7 +194,8 @@ test("an application's own mistake stops the start with a line that names it", a
   const source = `
     import { start } from ${JSON.stringify(start)};
     const module = { signs: [], create: ({ upstream }) => upstream('prices.example') };
-    await start({ version: '1.2.3', load: async () => ({ manifest: { endpoints: [], secrets: [] }, module }) });`;
+    await start({ version: '1.2.3', nsmAddon: '/nonexistent/nsm.node',
+      load: async () => ({ manifest: { endpoints: [], secrets: [] }, module }) });`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
     env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -218,6 +219,7 @@ test("an error outside of any request ends neither the server nor its key, and i
     };
     await start({
       version: '1.2.3',
+      nsmAddon: '/nonexistent/nsm.node',
       load: async () => ({ manifest: { endpoints: [], secrets: [] }, module: { signs: [], create } }),
     });`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
