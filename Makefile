@@ -21,17 +21,17 @@ help:
 
 # Starts the server against stand-ins, and restarts it when a file that it has loaded changes; ATTEST=emulated adds a software NSM.
 dev: install addon
-	@exec node scripts/dev/main.ts
+	@exec node src/commands/dev/main.ts
 
 # Serves a wallet's page to try zkLogin by hand, with the salt service and stand-ins of provider and Sui node. The proving
 # service is the real one where prover-dev has built it, otherwise a stand-in. PORT is the page's.
 dev-wallet: install
-	@CACHE=$(CACHE) exec node scripts/dev/wallet/main.ts
+	@CACHE=$(CACHE) exec node src/commands/dev/wallet/main.ts
 
 # Starts a model of a Sui node on loopback for the commands, with a funded account and the root of ATTEST=emulated. PORT is
 # the node's, FAUCET_PORT the faucet's.
 dev-sui: install
-	@exec node scripts/dev/sui/main.ts
+	@exec node src/commands/dev/sui/main.ts
 
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
 test: install addon
@@ -148,7 +148,7 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
-LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/scripts/image/clock.lock.json
+LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/src/commands/image/clock.lock.json
 # The containers of the proving service start from a base of their own.
 DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
@@ -157,17 +157,17 @@ DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
-	@node scripts/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+	@node src/commands/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
 # Builds the image again and compares every byte: uncached, in another folder, with another user, time zone and clock.
 verify-build: image
-	@node scripts/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
+	@node src/commands/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
 # Builds the images of the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
 	@node test/e2e/boot/applications.ts
-	@node scripts/image/build.ts --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
-	@node scripts/image/build.ts --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
+	@node src/commands/image/build.ts --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
+	@node src/commands/image/build.ts --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images
@@ -176,21 +176,21 @@ test-boot: image test-images
 # Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
-	@node scripts/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
+	@node src/commands/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
 
 # On the parent instance: runs out/nitro.eif in an enclave.
 .PHONY: run_enclave run-debug
 run_enclave: install
-	@exec node scripts/parent/run_enclave.ts
+	@exec node src/commands/parent/run_enclave.ts
 
 # Runs it in debug mode, with the enclave's console; it proves nothing then.
 run-debug: install
-	@exec node scripts/parent/run_enclave.ts --debug
+	@exec node src/commands/parent/run_enclave.ts --debug
 
 # Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
-	@node scripts/image/update_lock.ts $(LOCKS)
-	@node scripts/image/update_lock.ts $(DEPLOY_LOCKS)
+	@node src/commands/image/update_lock.ts $(LOCKS)
+	@node src/commands/image/update_lock.ts $(DEPLOY_LOCKS)
 
 # --- zkLogin's prover ---
 .PHONY: prover prover-dev test-prover bench-prover bench-prover-service
@@ -202,17 +202,17 @@ export PROVER_ENGINE ?= build/prover/prover
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
 # takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first time, it is built.
 prover: install
-	@CHECK_ONLY=1 SIZE=$(SIZE) node scripts/dev/prover/main.ts
+	@CHECK_ONLY=1 SIZE=$(SIZE) node src/commands/dev/prover/main.ts
 	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)
-	@CACHE=$(CACHE) SIZE=$(SIZE) exec node scripts/dev/prover/main.ts
+	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/commands/dev/prover/main.ts
 
 # Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.
 prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
-	@node scripts/prover/build.ts --size $(SIZE) --cache $(CACHE)
+	@node src/commands/prover/build.ts --size $(SIZE) --cache $(CACHE)
 
-build/prover/prover: scripts/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
+build/prover/prover: src/commands/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
 	@echo 'Building the proving engine: a few seconds, or a minute if its Go toolchain must be installed first'
-	@node scripts/prover/engine.ts --out $@
+	@node src/commands/prover/engine.ts --out $@
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
 $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
@@ -221,7 +221,7 @@ $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-loc
 # Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs. The engine's
 # tests run while the circuit is compiled, which takes two minutes of a single core.
 test-prover: install $(PROVER_ENGINE)
-	@node scripts/prover/engine.ts --test & tests=$$!; \
+	@node src/commands/prover/engine.ts --test & tests=$$!; \
 	$(MAKE) --no-print-directory prover-dev SIZE=small; built=$$?; \
 	wait $$tests && exit $$built
 	CACHE=$(CACHE) npm run --silent test:prover
@@ -239,7 +239,7 @@ bench-prover-service: install
 
 # Builds the containers of front end, backend and HAProxy.
 prover-images: install
-	@node scripts/prover/images.ts --cache $(CACHE)/packages
+	@node src/commands/prover/images.ts --cache $(CACHE)/packages
 
 # Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before two emulated enclaves;
 # needs Debian's haproxy.

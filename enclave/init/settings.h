@@ -20,7 +20,7 @@ struct Settings {
   bool secrets = false;  // whether the application needs secrets
 };
 
-// Lines `env NAME=VALUE`, `forward LISTEN PARENT` and `secrets`, as scripts/image/settings.ts writes them.
+// Lines `env NAME=VALUE`, `forward LISTEN PARENT` and `secrets`, as src/commands/image/settings.ts writes them.
 // Returns false, with a reason, for any other line.
 bool parse_settings(const std::string& text, Settings& settings, std::string& reason);
 

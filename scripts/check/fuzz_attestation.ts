@@ -13,8 +13,8 @@ import { CodedError, quantity } from '../../src/library/errors.ts';
 import { readCall } from '../../src/library/sealing/request.ts';
 import { decodeSealedSecrets, readSecrets } from '../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../src/library/sealing/user_data.ts';
-import { command, integer, runAsProcess } from '../command.ts';
-import { encodeCose, encodeMap, head, type MapEntry } from '../dev/attestation_ca.ts';
+import { command, integer, runAsProcess } from '../../src/commands/command.ts';
+import { encodeCose, encodeMap, head, type MapEntry } from '../../src/testing/attestation_ca.ts';
 
 /** Every code of a FuzzError, and what it means. */
 export const FUZZ_CODES = {

@@ -1,5 +1,5 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
-import { command, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../../src/commands/command.ts';
 
 const USAGE = `usage: npm run test:move -- [<package>…]
 
@@ -13,7 +13,9 @@ export const main = command({
   options: {},
   repeats: true,
   async run({ positionals }, { env, io }) {
-    const { frameworkOf, packageNames, testPackage } = await import('../sui/move_packages.ts');
+    const { frameworkOf, packageNames, testPackage } = await import(
+      '../../src/commands/sui/move_packages.ts'
+    );
     const known = packageNames();
     const unknown = positionals.find((name) => !known.includes(name));
     if (unknown !== undefined) {

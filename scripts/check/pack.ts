@@ -6,8 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
-import { command, type Result, runAsProcess } from '../command.ts';
-import { type Channel, checkChannel } from '../image/measurements.ts';
+import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
+import { type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 /** The output folder of tsconfig.lib.json. */

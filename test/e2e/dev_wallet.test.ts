@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
-const MAIN = new URL('../../scripts/dev/wallet/main.ts', import.meta.url).pathname;
+const MAIN = new URL('../../src/commands/dev/wallet/main.ts', import.meta.url).pathname;
 
 test('make dev-wallet starts the page and all that it talks to, says what is a stand-in, and ends with Ctrl-C', async () => {
   const taken = createServer().listen(0, '127.0.0.1');

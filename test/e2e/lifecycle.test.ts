@@ -1,7 +1,7 @@
 /** A config and its enclave from first to last, command by command, with what each state refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ChainFixture } from '../scripts/sui/chain_fixture.ts';
-import { scriptProcess } from '../scripts/sui/run_script.ts';
+import { ChainFixture } from '../src/commands/sui/chain_fixture.ts';
+import { scriptProcess } from '../src/commands/sui/run_script.ts';
 import { startWeather } from '../src/server/support.ts';
 
 let fixture: ChainFixture;

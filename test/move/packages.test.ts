@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { buildPackage, frameworkOf, packageNames, testPackage } from '../../scripts/sui/move_packages.ts';
+import {
+  buildPackage,
+  frameworkOf,
+  packageNames,
+  testPackage,
+} from '../../src/commands/sui/move_packages.ts';
 import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 
 const framework = frameworkOf(process.env);
@@ -130,7 +135,7 @@ describe('the choice of a framework', () => {
   });
 
   test('SUI_FRAMEWORK_DIR does not make a framework of the stand-in', () => {
-    const dir = fileURLToPath(new URL('../../scripts/dev/move_framework', import.meta.url));
+    const dir = fileURLToPath(new URL('../../src/testing/move_framework', import.meta.url));
     expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStandIn).toBe(true);
   });
 

@@ -11,7 +11,7 @@ import {
   predictRegistration,
   verifyAttestation,
 } from '../../../src/library/attestation/index.ts';
-import { command, EXIT, runAsProcess } from '../../command.ts';
+import { command, EXIT, runAsProcess } from '../../../src/commands/command.ts';
 
 const LIMIT_MS = 10;
 const ROUNDS = 200;

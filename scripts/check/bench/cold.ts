@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';
-import { DEV_API_KEY } from '../../dev/weather_api.ts';
+import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { listenAndTell } from './tell.ts';
 
 const standIn = process.env['STAND_IN'] ?? '';

@@ -10,7 +10,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DEV_API_KEY } from '../../dev/weather_api.ts';
+import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
 import { type Server, startServer, stop } from './servers.ts';

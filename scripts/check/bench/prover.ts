@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { buildInput } from '../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
-import { command, EXIT, type Io, runAsProcess, UsageError } from '../../command.ts';
+import { command, EXIT, type Io, runAsProcess, UsageError } from '../../../src/commands/command.ts';
 import {
   type Artifacts,
   builtArtifacts,
@@ -20,7 +20,7 @@ import {
   generatorOf,
   isSize,
   wasmGeneratorOf,
-} from '../../prover/artifacts.ts';
+} from '../../../src/commands/prover/artifacts.ts';
 import { type Cost, measureProcess, median } from './measure.ts';
 import { formatTable } from './table.ts';
 

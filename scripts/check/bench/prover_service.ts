@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs';
 import type { CircuitSize } from '../../../src/prover/profile.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { getProof } from '../../../src/library/zklogin/index.ts';
-import { command, integer, runAsProcess, UsageError } from '../../command.ts';
-import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../dev/prover/issuer.ts';
-import { startProver } from '../../dev/prover/service.ts';
-import { builtArtifacts, isSize } from '../../prover/artifacts.ts';
+import { command, integer, runAsProcess, UsageError } from '../../../src/commands/command.ts';
+import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
+import { startProver } from '../../../src/commands/dev/prover/service.ts';
+import { builtArtifacts, isSize } from '../../../src/commands/prover/artifacts.ts';
 import { formatTable } from './table.ts';
 
 const USAGE = `usage: npm run bench:prover:service -- [small] [full] [--requests 30]   (both sizes unless one is named)

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
-import { forwardTls, makeTls } from '../../dev/tls.ts';
+import { forwardTls, makeTls } from '../../../src/testing/tls.ts';
 import { listenAndTell } from './tell.ts';
 
 const tls = makeTls([UPSTREAM_HOST]);

@@ -7,7 +7,7 @@ import { diffieHellman, generateKeyPairSync } from 'node:crypto';
 import { readCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import { sealAnswer } from '../../../src/library/sealing/response.ts';
 import { SealingKey, sealAesGcm } from '../../../src/server/sealing_key.ts';
-import { command, EXIT, runAsProcess } from '../../command.ts';
+import { command, EXIT, runAsProcess } from '../../../src/commands/command.ts';
 
 /** In key agreements. */
 export const LIMIT = 3;

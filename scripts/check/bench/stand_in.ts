@@ -1,5 +1,5 @@
 /** The stand-in of the weather service, 20 ms away. A process of its own, so that its CPU is not the server's. */
-import { startWeatherStandIn } from '../../dev/weather_api.ts';
+import { startWeatherStandIn } from '../../../src/testing/weather_api.ts';
 import { tell } from './tell.ts';
 
 const { origin } = await startWeatherStandIn({ delayMs: 20 });

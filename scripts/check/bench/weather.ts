@@ -3,8 +3,8 @@
  * software NSM and the stand-in at `STAND_IN`.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
-import { SoftwareNsm } from '../../dev/software_nsm.ts';
-import { DEV_API_KEY } from '../../dev/weather_api.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { serve } from './serve.ts';
 
 await serve(

@@ -2,7 +2,7 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { TlsFiles } from '../../../scripts/dev/tls.ts';
+import type { TlsFiles } from '../../../src/testing/tls.ts';
 import { tlsFiles } from './tls.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));

@@ -12,11 +12,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { makeBase } from '../../../scripts/image/base.ts';
-import { buildContainer } from '../../../scripts/image/container.ts';
-import { fetchAll } from '../../../scripts/image/fetch.ts';
-import { readLock } from '../../../scripts/image/lock.ts';
-import { findMirrors } from '../../../scripts/image/mirrors.ts';
+import { makeBase } from '../../../src/commands/image/base.ts';
+import { buildContainer } from '../../../src/commands/image/container.ts';
+import { fetchAll } from '../../../src/commands/image/fetch.ts';
+import { readLock } from '../../../src/commands/image/lock.ts';
+import { findMirrors } from '../../../src/commands/image/mirrors.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LOCKS = ['enclave/debian.lock.json', 'test/e2e/boot/emulator.lock.json'].map((path) =>

@@ -11,8 +11,8 @@ import {
   issueChain,
   signDocument,
   toPem,
-} from '../../../scripts/dev/attestation_ca.ts';
-import { listen } from '../../../scripts/dev/wallet/servers.ts';
+} from '../../../src/testing/attestation_ca.ts';
+import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import type { Machine } from './machine.ts';
 
 export interface Payload extends Omit<DocumentFields, 'pcrs'> {

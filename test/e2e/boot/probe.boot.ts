@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { forwardTls } from '../../../scripts/dev/tls.ts';
+import { forwardTls } from '../../../src/testing/tls.ts';
 import {
   DEV_API_KEY,
   startWeatherStandIn,
   temperatureOf,
   type WeatherStandIn,
-} from '../../../scripts/dev/weather_api.ts';
+} from '../../../src/testing/weather_api.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { endpointTls } from './applications.ts';

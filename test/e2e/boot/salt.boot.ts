@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { forwardTls } from '../../../scripts/dev/tls.ts';
+import { forwardTls } from '../../../src/testing/tls.ts';
 import { certificatesFromPem, parsePcrs } from '../../../src/library/attestation/index.ts';
 import { sealSecrets } from '../../../src/library/sealing/secrets.ts';
 import { getSalt } from '../../../src/library/zklogin/index.ts';
@@ -50,7 +50,7 @@ async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<str
   writeFileSync(secrets, JSON.stringify({ SALT_SEED: seed }), { mode: 0o600 });
   writeFileSync(root, gateway.rootPem);
   const files = ['--pcrs', pcrs, '--secrets', secrets, '--key', PROVISIONER_KEY, '--root', root];
-  const command = ['scripts/provision/provision.ts', gateway.url, ...files, '--json'];
+  const command = ['src/commands/provision/provision.ts', gateway.url, ...files, '--json'];
   const { code, stdout } = await promisify(execFile)(process.execPath, command).then(
     (done) => ({ code: 0, ...done }),
     (failed: { code: number; stdout: string }) => failed,

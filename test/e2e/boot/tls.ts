@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeTls, type TlsFiles } from '../../../scripts/dev/tls.ts';
+import { makeTls, type TlsFiles } from '../../../src/testing/tls.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FILES = ['ca.pem', 'cert.pem', 'key.pem'] as const;

@@ -4,7 +4,7 @@
  *
  * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
  */
-import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';

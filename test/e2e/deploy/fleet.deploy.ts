@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bcs } from '@mysten/bcs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import {
   certificatesFromPem,
   EnclaveClient,

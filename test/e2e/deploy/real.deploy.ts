@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { artifactsOf, ENGINE, generatorOf } from '../../../scripts/prover/artifacts.ts';
+import { artifactsOf, ENGINE, generatorOf } from '../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';

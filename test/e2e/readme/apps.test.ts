@@ -15,22 +15,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { filesOf } from '../../../scripts/dev/new_app.ts';
-import { bundle } from '../../../scripts/image/bundle.ts';
-import { makeEnvironment, makeSettings } from '../../../scripts/image/settings.ts';
+import { filesOf } from '../../../src/commands/dev/new_app.ts';
+import { bundle } from '../../../src/commands/image/bundle.ts';
+import { makeEnvironment, makeSettings } from '../../../src/commands/image/settings.ts';
 import { parseManifest } from '../../../src/server/manifest.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
 const COPIED = [
-  ...[
-    'src',
-    'scripts',
-    'enclave',
-    'move/enclave',
-    'test/src/server/support.ts',
-    'scripts/dev/move_framework',
-  ],
+  ...['src', 'scripts', 'enclave', 'move/enclave', 'test/src/server/support.ts'],
   ...['package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts', '.gitignore'],
 ];
 
@@ -62,7 +55,7 @@ function run(program: string, ...args: string[]): Promise<{ code: number; output
 }
 
 function dev(env: Record<string, string>): { child: ChildProcess; output: () => string } {
-  const child = spawn(process.execPath, ['scripts/dev/main.ts'], {
+  const child = spawn(process.execPath, ['src/commands/dev/main.ts'], {
     cwd: dir,
     env: { APP: 'price', PORT: '0', ...env },
   });
@@ -84,7 +77,7 @@ test('the page shows every file of it', () => {
     'src/apps/price/server.env',
     'src/apps/price/types.ts',
     'src/apps/price/app.ts',
-    'scripts/dev/apps/price.ts',
+    'src/apps/price/stand_in.ts',
     'test/src/apps/price/app.test.ts',
     'move/price/Move.toml',
     'move/price/sources/price.move',
@@ -167,8 +160,8 @@ describe('the application of the page', () => {
   });
 
   test('without stand-ins talks to its real hosts, and make dev says so', async () => {
-    const file = join(dir, 'scripts/dev/apps/price.ts');
-    onTestFinished(() => writeFileSync(file, files.get('scripts/dev/apps/price.ts') ?? ''));
+    const file = join(dir, 'src/apps/price/stand_in.ts');
+    onTestFinished(() => writeFileSync(file, files.get('src/apps/price/stand_in.ts') ?? ''));
     rmSync(file);
     const without = dev({});
     expect(await once(without.child, 'close')).toEqual([1, null]);
@@ -203,7 +196,7 @@ describe('npm run new_app -- market_news', () => {
   beforeAll(async () => {
     // A clone does not contain the page's own application.
     for (const path of files.keys()) rmSync(join(dir, path), { force: true });
-    const made = await run(process.execPath, 'scripts/dev/new_app.ts', NAME);
+    const made = await run(process.execPath, 'src/commands/dev/new_app.ts', NAME);
     expect(made.code, made.output).toBe(0);
     output = made.output;
     written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
@@ -234,7 +227,7 @@ describe('npm run new_app -- market_news', () => {
   }, 120_000);
 
   test('changes nothing that exists', async () => {
-    const again = await run(process.execPath, 'scripts/dev/new_app.ts', NAME);
+    const again = await run(process.execPath, 'src/commands/dev/new_app.ts', NAME);
     expect(again).toEqual({ code: 1, output: expect.stringMatching(/exists already: choose another name/) });
   });
 });

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DevelopmentTrust } from '../../../scripts/dev/development_trust.ts';
-import { type DevSui, startDevSui } from '../../../scripts/dev/sui/service.ts';
-import { scriptProcess } from '../../scripts/sui/run_script.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
+import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
+import { scriptProcess } from '../../src/commands/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 
 const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');

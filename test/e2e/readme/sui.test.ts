@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/library/sui/index.ts';
-import { ChainFixture } from '../../scripts/sui/chain_fixture.ts';
-import { scriptProcess } from '../../scripts/sui/run_script.ts';
+import { ChainFixture } from '../../src/commands/sui/chain_fixture.ts';
+import { scriptProcess } from '../../src/commands/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 
 const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
@@ -128,7 +128,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
 test("the contract author's path tests the package, and says what publishing it would do", async () => {
   const [tests, publish] = commands("The contract author's path") as [Line, Line];
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
-  const tested = await scriptProcess('../check/move', tests.args);
+  const tested = await scriptProcess('../../../scripts/check/move', tests.args);
   expect(tested).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
   expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
   const env = { SUI_FRAMEWORK_DIR: fixture.framework() };

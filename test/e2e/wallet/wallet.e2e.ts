@@ -4,9 +4,9 @@
  */
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { CLIENTS, type How } from '../../../scripts/dev/wallet/servers.ts';
-import { startWalletServices, type WalletServices } from '../../../scripts/dev/wallet/services.ts';
-import { builtProver } from '../../../scripts/prover/artifacts.ts';
+import { CLIENTS, type How } from '../../../src/commands/dev/wallet/servers.ts';
+import { startWalletServices, type WalletServices } from '../../../src/commands/dev/wallet/services.ts';
+import { builtProver } from '../../../src/commands/prover/artifacts.ts';
 import { createLog } from '../../../src/service/log.ts';
 
 const WAYS = Object.keys(CLIENTS) as How[];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { makeTls } from '../../../scripts/dev/tls.ts';
+import { makeTls } from '../../../src/testing/tls.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { parseManifest } from '../../../src/server/manifest.ts';
 import { newProvisioner } from './provisioner.ts';

@@ -1,7 +1,7 @@
 /** The steps of the start that ask the NSM. */
 import { encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { Documents } from '../../../src/server/nsm/documents.ts';
 import { NsmError, NsmIo, unavailable } from '../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';

@@ -5,7 +5,7 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { type ApplicationModule, endpoint } from '../../../src/server/app.ts';
 import { decodeAttestation } from '../../../src/library/attestation/index.ts';
 import { ConfigError } from '../../../src/library/errors.ts';

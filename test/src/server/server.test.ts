@@ -9,7 +9,7 @@ import { ReadableStream } from 'node:stream/web';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { decode, encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SoftwareNsm } from '../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { endpoint } from '../../../src/server/app.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { decodeAttestation } from '../../../src/library/attestation/index.ts';

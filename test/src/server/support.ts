@@ -1,6 +1,6 @@
 /** Shared by several tests: a server as `boot` makes it, on a free port, with its log recorded. */
 import { onTestFinished, vi } from 'vitest';
-import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../../scripts/dev/weather_api.ts';
+import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from '../../../src/testing/weather_api.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { type BootOptions, boot, type RunningServer } from '../../../src/server/boot.ts';

@@ -8,8 +8,8 @@ import { connect, type SecureContextOptions } from 'node:tls';
 import { inspect } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createCertificate, toPem } from '../../../scripts/dev/attestation_ca.ts';
-import { makeTls, type TlsFiles } from '../../../scripts/dev/tls.ts';
+import { createCertificate, toPem } from '../../../src/testing/attestation_ca.ts';
+import { makeTls, type TlsFiles } from '../../../src/testing/tls.ts';
 import { createUpstream, createUpstreams, ExchangeFailed } from '../../../src/service/upstream.ts';
 import { echo, host, listen, RAW, rawHost } from './hosts.ts';
 

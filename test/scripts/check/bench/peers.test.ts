@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Load } from '../../../../scripts/check/bench/load.ts';
 import { benchPeers } from '../../../../scripts/check/bench/peers.ts';
-import { listenOnLoopback } from '../../../../scripts/dev/stand_ins.ts';
-import { startWeatherStandIn } from '../../../../scripts/dev/weather_api.ts';
+import { listenOnLoopback } from '../../../../src/testing/stand_ins.ts';
+import { startWeatherStandIn } from '../../../../src/testing/weather_api.ts';
 
 /** Answers GET, asks the weather service by HTTPS for the rest, and tells what else it could reach. */
 const PEER = `

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { DEV_API_KEY, type FAILURES, temperatureOf } from '../../../../scripts/dev/weather_api.ts';
+import { DEV_API_KEY, type FAILURES, temperatureOf } from '../../../../src/testing/weather_api.ts';
 import { changeDeadline, startServer, startWeather } from '../../server/support.ts';
 
 interface Answer {

@@ -3,7 +3,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import {
   AWS_NITRO_ROOT_SHA256,
   awsNitroRoot,

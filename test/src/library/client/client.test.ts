@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import {
   EnclaveClient,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { certificatesFromPem, parsePcrs } from '../../../../src/library/attestation/index.ts';
 import {
   EnclaveClient,

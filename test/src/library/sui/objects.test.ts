@@ -2,9 +2,9 @@ import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { COIN } from '../../../../scripts/dev/sui/ledger.ts';
+import { COIN } from '../../../../src/testing/sui/ledger.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');

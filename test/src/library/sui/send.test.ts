@@ -15,7 +15,7 @@ import {
   suiErrorOf,
   UnknownOutcomeError,
 } from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 
 let fixture: ChainFixture;
 let client: SuiGrpcClient;

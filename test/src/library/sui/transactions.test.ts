@@ -3,11 +3,11 @@ import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Chain } from '../../../../scripts/sui/chain.ts';
+import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { EnclaveError } from '../../../../src/library/errors.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { u64 } from '../../../../src/library/wire/bcs.ts';
-import { ChainFixture, PACKAGE } from '../../../scripts/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startWeather } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');

@@ -43,9 +43,9 @@ describe("the README's page", () => {
       .trim();
 
   test('is the one that make test-wallet runs and make dev-wallet serves', () => {
-    const walked = read('scripts/dev/wallet/wallet.ts')
+    const walked = read('src/commands/dev/wallet/wallet.ts')
       .replace(/^\/\*\*.*?\*\/\n/s, '')
-      .replace(/'[./]*src\/library\/zklogin\/index\.ts'/, "'sui-enclave/zklogin'")
+      .replace(/'[./]*\/library\/zklogin\/index\.ts'/, "'sui-enclave/zklogin'")
       .replace("'./my_wallet.ts'", "'./my_wallet.js'");
     expect(words(page)).toBe(words(walked));
   });

@@ -17,8 +17,8 @@ import {
   toZkLoginPublicIdentifier,
 } from '@mysten/sui/zklogin';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { LoopbackNode, verifierOf } from '../../../../scripts/dev/sui/node.ts';
-import { verifyZkLogin } from '../../../../scripts/dev/sui/zklogin.ts';
+import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
+import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
 import {
   cancelLogin,
   deriveAddress,

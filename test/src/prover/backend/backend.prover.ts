@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { closeSync, copyFileSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../scripts/prover/artifacts.ts';
+import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../src/commands/prover/artifacts.ts';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { findGenerator } from '../../../../src/prover/backend/generator.ts';

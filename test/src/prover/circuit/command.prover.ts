@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { ROOT } from '../../../../scripts/prover/artifacts.ts';
+import { ROOT } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
@@ -20,7 +20,16 @@ test('proves a request, and answers in the format of a proving service', () => {
   writeFileSync(file, JSON.stringify({ ...request, extendedEphemeralPublicKey: String(EPHEMERAL_KEY) }));
   writeFileSync(keys, JSON.stringify({ keys: [OUR_KEY] }));
   const at = String(CLAIMS.iat * 1000);
-  const args = [join(ROOT, 'scripts/prover/prove.ts'), file, '--jwks', keys, '--at', at, '--size', 'small'];
+  const args = [
+    join(ROOT, 'src/commands/prover/prove.ts'),
+    file,
+    '--jwks',
+    keys,
+    '--at',
+    at,
+    '--size',
+    'small',
+  ];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(stderr).toMatch(/^The output is PRIVATE.*\nwitness [\d.]+ s, proof [\d.]+ s, verified\n$/);
   expect(status).toBe(0);

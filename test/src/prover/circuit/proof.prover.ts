@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CIRCUIT_SOURCES, ENGINE, generatorOf } from '../../../../scripts/prover/artifacts.ts';
+import { CIRCUIT_SOURCES, ENGINE, generatorOf } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { circuitHashOf, defaultCache } from '../../../../scripts/prover/artifacts.ts';
-import { buildWhole, compileCircuit, removeOlder } from '../../../../scripts/prover/compile.ts';
+import { circuitHashOf, defaultCache } from '../../../../src/commands/prover/artifacts.ts';
+import { buildWhole, compileCircuit, removeOlder } from '../../../../src/commands/prover/compile.ts';
 import { mainComponent, PROFILES } from '../../../../src/prover/profile.ts';
 import { lemmasOf } from './lemmas.ts';
 import { eachSymbol, readR1cs } from './r1cs.ts';

@@ -1,6 +1,6 @@
 /** The witness of an honest input satisfies every constraint, and none of its wires can have another value. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { generatorOf, wasmGeneratorOf } from '../../../../scripts/prover/artifacts.ts';
+import { generatorOf, wasmGeneratorOf } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';

@@ -8,7 +8,7 @@ import {
   CIRCUIT_SOURCES,
   ENGINE,
   generatorOf,
-} from '../../../../scripts/prover/artifacts.ts';
+} from '../../../../src/commands/prover/artifacts.ts';
 import { startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { buildInput } from '../../../../src/prover/input.ts';

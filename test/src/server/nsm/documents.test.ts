@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { decode, encode } from 'cborg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { Documents, timestampOf } from '../../../../src/server/nsm/documents.ts';
 import { NsmIo } from '../../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';

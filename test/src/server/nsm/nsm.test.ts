@@ -1,6 +1,6 @@
 import { encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../scripts/dev/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { attestation } from '../../../../src/server/nsm/messages.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 

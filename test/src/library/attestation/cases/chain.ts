@@ -13,7 +13,7 @@ import {
   type IssuedLevel,
   issueChain,
   signPayload,
-} from '../../../../../scripts/dev/attestation_ca.ts';
+} from '../../../../../src/testing/attestation_ca.ts';
 import type { Case } from './case.ts';
 import { AT, CHAIN, documentWith, fields, made, PUBLIC_KEY, ROOT, refused } from './made.ts';
 

@@ -6,7 +6,7 @@ import {
   head,
   signDocument,
   signPayload,
-} from '../../../../../scripts/dev/attestation_ca.ts';
+} from '../../../../../src/testing/attestation_ca.ts';
 import type { Case } from './case.ts';
 import { CHAIN, documentWith, fields, made, refused } from './made.ts';
 

@@ -10,7 +10,7 @@ import {
   type MapLength,
   measure,
   signDocument,
-} from '../../../../../scripts/dev/attestation_ca.ts';
+} from '../../../../../src/testing/attestation_ca.ts';
 import type { Image } from '../../../../../src/library/attestation/index.ts';
 import { type Case, toHex } from './case.ts';
 

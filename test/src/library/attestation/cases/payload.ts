@@ -5,7 +5,7 @@ import {
   type MapEntry,
   measure,
   signDocument,
-} from '../../../../../scripts/dev/attestation_ca.ts';
+} from '../../../../../src/testing/attestation_ca.ts';
 import type { Case } from './case.ts';
 import { CHAIN, documentWith, entries, made, PUBLIC_KEY, refused, registers } from './made.ts';
 

@@ -1,3 +1,0 @@
-/** The backend's own entry, as a child process that ends with its parent, however that ends. */
-process.on('disconnect', () => process.exit(1));
-await import('../../../src/prover/backend/main.ts');

@@ -1,0 +1,34 @@
+/** A stand-in for Google's keys, which signs one token. The seed is public: its salts hide nothing. */
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { fingerprint } from './derive.ts';
+import { listenOnLoopback, type StandIns } from '../../testing/stand_ins.ts';
+
+const ISSUER = 'https://accounts.google.com';
+const CLIENT_ID = 'development';
+const SEED = Buffer.from('seed of development, not secret!');
+
+export async function start(): Promise<StandIns> {
+  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
+  const header = { alg: 'RS256', kid: 'development', typ: 'JWT' };
+  const keys = [{ ...(await exportJWK(publicKey)), kid: header.kid, alg: header.alg, use: 'sig' }];
+  const { origin, close } = await listenOnLoopback((_request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys }));
+  });
+  const token = await new SignJWT({ iss: ISSUER, aud: CLIENT_ID, sub: '110463452167303598383' })
+    .setProtectedHeader(header)
+    .setIssuedAt()
+    .setExpirationTime('1 day')
+    .sign(privateKey);
+  return {
+    origins: { 'www.googleapis.com': origin },
+    secrets: { SALT_SEED: SEED.toString('hex') },
+    settings: {
+      CORS_ORIGINS: 'none',
+      SALT_CLIENTS: JSON.stringify([{ issuer: ISSUER, client_id: CLIENT_ID, seed: 1 }]),
+      SALT_SEED_FINGERPRINTS: fingerprint(SEED),
+    },
+    example: { path: '/get_salt', body: { token } },
+    notes: [`Client ids: ${CLIENT_ID}, of ${ISSUER}. The token below is valid for a day.`],
+    close,
+  };
+}

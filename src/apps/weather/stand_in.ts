@@ -1,0 +1,13 @@
+import { UPSTREAM_HOST } from './upstream.ts';
+import type { StandIns } from '../../testing/stand_ins.ts';
+import { DEV_API_KEY, startWeatherStandIn } from '../../testing/weather_api.ts';
+
+export async function start(): Promise<StandIns> {
+  const { origin, close } = await startWeatherStandIn();
+  return {
+    origins: { [UPSTREAM_HOST]: origin },
+    secrets: { API_KEY: DEV_API_KEY },
+    example: { path: '/process_data', body: { payload: { location: 'San Francisco' } } },
+    close,
+  };
+}

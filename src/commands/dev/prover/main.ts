@@ -1,0 +1,86 @@
+/** `make prover`: the proving service on the development key, for wallets under development. */
+import pretty from 'pino-pretty';
+import { ConfigError, EnclaveError } from '../../../library/errors.ts';
+import { PROFILES } from '../../../prover/profile.ts';
+import { integer } from '../../../service/env.ts';
+import { createLog } from '../../../service/log.ts';
+import { endOnSignal } from '../../../service/signals.ts';
+import { discoverProvider, PROVIDERS } from '../../../library/zklogin/index.ts';
+import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
+import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from '../../../testing/issuer.ts';
+import { startProver } from './service.ts';
+
+/** The least padding of SHA-256, in bytes. */
+const SHA_PADDING = 9;
+
+/** @throws ConfigError */
+function readSettings() {
+  const { SIZE: size = 'small', ISSUER: issuer, LOG_LEVEL = 'info' } = process.env;
+  if (!isSize(size)) throw new ConfigError('SIZE must be small or full');
+  const port = integer(process.env, 'PORT', { from: 0, to: 65_535, otherwise: 8080 });
+  if (issuer && !URL.canParse(issuer)) throw new ConfigError('ISSUER must be the URL of an OpenID provider');
+  return { size, port, issuer, LOG_LEVEL };
+}
+
+async function main(): Promise<void> {
+  const { size, port, issuer: given, LOG_LEVEL } = readSettings();
+  // Before the circuit is built: a mistake must not be found after minutes.
+  if (process.env['CHECK_ONLY'] === '1') return;
+  const artifacts = builtArtifacts(size);
+  const issuer = await (given ? discover(given) : startDevelopmentIssuer());
+  const lines = pretty({
+    colorize: process.stdout.isTTY ?? false,
+    singleLine: true,
+    translateTime: 'SYS:HH:MM:ss',
+    sync: true,
+  });
+  const { url, backend, close } = await startProver({
+    artifacts,
+    issuer,
+    port,
+    // The page of a wallet under development may be anywhere, and nothing here is worth protecting.
+    env: { CORS_ORIGINS: '*', DEBUG: 'zkLogin:info', ...process.env },
+    log: createLog(LOG_LEVEL, lines),
+    onBackendLine: (line) => lines.write(`${line}\n`),
+  });
+  console.log(describe(url, artifacts, issuer));
+  endOnSignal(close);
+  await backend.died;
+}
+
+/** @throws ZkLoginError if it is neither https nor on this machine, or answers no discovery document */
+async function discover(issuer: string): Promise<LocalIssuer> {
+  const { jwksUrl } = await discoverProvider(issuer, { name: 'ISSUER' });
+  return { issuer, jwksUrl };
+}
+
+function describe(url: string, artifacts: Artifacts, issuer: LocalIssuer | DevelopmentIssuer): string {
+  const { size } = artifacts;
+  const issuers = Object.values(PROVIDERS).map(({ name }) => name);
+  const limit =
+    size === 'small'
+      ? `tokens of up to ${PROFILES.small.paddedUnsignedJwt - SHA_PADDING} characters without their signature; make prover SIZE=full takes every token`
+      : 'every token that Sui accepts';
+  const example =
+    'requestUrl' in issuer
+      ? `curl -s ${issuer.requestUrl} | curl -s ${url} -H 'Content-Type: application/json' -d @-`
+      : `curl -s ${url} -H 'Content-Type: application/json' -d @request.json`;
+  return `
+${url}  the proving service, ${size} size: ${limit}
+
+DEVELOPMENT KEY: no validator accepts its proofs, and anyone can forge them.
+Issuers: ${issuers.join(', ')}, and ${issuer.issuer}${'requestUrl' in issuer ? ', which gives anyone a token. ISSUER=<url> sets your own instead' : ''}.
+Try, in another terminal:
+
+  ${example}
+
+Ctrl-C ends it.
+`;
+}
+
+main().catch((error: unknown) => {
+  if (!(error instanceof EnclaveError)) throw error;
+  // As this command calls the setting.
+  console.error(`make prover: ${error.message.replaceAll('PROVER_PORT', 'PORT')}`);
+  process.exit(1);
+});

@@ -1,0 +1,135 @@
+/** The proving service on the development key: front end and backend as in production, on loopback. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from '../../../library/errors.ts';
+import { type FrontendConfig, readFrontendConfig } from '../../../prover/frontend/config.ts';
+import { startFrontend } from '../../../prover/frontend/server.ts';
+import type { Logger } from '../../../service/log.ts';
+import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
+import type { LocalIssuer } from '../../../testing/issuer.ts';
+
+const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
+/** The front end asks https URLs for keys; `origins` leads this name to loopback. */
+const LOCAL_HOST = 'issuer.localhost';
+
+export interface ProverOptions {
+  readonly artifacts: Artifacts;
+  /** Accepted besides the known providers, with every client. */
+  readonly issuer: LocalIssuer;
+  readonly log: Logger;
+  /** Gets the backend's log, line by line. */
+  readonly onBackendLine: (line: string) => void;
+  /** The port of the front end. Default: the system chooses. */
+  readonly port?: number;
+  /** Settings of both. Those that must fit the development key are not read. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface RunningProver {
+  /** Where wallets ask for proofs. */
+  readonly url: string;
+  readonly backend: RunningBackendProcess;
+  close(): Promise<void>;
+}
+
+export interface RunningBackendProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** Rejects if the process ends before it is closed. Never resolves earlier. */
+  readonly died: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws ConfigError if the backend or the front end can't start */
+export async function startProver(options: ProverOptions): Promise<RunningProver> {
+  const config = readConfig(options);
+  const backend = await startBackendProcess(options);
+  try {
+    const frontend = await startFrontend({
+      config: { ...config, backend: new URL(`${backend.url}/input`) },
+      log: options.log,
+      origins: { [LOCAL_HOST]: new URL(options.issuer.jwksUrl).origin },
+    });
+    const close = async () => {
+      await frontend.close();
+      await backend.close();
+    };
+    return { url: `${frontend.url}/v1`, backend, close };
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
+}
+
+function readConfig({ artifacts, issuer, port = 0, env = {} }: ProverOptions): FrontendConfig {
+  const config = readFrontendConfig({
+    // A development machine may be slow and busy.
+    PROVER_TIMEOUT: '120',
+    ...env,
+    HOST: '127.0.0.1',
+    PROVER_PORT: String(port),
+    // Replaced when the backend has a port.
+    PROVER_URI: 'http://127.0.0.1/input',
+    VERIFYING_KEY: artifacts.verifyingKey,
+    ALLOW_INSECURE_DEV_KEY: '1',
+    CIRCUIT_SIZE: artifacts.size,
+  });
+  const { pathname, search } = new URL(issuer.jwksUrl);
+  const jwksUrl = new URL(`https://${LOCAL_HOST}${pathname}${search}`);
+  return { ...config, clients: [...config.clients, { issuer: issuer.issuer, presenters: [], jwksUrl }] };
+}
+
+async function startBackendProcess({
+  artifacts,
+  onBackendLine,
+  env = {},
+}: ProverOptions): Promise<RunningBackendProcess> {
+  const isWasm = generatorOf(artifacts)[0] === process.execPath;
+  const child = fork(BACKEND, {
+    env: {
+      PATH: process.env['PATH'],
+      ...env,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      ZKEY: artifacts.zkey,
+      WITNESS_BINARIES: isWasm ? `${artifacts.circuit}/circuit_js` : artifacts.circuit,
+      PROVER_ENGINE: ENGINE,
+      ALLOW_INSECURE_DEV_KEY: '1',
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Ctrl-C in a terminal reaches a whole process group: the front end has requests to finish first.
+    detached: true,
+  });
+  const said = text(child.stderr as Readable);
+  let isClosing = false;
+  const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
+  const died = ended.then(async ([code, signal]) => {
+    if (isClosing) return;
+    throw new ConfigError(`the backend ended: ${(await said).trim() || (signal ?? `exit code ${code}`)}`);
+  });
+  // For callers who don't wait for it.
+  died.catch(() => {});
+  const url = await Promise.race([urlOf(child, onBackendLine), died]);
+  const close = async () => {
+    isClosing = true;
+    child.kill('SIGTERM');
+    await ended;
+  };
+  return { url: url as string, pid: child.pid as number, died, close };
+}
+
+/** The URL in the line that the backend logs when it listens. */
+function urlOf({ stdout }: ChildProcess, onLine: (line: string) => void): Promise<string> {
+  return new Promise((resolve) => {
+    createInterface({ input: stdout as Readable }).on('line', (line) => {
+      const { msg, url } = JSON.parse(line) as { msg?: string; url?: string };
+      if (msg === 'listening' && url !== undefined) resolve(url);
+      onLine(line);
+    });
+  });
+}

@@ -1,0 +1,75 @@
+/** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ConfigError, type EnclaveError } from '../../../library/errors.ts';
+import { integer } from '../../../service/env.ts';
+import { endOnSignal } from '../../../service/signals.ts';
+import { command, commandFailure, runAsProcess } from '../../command.ts';
+import type { DevSui } from './service.ts';
+
+const OUT = fileURLToPath(new URL('../../../../out', import.meta.url));
+
+const USAGE = `usage: npm run dev:sui
+       make dev-sui [PORT=<port>] [FAUCET_PORT=<port>]
+
+Starts a model of a Sui node on loopback, until SIGTERM or Ctrl-C: --network localnet of the other commands reaches it.
+It keeps nothing: each start is a new chain. A funded account's key is in out/dev-sui.key, or is SUI_PRIVATE_KEY.
+
+environment:
+  PORT         the node's port. Default: 9000, as that of sui start
+  FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
+  OUT          the folder of dev-root.pem and dev-sui.key. Default: out
+
+exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used
+
+--json prints where everything is as JSON when it has started (after npm run --silent).`;
+
+export const main = command({
+  usage: USAGE,
+  options: {},
+  async run(_, { env }) {
+    const port = integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 9000 });
+    const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, otherwise: 9123 });
+    if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
+    const { startDevSui } = await import('./service.ts');
+    const folder = resolve(env['OUT'] || OUT);
+    const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env });
+    endOnSignal(service.close);
+    const { node, faucetUrl, account, checksProofs } = service;
+    return {
+      json: { url: node.url, faucetUrl, ...account, root: join(folder, 'dev-root.pem'), checksProofs },
+      text: describe(service, relative(process.cwd(), folder)),
+    };
+  },
+  report(error) {
+    const failure = commandFailure(error);
+    return failure && { ...failure, text: `make dev-sui: ${(error as EnclaveError).message}` };
+  },
+});
+
+function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, folder: string): string {
+  const isDefault = node.url === 'http://127.0.0.1:9000';
+  const where = isDefault ? '--network localnet' : `--network localnet --rpc-url ${node.url}`;
+  const key =
+    account.keyFile === undefined
+      ? 'the key in SUI_PRIVATE_KEY'
+      : `export SUI_PRIVATE_KEY=$(cat ${folder}/dev-sui.key)`;
+  const proofs = checksProofs
+    ? 'with their Groth16 proofs, against the development key of make prover'
+    : 'except for the Groth16 proof: make prover builds what checks it';
+  return `
+${node.url}  a MODEL of a Sui node, not a validator: gRPC, for ${where}
+${faucetUrl}  the faucet, as that of a local network
+
+Account:  ${account.address}, with 1000 SUI: ${key}
+Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}
+Run:      move/enclave and move/weather, in Sui's Move VM (WebAssembly); a call that it and the model end differently fails
+Model:    ids of enclaves, attestation, publishing and upgrades, transfers, gas; there are no other packages, and no checkpoints
+Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others
+
+src/library/sui/README.md, "On one machine", has the commands from publish to rotate.
+It keeps nothing: each start is a new chain. Ctrl-C ends it.${note === undefined ? '' : `\n\n${note}`}
+`;
+}
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,69 @@
+/** The loopback node of the tests as a development service, with a faucet and a funded account. */
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { certificatesFromPem } from '../../../library/attestation/index.ts';
+import { modelChainId } from '../../sui/network.ts';
+import { DevelopmentTrust } from '../../../testing/development_trust.ts';
+import { type Account, developmentAccount } from './account.ts';
+import { createFaucet } from '../../../testing/sui/faucet.ts';
+import { listen } from '../../../testing/sui/listen.ts';
+import { LoopbackNode } from '../../../testing/sui/node.ts';
+import { builtKeys, signatureChecks } from './signatures.ts';
+import { MoveVm } from '../../../testing/sui/vm/vm.ts';
+
+/** 1000 SUI, in MIST. */
+const FUNDS = 1_000_000_000_000n;
+
+export interface DevSuiOptions {
+  /** Of the node, and of the faucet; 0 lets the system choose. */
+  readonly port: number;
+  readonly faucetPort: number;
+  /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
+  readonly folder: URL;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface DevSui {
+  readonly node: LoopbackNode;
+  readonly faucetUrl: string;
+  readonly account: Account;
+  /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
+  readonly checksProofs: boolean;
+  /** For people: which root it accepts, where that had to be made. */
+  readonly note: string | undefined;
+  close(): Promise<void>;
+}
+
+/** @throws ConfigError; SuiCommandError: SIGNER */
+export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptions): Promise<DevSui> {
+  const account = developmentAccount(folder, env);
+  const trust = DevelopmentTrust.load(folder, 'weather');
+  const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
+  const node = await LoopbackNode.start(root, port);
+  node.chainId = modelChainId(randomBytes(4));
+  const faucet = createFaucet((address, mist) => node.ledger.give(address, mist));
+  try {
+    await listen(faucet, 'FAUCET_PORT', faucetPort);
+  } catch (error) {
+    node.close();
+    throw error;
+  }
+  const keys = builtKeys();
+  node.verify = signatureChecks(node, keys);
+  // Nothing here is worth protecting, and a dapp under development may have any origin.
+  node.servesPages = true;
+  node.executor.vm = new MoveVm();
+  node.ledger.give(account.address, FUNDS);
+  return {
+    node,
+    faucetUrl: `http://127.0.0.1:${(faucet.address() as AddressInfo).port}`,
+    account,
+    checksProofs: keys.length > 0,
+    note: trust.isNew ? trust.save() : undefined,
+    async close() {
+      node.close();
+      faucet.closeAllConnections();
+      faucet.close();
+    },
+  };
+}

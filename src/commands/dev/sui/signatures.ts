@@ -1,0 +1,51 @@
+/** The signatures that `make dev-sui` accepts: those of keys, and those of zkLogin with what is built to check proofs. */
+import { readFileSync } from 'node:fs';
+import { parseSerializedSignature } from '@mysten/sui/cryptography';
+import { readVerifyingKey, type VerifyingKey } from '../../../prover/verify.ts';
+import { PROVIDERS } from '../../../library/zklogin/index.ts';
+import { builtProver } from '../../prover/artifacts.ts';
+import type { LoopbackNode } from '../../../testing/sui/node.ts';
+import { issuerKeys, type ProofTrust, verifyZkLogin, zkLoginVerifier } from '../../../testing/sui/zklogin.ts';
+
+type Verify = LoopbackNode['verify'];
+
+const PROVIDERS_KEYS = Object.fromEntries(
+  Object.values(PROVIDERS).map((each) => [each.issuer, each.jwksUrl]),
+);
+
+/** The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one. */
+const keyOf: ProofTrust['keyOf'] = (issuer, kid) => {
+  const isLocal = /^http:\/\/(127\.0\.0\.1|localhost):\d+$/.test(issuer);
+  return issuerKeys(isLocal ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
+};
+
+/** The development keys of zkLogin's circuit that `make prover` has built. */
+export function builtKeys(): VerifyingKey[] {
+  return (['small', 'full'] as const).flatMap((size) => {
+    const artifacts = builtProver(size);
+    if (artifacts === undefined) return [];
+    return [readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')))];
+  });
+}
+
+/**
+ * @param keys with none, it checks everything of a zkLogin signature but the proof
+ * @returns the `verify` of this node
+ */
+export function signatureChecks(node: LoopbackNode, keys: readonly VerifyingKey[], issuers = keyOf): Verify {
+  const { verify: ofKey } = node;
+  const verifiers = keys.map((verifyingKey) => zkLoginVerifier({ verifyingKey, keyOf: issuers }));
+  const ofZkLogin = keys.length === 0 ? [verifyZkLogin] : verifiers;
+  return async (...signed) => {
+    const [, signature] = signed;
+    if (parseSerializedSignature(signature).signatureScheme !== 'ZkLogin') {
+      await ofKey(...signed);
+      return;
+    }
+    // A proof is of one size of the circuit, and nothing in it says of which.
+    const checks = ofZkLogin.map((check) => check.call(node, ...signed));
+    await Promise.any(checks).catch(({ errors: [first] }: AggregateError) => {
+      throw first;
+    });
+  };
+}

@@ -1,0 +1,176 @@
+/** Stand-ins on loopback for the services around a wallet: provider, prover, and the page's own server. */
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { exportJWK, generateKeyPair } from 'jose';
+import { type Configuration, Provider } from 'oidc-provider';
+import { rolldown } from 'rolldown';
+import { ConfigError } from '../../../library/errors.ts';
+import type { DiscoveryOptions } from '../../../library/zklogin/index.ts';
+import type { LoopbackNode } from '../../../testing/sui/node.ts';
+
+const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
+
+/** The settings of the page. */
+export interface Settings {
+  readonly issuer: string;
+  readonly saltUrl: string;
+  readonly proverUrl: string;
+  readonly redirectUri: string;
+  readonly login: { readonly clientId: string; readonly options: Partial<DiscoveryOptions> };
+  /** The body of a form_post. */
+  readonly posted: string | null;
+}
+
+/** Three ways to log in: `/?how=<name>` selects one, by default the first. */
+export const CLIENTS = {
+  implicit: { clientId: 'wallet-implicit', options: { responseType: 'id_token' } },
+  code: { clientId: 'wallet-code', options: { responseType: 'code' } },
+  form_post: {
+    clientId: 'wallet-form-post',
+    options: { responseType: 'code id_token', extraParameters: { response_mode: 'form_post' } },
+  },
+} as const;
+export type How = keyof typeof CLIENTS;
+
+/** @param port 0 lets the system choose. @throws ConfigError */
+export async function listen(server: Server, port = 0): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => {
+      reject(new ConfigError(`can't listen on PORT ${port}: ${code}. Set PORT to another`));
+    });
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** `oidc-provider` with its own pages for login and consent; any name is a user. */
+export async function startProvider(redirectUri: string): Promise<{ server: Server; issuer: string }> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  const server = createServer((request, response) => handle?.(request, response));
+  const issuer = await listen(server);
+  const common = {
+    redirect_uris: [redirectUri],
+    application_type: 'native',
+    token_endpoint_auth_method: 'none',
+  } as const;
+  const configuration: Configuration = {
+    clients: [
+      {
+        ...common,
+        client_id: CLIENTS.implicit.clientId,
+        response_types: ['id_token'],
+        grant_types: ['implicit'],
+      },
+      {
+        ...common,
+        client_id: CLIENTS.code.clientId,
+        response_types: ['code'],
+        grant_types: ['authorization_code'],
+      },
+      {
+        ...common,
+        client_id: CLIENTS.form_post.clientId,
+        response_types: ['code id_token'],
+        grant_types: ['implicit', 'authorization_code'],
+      },
+    ],
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'dev-wallet', use: 'sig', alg: 'RS256' }] },
+    responseTypes: ['id_token', 'code', 'code id_token'],
+    findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
+    // The providers that Sui knows accept a code without a challenge.
+    pkce: { required: () => false },
+    clientBasedCORS: () => true,
+    cookies: { keys: ['of the stand-in'] },
+    // Lifetimes in seconds; without them the provider prints a notice for each.
+    ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
+    features: { devInteractions: { enabled: true } },
+  };
+  const provider = new Provider(issuer, configuration);
+  provider.use(async (context, next) => {
+    await next();
+    // The provider's pages load a font from an outside host, but no request may leave this machine.
+    const { body } = context;
+    if (typeof body === 'string') context.body = body.replace(/@import url\([^)]*\);/g, '');
+  });
+  handle = provider.callback();
+  return { server, issuer };
+}
+
+/** Answers in the prover's format. The points are of another statement, so no validator would accept them. */
+export function createProverStandIn(broken: () => boolean): Server {
+  const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
+  return createServer(async (request, response) => {
+    response
+      .setHeader('access-control-allow-origin', '*')
+      .setHeader('access-control-allow-headers', 'content-type');
+    if (request.method === 'OPTIONS') return void response.end();
+    if (broken()) return void response.writeHead(500).end();
+    const { jwt } = JSON.parse(await text(request));
+    const [headerBase64 = '', payload = ''] = String(jwt).split('.');
+    const json = Buffer.from(payload, 'base64url').toString();
+    const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(json) ?? [];
+    const [start, end] = [8 * json.indexOf(claim), 8 * (json.indexOf(claim) + claim.length)];
+    const from = Math.floor(start / 6);
+    const value = payload.slice(from, Math.floor((end - 1) / 6) + 1);
+    const issBase64Details = { value, indexMod4: from % 4 };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ ...partialInputs, headerBase64, issBase64Details }));
+  });
+}
+
+/**
+ * Serves the page, and acts as the server behind a wallet: accepts form_posts, and forwards calls to the node, which
+ * allows no other origin to read its answers.
+ */
+export async function createPageServer(
+  settings: () => Omit<Settings, 'posted' | 'login'>,
+  node: LoopbackNode,
+): Promise<Server> {
+  const bundle = await rolldown({
+    input: new URL('./page.ts', import.meta.url).pathname,
+    platform: 'browser',
+    logLevel: 'silent',
+  });
+  const { output } = await bundle.generate({ format: 'esm', codeSplitting: false });
+  await bundle.close();
+  return createServer(async (incoming, response) => {
+    const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://wallet.invalid');
+    if (pathname.startsWith('/sui.rpc.')) return passOn(incoming, response, node.url);
+    if (pathname === '/page.js') {
+      return void response.setHeader('content-type', 'text/javascript').end(output[0].code);
+    }
+    if (pathname === '/faucet') {
+      node.ledger.give(await text(incoming), 1_000_000_000n);
+      return void response.end();
+    }
+    const posted = incoming.method === 'POST' ? await text(incoming) : null;
+    const login = CLIENTS[searchParams.get('how') as How] ?? CLIENTS.implicit;
+    response.setHeader('content-type', 'text/html').end(html({ ...settings(), login, posted }));
+  });
+}
+
+const BUTTONS = { login: 'log in', again: 'try again', cancel: 'cancel', send: 'send', logout: 'log out' };
+const OUTPUTS = ['status', 'address', 'digest', 'error', 'ready'];
+
+function html(settings: Settings): string {
+  const buttons = Object.entries(BUTTONS).map(([id, label]) => `<button id="${id}">${label}</button>`);
+  const outputs = OUTPUTS.map((id) => `<dt>${id}</dt><dd><output id="${id}"></output></dd>`);
+  const ways = Object.keys(CLIENTS).map((how) => `<a href="/?how=${how}">${how}</a>`);
+  return `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
+    <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
+    <p>${buttons.join(' ')}</p><dl>${outputs.join('')}</dl><p>Log in by: ${ways.join(', ')}</p>
+    <script type="module" src="/page.js"></script>`;
+}
+
+function passOn(incoming: IncomingMessage, response: ServerResponse, origin: string): void {
+  const { method, headers, url } = incoming;
+  const onward = request(new URL(url ?? '', origin), { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  onward.on('error', () => response.destroy());
+  incoming.pipe(onward);
+}

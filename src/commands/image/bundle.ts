@@ -1,0 +1,85 @@
+/**
+ * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application as one file, STAGE/server.js,
+ * without node_modules.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { command, runAsProcess } from '../command.ts';
+import { ImageError } from './errors.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const ENTRY = '\0entry';
+
+/** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
+const entry = (version: string, appDir: string) => `
+import { readFileSync } from 'node:fs';
+import { parseManifest } from '/src/server/manifest.ts';
+import { start } from '/src/server/start.ts';
+import module from '/${appDir}/app.ts';
+
+const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
+void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
+`;
+
+/**
+ * @param appDir the application's folder, from the root of the repository
+ * @param stage folder that gets server.js
+ * @returns the paths of the modules in it
+ */
+export async function bundle(
+  root: string,
+  version: string,
+  appDir: string,
+  stage: string,
+): Promise<string[]> {
+  const bundler = await rolldown({
+    cwd: root,
+    input: { server: ENTRY },
+    // Neither paths nor comments: a file may move, or a comment change, and the registers stay.
+    experimental: { attachDebugInfo: 'none' },
+    platform: 'node',
+    // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no node_modules.
+    onLog(level, log, handler) {
+      if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
+      handler(level, log);
+    },
+    plugins: [
+      {
+        name: 'entry',
+        resolveId(source, importer) {
+          if (source === ENTRY) return ENTRY;
+          return importer === ENTRY && source.startsWith('/') ? join(root, source) : null;
+        },
+        load: (id) => (id === ENTRY ? entry(version, appDir) : null),
+      },
+    ],
+  });
+  const {
+    output: [chunk],
+  } = await bundler.write({
+    dir: stage,
+    // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a seventh of the
+    // start.
+    format: 'cjs',
+    strict: true,
+    entryFileNames: 'server.js',
+    codeSplitting: false,
+    comments: false,
+  });
+  return chunk.moduleIds;
+}
+
+export const main = command({
+  usage: 'usage: node src/commands/image/bundle.ts APP_DIR STAGE',
+  options: {},
+  positionals: ['app_dir', 'stage'],
+  async run({ positionals: [appDir = '', stage = ''] }) {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    await bundle(ROOT, version, appDir, stage);
+    return { json: { file: join(stage, 'server.js') } };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

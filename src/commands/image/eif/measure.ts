@@ -1,0 +1,28 @@
+/** The registers that an enclave of an image attests with, as Nitro measures it. */
+import { createHash } from 'node:crypto';
+import type { Image } from '../../../library/attestation/image.ts';
+import { checkParts, type ImageParts } from './format.ts';
+
+/** @throws ImageError: EIF_INVALID, for parts that no image can have */
+export function measureImage(parts: ImageParts): Image {
+  checkParts(parts);
+  const cmdline = Buffer.from(parts.cmdline);
+  const [boot, ...application] = parts.ramdisks as [Uint8Array, ...Uint8Array[]];
+  return {
+    pcr0: register([parts.kernel, cmdline, boot, ...application]),
+    pcr1: register([parts.kernel, cmdline, boot]),
+    pcr2: register(application),
+  };
+}
+
+/** A register that was zero and was extended once, by the hash of the contents one after the other. */
+function register(contents: readonly Uint8Array[]): string {
+  const content = createHash('sha384');
+  for (const each of contents) content.update(each);
+  return createHash('sha384').update(Buffer.alloc(48)).update(content.digest()).digest('hex');
+}
+
+/** The lines of `out/nitro.pcrs`. */
+export function formatPcrs({ pcr0, pcr1, pcr2 }: Image): string {
+  return [pcr0, pcr1, pcr2].map((value, at) => `${value} PCR${at}\n`).join('');
+}

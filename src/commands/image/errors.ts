@@ -1,0 +1,18 @@
+/** What can stop the build of an image: one `code` for each cause. The message says what to do about it. */
+import { CodedError } from '../../library/errors.ts';
+
+/** Every code of an ImageError, and what it means. */
+export const IMAGE_CODES = {
+  LOCK_INVALID: 'A lock file differs from what `make update-lock` writes.',
+  NO_MIRROR: "No mirror of Debian's packages is known, or its address is invalid.",
+  PACKAGE_GONE: 'No reachable source has a locked version any more.',
+  PACKAGE_CHANGED: "A file's content differs from the lock.",
+  ARCHIVE_INVALID: "A package or archive can't be read, or contains what an image must not contain.",
+  COMMAND_FAILED: 'A program that the build runs ended with an error.',
+  EIF_INVALID: "A file isn't a complete enclave image of two ramdisks or more, or the parts can't make one.",
+} as const;
+
+export type ImageCode = keyof typeof IMAGE_CODES;
+
+/** Everything that the build, and the reader of images, throw on purpose. */
+export class ImageError extends CodedError<ImageCode> {}

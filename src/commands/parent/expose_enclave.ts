@@ -1,0 +1,221 @@
+/** On the parent: forwards to the server and to its endpoints, and passes the secrets to the enclave. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import type { Manifest } from '../../server/manifest.ts';
+import type { ProvisionerKey } from '../../library/sealing/secrets.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  integer,
+  readFileArgument,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
+import type { Requirements } from '../provision/enclave.ts';
+import type { Listen } from './expose.ts';
+import type { EnclaveImage } from './image.ts';
+import type { RunningEnclave } from './nitro_cli.ts';
+
+/** For the attestation document. */
+const ATTEST_MS = 10_000;
+
+const PROXY_LINES = `Only programs on this instance reach it, such as your proxy: the image has TRUSTED_PROXIES, so callers who reach the port
+themselves could write their own address into X-Forwarded-For. For a proxy on another host, give --address with this
+instance's private address, and let its security group admit that proxy alone.`;
+
+interface Options {
+  readonly eif: string;
+  readonly name: string;
+  readonly debug: boolean;
+  readonly secrets?: string | undefined;
+  readonly 'secret-id'?: string | undefined;
+  readonly 'provisioner-key'?: string | undefined;
+  readonly root?: string | undefined;
+}
+
+export const main = command({
+  usage: `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
+         [--provisioner-key FILE] [--name sui-enclave] [--address ADDRESS] [--port 3000] [--debug] [--root FILE]
+
+Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
+passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
+what runs as it should is left alone.
+
+--address is that of the parent's port: by default 0.0.0.0, all of its addresses. For an image with TRUSTED_PROXIES it is
+127.0.0.1, because the image takes the addresses of callers from a header: whoever reaches the port itself can write any.
+
+The secrets are sealed: only the enclave that attests the registers of the EIF opens them, and the relay to it reads
+nothing. Root on this instance still reads the file or the secret that they come from: npm run provision seals them
+elsewhere. An image that names provisioners needs the key of one of them, --provisioner-key.
+
+--debug passes secrets to an enclave in debug mode too: its memory and console can be read. --root trusts the
+certificates of a PEM file in place of AWS's root, for development.`,
+  options: {
+    secrets: { type: 'string' },
+    'secret-id': { type: 'string' },
+    'provisioner-key': { type: 'string' },
+    root: { type: 'string' },
+    eif: { type: 'string', default: 'out/nitro.eif' },
+    name: { type: 'string', default: 'sui-enclave' },
+    debug: { type: 'boolean', default: false },
+    address: { type: 'string' },
+    port: { type: 'string', default: '3000' },
+  },
+  async run({ values }, context) {
+    const { env, io } = context;
+    if (values.address !== undefined && !isIPv4(values.address))
+      throw new UsageError('--address must be an IPv4 address');
+    const port = integer('port', values.port, 1, 65_535);
+    const { isReady, proxyConfig, proxyConfigPath, servicesOf } = await import('./expose.ts');
+    const { loadImage, manifestOf, trustedProxiesOf } = await import('./image.ts');
+    const { reportsPath } = await import('./reports.ts');
+    const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
+    const image = loadImage(values.eif);
+    const manifest = manifestOf(image.eif);
+    const isBehindProxy = trustedProxiesOf(image.eif) > 0;
+    const listen = { address: values.address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
+    // Checked before anything is started: a mistake in the secrets must not leave only some services running.
+    const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
+    const sealing = secrets && { secrets, ...(await sealingFor(values, image, manifest, context)) };
+    const { EnclaveCID: cid } = await runningEnclave(env, values, image, sealing !== undefined);
+    const dir = stateFolder(env, values.name);
+    writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
+    const services = servicesOf(env, cid, manifest, listen, dir);
+    const states = await ensureRunning(env, dir, services);
+    for (const [index, { name }] of services.entries()) io.log(`${name}: ${states[index]}`);
+    const isReadyNow = await isReady(listen);
+    if (!isReadyNow && sealing) await sealAndHandOver(sealing, { env, cid, listen });
+    const hasSecrets = isReadyNow || sealing !== undefined;
+    io.log(secretsLine(isReadyNow, hasSecrets, manifest));
+    requireRunning(dir, services);
+    io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reportsPath(dir)}.`);
+    if (isBehindProxy && values.address === undefined) io.log(PROXY_LINES);
+    return {
+      json: {
+        services: Object.fromEntries(services.map(({ name }, index) => [name, states[index]])),
+        hasSecrets,
+        address: listen.address,
+        port,
+        reports: reportsPath(dir),
+      },
+    };
+  },
+});
+
+/** @throws ParentError: WRONG_STATE, if none or another image runs, or if one in debug mode would get secrets */
+async function runningEnclave(
+  env: Environment,
+  { eif, name, debug }: Options,
+  image: EnclaveImage,
+  getsSecrets: boolean,
+): Promise<RunningEnclave> {
+  const { ParentError } = await import('./errors.ts');
+  const { enclavesNamed } = await import('./nitro_cli.ts');
+  const { lastEnd } = await import('./reports.ts');
+  const { stateFolder } = await import('./services.ts');
+  const enclave = enclavesNamed(env, name)[0];
+  if (!enclave) {
+    const end = lastEnd(stateFolder(env, name));
+    const last = end === undefined ? '' : `; the last one reported: ${end}`;
+    throw new ParentError('WRONG_STATE', `no enclave named ${name} runs: run run_enclave first${last}`);
+  }
+  if (enclave.Flags?.includes('DEBUG_MODE') && getsSecrets && !debug) {
+    throw new ParentError(
+      'WRONG_STATE',
+      'the enclave runs in debug mode, and can keep no secret: give --debug to pass them anyway',
+    );
+  }
+  const pcr0 = enclave.Measurements?.PCR0;
+  if (pcr0 !== undefined && pcr0 !== image.registers.pcr0) {
+    throw new ParentError('WRONG_STATE', `another image than ${eif} runs: its PCR0 is ${pcr0}`);
+  }
+  return enclave;
+}
+
+function secretsLine(wasReady: boolean, hasSecrets: boolean, { secrets }: Manifest): string {
+  if (secrets.length === 0) return 'The application needs no secrets.';
+  if (wasReady) return 'The enclave has its secrets.';
+  if (!hasSecrets) {
+    return `The enclave waits for its secrets: ${secrets.join(', ')}. Give --secrets or --secret-id, or run provision elsewhere.`;
+  }
+  return 'The enclave has accepted its secrets. They were sealed for it: the relay read nothing; root on this instance can read where they came from.';
+}
+
+/** How secrets are sealed. */
+interface Sealing {
+  readonly requirements: Requirements;
+  readonly provisioner: ProvisionerKey | undefined;
+}
+
+/** @throws UsageError, if the image needs a signature and there is no key; ProvisionError: PROVISIONER_KEY */
+async function sealingFor(
+  { debug, root, 'provisioner-key': path }: Options,
+  { registers }: EnclaveImage,
+  { provisioners = [] }: Manifest,
+  { env, io }: Context,
+): Promise<Sealing> {
+  const { certificatesFromPem } = await import('../../library/attestation/index.ts');
+  const { readProvisionerKey } = await import('../provision/files.ts');
+  if (provisioners.length > 0 && path === undefined) {
+    throw new UsageError(
+      'this image takes secrets from the provisioners of its app.yaml only: give --provisioner-key, or run provision elsewhere',
+    );
+  }
+  const provisioner = path === undefined ? undefined : readProvisionerKey(path, env);
+  if (provisioner && !provisioners.includes(Buffer.from(provisioner.publicKey).toString('hex'))) {
+    throw new UsageError(`the app.yaml of this image does not name the key in ${path} as a provisioner`);
+  }
+  const roots =
+    root === undefined ? undefined : certificatesFromPem((await readFileArgument(root)).toString());
+  if (roots) io.log(`Trusts the certificates of ${root} in place of AWS's root.`);
+  return { requirements: { images: [registers], roots, allowDebug: debug }, provisioner };
+}
+
+/** Through the parent's own port: an enclave that does not attest the registers of the EIF gets nothing. */
+async function sealAndHandOver(
+  { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
+  { env, cid, listen }: { env: Environment; cid: number; listen: Listen },
+): Promise<void> {
+  const { sealSecrets } = await import('../../library/sealing/secrets.ts');
+  const { attest } = await import('../provision/enclave.ts');
+  const { handOver, urlOf } = await import('./expose.ts');
+  const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };
+  const { sealingKey, state } = await attest(http, requirements);
+  const { json } = await sealSecrets(secrets, sealingKey, state, { provisioner });
+  await handOver(env, cid, json, listen);
+}
+
+/** Reads the secrets from a file, standard input or Secrets Manager: every process could read an argument. */
+async function readSecrets(
+  { secrets, 'secret-id': id }: Options,
+  manifest: Manifest,
+  { env, io }: Context,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  const { checkSecrets } = await import('./expose.ts');
+  if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
+  if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);
+  if (secrets === undefined) return undefined;
+  try {
+    return checkSecrets(secrets === '-' ? io.stdin() : readFileSync(secrets, 'utf8'), manifest);
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error) throw new UsageError(`${secrets} can't be read`);
+    throw error;
+  }
+}
+
+async function fromSecretsManager(env: Environment, id: string): Promise<string> {
+  const { ParentError } = await import('./errors.ts');
+  const { run } = await import('./programs.ts');
+  const get = ['secretsmanager', 'get-secret-value', '--secret-id', id];
+  const { status, stdout } = run(env, 'aws', [...get, '--query', 'SecretString', '--output', 'text']);
+  if (status !== 0) {
+    throw new ParentError(
+      'PROGRAM_FAILED',
+      `aws could not read the secret ${id}: does this instance's role allow it?`,
+    );
+  }
+  return stdout;
+}
+
+if (import.meta.main) await runAsProcess(main);

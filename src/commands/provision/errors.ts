@@ -1,0 +1,24 @@
+/** Why secrets were not provisioned: one `code` for each cause. No message contains a secret. */
+import { CodedError } from '../../library/errors.ts';
+
+/** Every code of a ProvisionError, and what it means. */
+export const PROVISION_CODES = {
+  SECRETS_FILE: 'The secrets, or the file with them, can not be used.',
+  PROVISIONER_KEY: "The provisioner's key, or the file with it, can not be used.",
+  SECRETS_REFUSED: 'The enclave has opened the secrets and does not accept them: its sealed answer.',
+  SECRETS_NOT_TAKEN: 'The secrets were refused in clear, by the enclave or by anyone on the way.',
+  SECRETS_RECEIPT: 'What came back is not the receipt for these secrets: they may not have arrived.',
+} as const;
+
+export type ProvisionCode = keyof typeof PROVISION_CODES;
+
+/** What provisioning throws itself. Beside it come AttestationErrors, ClientErrors and SealingErrors. */
+export class ProvisionError extends CodedError<ProvisionCode> {
+  /** The code that the enclave, or whoever answered, gave. */
+  readonly serverCode: string | null;
+
+  constructor(code: ProvisionCode, message: string, serverCode: string | null = null) {
+    super(code, message);
+    this.serverCode = serverCode;
+  }
+}

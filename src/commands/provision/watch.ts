@@ -1,0 +1,69 @@
+/** Provisions again whenever a new process of an enclave lacks its secrets. */
+import { EnclaveError } from '../../library/errors.ts';
+
+export interface Watched {
+  /** Whether the enclave waits for its secrets. */
+  needsSecrets(): Promise<boolean>;
+  provision(): Promise<void>;
+  /** Writes a line, which never contains a secret. */
+  log(line: string): void;
+}
+
+/** Anyone on the way can forge it. */
+const CLAIM = 'unconfirmed: /readyz says that the enclave has secrets';
+
+/** The longest pause after failures, as a multiple of the interval. */
+const MAX_BACKOFF = 30;
+
+/**
+ * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread; after a failure of provisioning twice as
+ * late each time. Says each state once. An enclave that can't be reached is asked at the same pace, for its next start.
+ *
+ * @returns how often it has provisioned, when `stop` is aborted
+ */
+export async function watch(watched: Watched, intervalMs: number, stop: AbortSignal): Promise<number> {
+  let provisioned = 0;
+  let failures = 0;
+  let said: string | undefined;
+  const say = (line: string) => {
+    if (line !== said) watched.log(line);
+    said = line;
+  };
+  while (!stop.aborted) {
+    let needs = false;
+    try {
+      needs = await watched.needsSecrets();
+      if (needs) {
+        await watched.provision();
+        provisioned += 1;
+        watched.log('provisioned');
+        // The receipt has proved more than that.
+        said = CLAIM;
+      } else say(CLAIM);
+      failures = 0;
+    } catch (error) {
+      failures = needs ? failures + 1 : 0;
+      say(describe(error));
+    }
+    await pause(intervalMs * Math.min(2 ** failures, MAX_BACKOFF) * (0.8 + 0.4 * Math.random()), stop);
+  }
+  return provisioned;
+}
+
+function describe(error: unknown): string {
+  // The message of any other error may contain anything.
+  return error instanceof EnclaveError ? `${error.code}: ${error.message}` : 'INTERNAL: an internal error';
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      stop.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    stop.addEventListener('abort', end);
+    if (stop.aborted) end();
+  });
+}

@@ -1,0 +1,84 @@
+/** Asks an enclave for its attestation and verifies it, before a command registers it. */
+import type { Image } from '../../library/attestation/index.ts';
+import type { Chain } from './chain.ts';
+import type { Deployments } from './deployments.ts';
+import { SuiCommandError } from './errors.ts';
+
+interface Attested {
+  readonly document: Uint8Array;
+  readonly nonce: Uint8Array;
+  /** The time at which it was verified, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** What an enclave must prove. */
+export interface Expected {
+  readonly image: Image;
+  /** DER of the roots to trust in place of AWS's. */
+  readonly roots: Uint8Array[] | undefined;
+  /** The config for which it is attested, and the file that may name its application. */
+  readonly configId: string;
+  readonly deployments: Deployments | undefined;
+}
+
+/** The enclave's document, if the chain can be expected to verify it. @throws SuiCommandError: WOULD_ABORT */
+export async function askForAttestation(
+  url: string,
+  root: Uint8Array | undefined,
+  chain: Chain,
+): Promise<Attested> {
+  const { predictRegistration } = await import('../../library/attestation/index.ts');
+  const { fetchAttestation } = await import('../../library/client/attestation.ts');
+  const { enclaveAt } = await import('./contract.ts');
+  const { document, nonce } = await fetchAttestation(enclaveAt(url));
+  const now = Date.now();
+  const { accepted, abort, reason, until } = await predictRegistration(document, now, root);
+  if (!accepted) {
+    throw new SuiCommandError(
+      'WOULD_ABORT',
+      `load_nitro_attestation would abort with ${abort}: ${reason}. Nothing was sent`,
+    );
+  }
+  chain.notes.push(`The chain can be expected to verify the document until ${until?.toISOString()}.`);
+  return { document, nonce, now };
+}
+
+/** The key that the document attests, for this image. @throws AttestationError */
+export async function attestedKeyOf(
+  { document, nonce, now }: Attested,
+  expected: Expected,
+): Promise<Uint8Array> {
+  const { AttestationError, verifyAttestation } = await import('../../library/attestation/index.ts');
+  const { attestedKey } = await import('../../library/client/attestation.ts');
+  const { image, roots } = expected;
+  const policy = { images: [image], nonce };
+  try {
+    return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+  } catch (error) {
+    if (!(error instanceof AttestationError) || error.code !== 'POLICY_PCRS') throw error;
+    const message = `${error.message}\n${await applicationsOf(document, expected)}`;
+    throw new AttestationError('POLICY_PCRS', message, { cause: error });
+  }
+}
+
+/** Of an enclave with other registers and of the config, as far as they are known. The document's signature is verified. */
+async function applicationsOf(document: Uint8Array, { configId, deployments }: Expected): Promise<string> {
+  const { AttestationError, decodeAttestation, readUserData } = await import(
+    '../../library/attestation/index.ts'
+  );
+  let runs: string;
+  try {
+    runs = readUserData(decodeAttestation(document)).application;
+  } catch (error) {
+    if (!(error instanceof AttestationError)) throw error;
+    return 'The enclave does not say which application it runs';
+  }
+  const says = `The enclave says that it runs ${runs}`;
+  const known = deployments?.known() ?? {};
+  const name = Object.keys(known).find((each) => known[each]?.config?.id === configId);
+  if (name === undefined) return says;
+  const config = `the config ${configId} is of ${name} (${deployments?.path})`;
+  if (name === runs) return `${says}, and ${config}: it is another build of the application`;
+  const own = known[runs]?.config?.id;
+  return `${says}, and ${config}${own === undefined ? '' : `: use the config ${own}, or --app ${runs}`}`;
+}

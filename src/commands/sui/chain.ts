@@ -1,0 +1,285 @@
+/** Sends the transaction of a command, or only shows it. */
+import { bcs } from '@mysten/sui/bcs';
+import type { SuiGrpcClient } from '@mysten/sui/grpc';
+import type { Transaction } from '@mysten/sui/transactions';
+import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
+import { NodeRefusedError, ObjectNotFoundError, SuiError } from '../../library/sui/errors.ts';
+import { suiErrorOf } from '../../library/sui/failures.ts';
+import { sendTransaction, waitUntilVisible } from '../../library/sui/send.ts';
+import { expiryOf, withoutExpiry } from './expiry.ts';
+import { connect, type NodeConnection } from './network.ts';
+import type { Outcome } from './outcome.ts';
+
+/** 1 SUI: many times what any command needs, and what an honest node proposes. */
+const MAX_PROPOSED_BUDGET = 1_000_000_000n;
+
+/** The effects of an executed transaction. */
+export interface Executed {
+  readonly digest: string;
+  readonly created: readonly { readonly id: string; readonly type: string }[];
+  /** The package that it published, if it did. */
+  readonly packageId: string | undefined;
+}
+
+export interface Submission {
+  /** Its purpose, for people, such as "create the config". */
+  readonly title: string;
+  /** Its arguments and, after the execution, its results. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Returns the fields that are known only after the execution. */
+  report?(executed: Executed): Record<string, unknown>;
+}
+
+export class Chain {
+  /** Notes that a command makes on its way; printed with the outcome. */
+  readonly notes: string[] = [];
+  /** Time to wait for the node to show what it executed, or what it perhaps executed. */
+  indexingMs = 20_000;
+  readonly #values: Readonly<Record<string, unknown>>;
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  #network: NodeConnection | undefined;
+
+  /** @param values the options that all commands share */
+  constructor(values: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string | undefined>>) {
+    this.#values = values;
+    this.#env = env;
+  }
+
+  /** @throws SuiCommandError: NO_NETWORK; SuiError */
+  get client(): SuiGrpcClient {
+    return this.#connected.client;
+  }
+
+  /** Whether the command line names a node. */
+  get isNamed(): boolean {
+    return this.network !== undefined || this.#text('rpc-url') !== undefined;
+  }
+
+  /** The name of the network, where one is given. */
+  get network(): string | undefined {
+    return this.#text('network');
+  }
+
+  /** Whether the node is of a network that accepts real enclaves alone. @throws as `client` */
+  get isReal(): boolean {
+    return this.#connected.isReal;
+  }
+
+  /** The node, described for people. @throws as `client` */
+  get description(): string {
+    return this.#connected.description;
+  }
+
+  /** Why the node's last answer did not come: a code such as ECONNREFUSED, or null. @throws as `client` */
+  get failure(): string | null {
+    return this.#connected.failure();
+  }
+
+  /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
+  async sender(): Promise<string> {
+    // A command that sends nothing doesn't need the signature schemes.
+    const { senderOf } = await import('./signer.ts');
+    return senderOf(this.#env, this.#signerOptions);
+  }
+
+  get #connected(): NodeConnection {
+    this.#network ??= connect(this.#text('network'), this.#text('rpc-url'));
+    return this.#network;
+  }
+
+  get #signerOptions() {
+    return { address: this.#text('address'), keystore: this.#text('keystore') };
+  }
+
+  #text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  /**
+   * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
+   * first in any case: what would fail is not sent, and costs no gas.
+   *
+   * @throws SuiError; SuiCommandError: SIGNER
+   */
+  async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
+    const sender = await this.sender();
+    const built = await this.#build(tx, sender);
+    const bytes = this.#values['unsigned'] ? await this.#lasting(built) : built;
+    const expires = expiryOf(bytes);
+    const { commands, gasData } = tx.getData();
+    const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
+    const shown = {
+      ...fields,
+      network: this.#connected.description,
+      sender,
+      calls: calls.map(({ package: id, module, function: name }) => `${id}::${module}::${name}`),
+      gasBudget: sui(gasData.budget ?? 0),
+      ...(expires !== null && { expires }),
+    };
+    if (this.#values['dry-run']) {
+      return { status: 'dry-run', title: `The node simulates it without a failure: ${title}`, fields: shown };
+    }
+    if (this.#values['unsigned']) {
+      const transaction = toBase64(bytes);
+      return { status: 'unsigned', title, fields: { ...shown, transaction }, text: transaction };
+    }
+    const { gas, ...executed } = await this.#execute(bytes);
+    const results = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
+    return { status: 'done', title: `Done: ${title}`, fields: { ...fields, ...results } };
+  }
+
+  async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
+    tx.setSender(sender);
+    // Set here, so that a node can't choose who pays.
+    tx.setGasOwner(sender);
+    const budget = this.#text('gas-budget');
+    if (budget !== undefined) {
+      const { checkBudget } = await import('./signer.ts');
+      checkBudget(budget);
+      tx.setGasBudget(BigInt(budget));
+    }
+    const bytes = await fromNode(tx.build({ client: this.client }));
+    const proposed = BigInt(tx.getData().gasData.budget ?? 0);
+    if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
+        `the node proposes a gas budget of ${sui(proposed)}: set --gas-budget to allow it`,
+      );
+    }
+    return bytes;
+  }
+
+  /** Bytes that are to be signed elsewhere, without the node's expiry where nothing depends on it. */
+  async #lasting(built: Uint8Array): Promise<Uint8Array> {
+    const expires = expiryOf(built);
+    if (expires === null) return built;
+    // Without an answer, the bytes stay as they are.
+    const lasting = await withoutExpiry(this.client, built).catch(() => null);
+    this.notes.push(
+      lasting === null
+        ? `The transaction expires ${expires}, as the node set it: have it signed and sent before.`
+        : `The node let the transaction expire ${expires}. That is taken out: an owned object keeps it from being executed twice.`,
+    );
+    return lasting ?? built;
+  }
+
+  async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
+    const { readSigner } = await import('./signer.ts');
+    const signer = await readSigner(this.#env, this.#signerOptions);
+    const { signature } = await signer.signTransaction(bytes);
+    const executed = await sendTransaction(this.client, {
+      transaction: bytes,
+      signatures: [signature],
+      include: { effects: true, objectTypes: true } as const,
+      lookUpMs: this.indexingMs,
+      waitMs: 0,
+    });
+    const { digest } = executed;
+    await this.#visible(digest);
+    const { changedObjects, gasUsed } = executed.effects;
+    return {
+      digest,
+      gas: BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate),
+      created: changedObjects
+        .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
+        .map(({ objectId }) => ({
+          id: normalizeSuiAddress(objectId),
+          type: normalizeStructTag(executed.objectTypes[objectId] ?? '0x0::unknown::Unknown'),
+        })),
+      packageId: changedObjects.find(({ outputState }) => outputState === 'PackageWrite')?.objectId,
+    };
+  }
+
+  /** The next command reads what this one wrote. */
+  async #visible(digest: string): Promise<void> {
+    try {
+      await waitUntilVisible(this.client, digest, { waitMs: this.indexingMs });
+    } catch {
+      this.notes.push(
+        'The transaction is executed, but the node does not show it yet: wait a little before the next step.',
+      );
+    }
+  }
+
+  /** The id under which a package was first published: types keep it through upgrades. @throws SuiError */
+  async originalPackage(packageId: string): Promise<string> {
+    const answer = this.client.movePackageService.getPackage({ packageId });
+    const { response } = await fromNode(answer).catch((error: SuiError) => {
+      // A node says so without a text.
+      const isMissing = error instanceof NodeRefusedError && error.status === 'NOT_FOUND';
+      throw isMissing ? new ObjectNotFoundError(packageId) : error;
+    });
+    const { originalId } = response.package ?? {};
+    if (originalId === undefined)
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
+    return normalizeSuiAddress(originalId);
+  }
+
+  /** A package's first id, and the bytecode of its modules. @throws SuiError */
+  async package(packageId: string): Promise<{ originalId: string; modules: Uint8Array[] }> {
+    // GetPackage describes the modules, without their bytecode.
+    const include = { objectBcs: true } as const;
+    const { object } = await fromNode(this.client.core.getObject({ objectId: packageId, include }));
+    const modules = modulesOf(object.objectBcs);
+    if (modules.length === 0) {
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
+    }
+    return { originalId: await this.originalPackage(packageId), modules };
+  }
+
+  /** The digest of the chain's first checkpoint, in base58. @throws SuiError */
+  async identifier(): Promise<string> {
+    return (await fromNode(this.client.core.getChainIdentifier())).chainIdentifier;
+  }
+
+  /** An object's type and content. @throws SuiError */
+  async object(objectId: string): Promise<{ type: string; content: Uint8Array }> {
+    const { object } = await fromNode(this.client.core.getObject({ objectId, include: { content: true } }));
+    return { type: object.type, content: object.content };
+  }
+}
+
+/** The first fields of an object in BCS that is a package: enum `Data` of `sui_types::object`. */
+const PackageData = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+  }),
+});
+
+/** The bytecode of each module; empty if this is no package. */
+function modulesOf(object: Uint8Array | undefined): Uint8Array[] {
+  try {
+    const { Package: found } = PackageData.parse(object ?? new Uint8Array());
+    return [...(found?.modules.values() ?? [])];
+  } catch {
+    return [];
+  }
+}
+
+/** Turns any failure of a call of the Sui client into the error that says what to do. */
+async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    let known: SuiError;
+    try {
+      known = suiErrorOf(error);
+    } catch (cause) {
+      // The client has no error of its own for an answer that it can't use.
+      throw new SuiError(
+        'SUI_NODE_ANSWER',
+        `the node's answer can't be used: ${(cause as Error).message.slice(0, 600)}`,
+        { cause },
+      );
+    }
+    throw known;
+  }
+}
+
+function sui(mist: bigint | number | string): string {
+  return `${(Number(mist) / 1e9).toFixed(9).replace(/\.?0+$/, '')} SUI`;
+}

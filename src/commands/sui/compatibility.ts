@@ -1,0 +1,52 @@
+/** Whether a package may replace another on chain, as far as modules show it that are only read. */
+import type { Datatype, ModuleInterface, PublicFunction } from '../../move_bytecode/module_bytecode.ts';
+
+/**
+ * What the policy `compatible` forbids, one line each; empty if it forbids nothing that this sees. These are the rules
+ * of Sui's verifier for datatypes and public functions: nothing is removed, a datatype keeps its abilities, parameters
+ * and layout, a function keeps its signature, and may at most require less of its type parameters.
+ *
+ * The stricter policies, which also fix what functions do, and what the verifier asks of any module, are left to the
+ * node's simulation.
+ */
+export function incompatibilities(
+  before: readonly ModuleInterface[],
+  after: readonly ModuleInterface[],
+): string[] {
+  return before.flatMap((old) => {
+    const next = after.find(({ name }) => name === old.name);
+    if (next === undefined) return [`the module ${old.name} is gone`];
+    const datatypes = [...old.datatypes].flatMap(([name, datatype]) =>
+      datatypeChanges(`${old.name}::${name}`, datatype, next.datatypes.get(name)),
+    );
+    const functions = [...old.functions].flatMap(([name, fun]) =>
+      functionChanges(`${old.name}::${name}`, fun, next.functions.get(name)),
+    );
+    return [...datatypes, ...functions];
+  });
+}
+
+function datatypeChanges(name: string, old: Datatype, next: Datatype | undefined): string[] {
+  if (next === undefined) return [`the type ${name} is gone`];
+  return [
+    ...(next.abilities === old.abilities ? [] : [`the type ${name} has other abilities`]),
+    ...(next.typeParameters === old.typeParameters ? [] : [`the type ${name} has other type parameters`]),
+    ...(next.layout === old.layout ? [] : [`the type ${name} was ${old.layout}, and is ${next.layout}`]),
+  ];
+}
+
+function functionChanges(name: string, old: PublicFunction, next: PublicFunction | undefined): string[] {
+  if (next === undefined) return [`the public function ${name} is gone, or not public`];
+  const isBroader =
+    next.constraints.length === old.constraints.length &&
+    next.constraints.every((required, index) => (required & ~(old.constraints[index] ?? 0)) === 0);
+  return [
+    ...(isBroader ? [] : [`the function ${name} requires more of its type parameters, or has others`]),
+    ...(next.parameters === old.parameters
+      ? []
+      : [`the function ${name} took (${old.parameters}), and takes (${next.parameters})`]),
+    ...(next.returns === old.returns
+      ? []
+      : [`the function ${name} returned (${old.returns}), and returns (${next.returns})`]),
+  ];
+}

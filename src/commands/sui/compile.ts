@@ -1,0 +1,76 @@
+/** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
+import { quantity } from '../../library/errors.ts';
+import { SuiError } from '../../library/sui/errors.ts';
+import type { Environment } from '../command.ts';
+import type { BuildNetwork, Bytecode } from './bytecode.ts';
+import type { Chain } from './chain.ts';
+import { type SuiCommand, usageError } from './command.ts';
+import { SuiCommandError } from './errors.ts';
+
+export interface Compiled extends Bytecode {
+  /** The packages, for people. */
+  readonly title: string;
+  /** The framework, for people. */
+  readonly framework: string;
+  /** Size of all modules. */
+  readonly bytes: number;
+}
+
+/** A local network runs the latest framework, as devnet does. */
+async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
+  const { BUILD_NETWORKS } = await import('./bytecode.ts');
+  const { noNetwork } = await import('./network.ts');
+  if (network === undefined) throw noNetwork();
+  return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
+}
+
+/** Whether this is the chain of `make dev-sui`, which runs the contracts on the stand-in itself. */
+async function isModel(chain: Chain): Promise<boolean> {
+  if (chain.network !== 'localnet') return false;
+  const { isModelChain } = await import('./network.ts');
+  try {
+    return isModelChain(await chain.identifier());
+  } catch (error) {
+    if (error instanceof SuiError) return false;
+    throw error;
+  }
+}
+
+/** @throws UsageError when there is no such package in move/ */
+export async function checkPackage(spec: SuiCommand, name: string): Promise<void> {
+  const { packageNames } = await import('./move_packages.ts');
+  const known = packageNames();
+  if (known.includes(name)) return;
+  throw usageError(
+    spec,
+    `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`,
+  );
+}
+
+/**
+ * @param options.again whether the package may be published already
+ * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STAND_IN_FRAMEWORK
+ */
+export async function compile(
+  name: string,
+  env: Environment,
+  chain: Chain,
+  options: { readonly again: boolean },
+): Promise<Compiled> {
+  const { frameworkOf } = await import('./move_packages.ts');
+  const { compileForPublishing } = await import('./bytecode.ts');
+  const framework = frameworkOf(env);
+  const bytecode = await compileForPublishing(name, framework, await buildNetwork(chain), options);
+  const bytes = bytecode.modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
+  const title = bytecode.packages.map((packageName) => `move/${packageName}`).join(' and ');
+  chain.notes.push(
+    `Compiled ${title}: ${quantity(bytecode.modules.length, 'module')}, ${quantity(bytes, 'byte')}.`,
+  );
+  if (framework.isStandIn && !(await isModel(chain))) {
+    throw new SuiCommandError(
+      'STAND_IN_FRAMEWORK',
+      "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of make dev-sui, if it runs, accepts it",
+    );
+  }
+  return { ...bytecode, title, framework: framework.description, bytes };
+}

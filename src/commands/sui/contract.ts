@@ -1,0 +1,202 @@
+/** Reads and checks configs, enclaves and PCR files, for several commands. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import * as v from 'valibot';
+import { certificatesFromPem, type Image, parsePcrs } from '../../library/attestation/index.ts';
+import { baseUrl, type Http } from '../../library/client/http.ts';
+import { WrongObjectTypeError } from '../../library/sui/errors.ts';
+import type { Contract, EnclaveConfig, Registration } from '../../library/sui/objects.ts';
+import { addressOf } from '../../library/sui/values.ts';
+import { PCRS_HINT, readFileArgument } from '../command.ts';
+import type { Chain } from './chain.ts';
+import { type Input, pcrsPath } from './command.ts';
+import { SuiCommandError } from './errors.ts';
+
+const ENCLAVE_TIMEOUT_MS = 10_000;
+
+const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
+
+/** PCR0 and PCR1 of the software NSM (src/commands/dev), which anyone can attest under a root of their own, for any application. */
+const [pcr0, pcr1] = [0, 1].map((index) => {
+  const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
+  return sha384(Buffer.concat([Buffer.alloc(48), content])).toString('hex');
+}) as [string, string];
+
+function sha384(bytes: Uint8Array): Buffer {
+  return createHash('sha384').update(bytes).digest();
+}
+
+/** Allows no control characters: it is printed, and the file may come from anyone. */
+const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
+const Measurements = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    application: plain,
+    commit: v.nullable(plain),
+    unchanged_tree: v.nullable(v.boolean()),
+    channel: plain,
+    registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
+  }),
+);
+
+/**
+ * The image of the PCR file. A note on the chain says what it was built from, as its build recorded it.
+ *
+ * @throws UnreadableFileError, AttestationError; SuiCommandError: DEVELOPMENT_TRUST
+ */
+export async function readImage(chain: Chain, options: Input['options']): Promise<Image> {
+  return (await readBuild(chain, options)).image;
+}
+
+/**
+ * The image of the PCR file, for a config that is to allow it. On a real network, it must be of a tagged release, or
+ * `--experimental` be given.
+ *
+ * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE
+ */
+export async function imageToAllow(
+  chain: Chain,
+  { options, flags }: Pick<Input, 'options' | 'flags'>,
+): Promise<Image> {
+  const { image, doubt } = await readBuild(chain, options);
+  if (doubt !== null && isOnRealNetwork(chain) && !flags.has('experimental')) {
+    throw new SuiCommandError(
+      'EXPERIMENTAL_IMAGE',
+      `${pcrsPath(options)} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
+    );
+  }
+  return image;
+}
+
+/** An image, and why it is not known to be of a tagged release: a predicate of its PCR file. */
+interface Build {
+  readonly image: Image;
+  readonly doubt: string | null;
+}
+
+async function readBuild(chain: Chain, options: Input['options']): Promise<Build> {
+  const path = pcrsPath(options);
+  const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
+  if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
+    throw new SuiCommandError(
+      'DEVELOPMENT_TRUST',
+      `${path} has the registers of make dev ATTEST=emulated, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
+    );
+  }
+  const { note, doubt } = await describeImage(path, image);
+  if (note !== null) chain.notes.push(note);
+  else if (isOnRealNetwork(chain)) {
+    chain.notes.push(`WARNING: nothing beside ${path} says which build its registers are from.`);
+  }
+  return { image, doubt };
+}
+
+function isOnRealNetwork(chain: Chain): boolean {
+  return chain.isNamed && chain.isReal;
+}
+
+/** `out/nitro.pcrs` has `out/measurements.json` beside it, any other `x.pcrs` has `x.measurements.json`. */
+async function describeImage(
+  path: string,
+  image: Image,
+): Promise<{ note: string | null } & Pick<Build, 'doubt'>> {
+  const name = basename(path, '.pcrs');
+  const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
+  const text = await readFile(beside, 'utf8').catch(() => null);
+  // Registers that were copied from a release come without it.
+  if (text === null) return { note: null, doubt: null };
+  const parsed = v.safeParse(Measurements, text);
+  if (!parsed.success) {
+    return {
+      note: `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`,
+      doubt: `is of an unknown build, since ${beside} can't be read`,
+    };
+  }
+  const { application, commit, unchanged_tree, channel, registers } = parsed.output;
+  if (!isSameImage(registers, image)) {
+    return {
+      note: `WARNING: ${beside} has other registers than ${path}: they come from different builds.`,
+      doubt: `is of an unknown build, since ${beside} has other registers`,
+    };
+  }
+  const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
+  const note = `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
+  if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null };
+  return { note, doubt: `is of an experimental image${tree}` };
+}
+
+export function isSameImage(one: Image, other: Image): boolean {
+  return REGISTERS.every((register) => one[register] === other[register]);
+}
+
+/** The certificates of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */
+export async function readRoots(
+  chain: Chain,
+  { root }: Input['options'],
+): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
+  if (root === undefined) return undefined;
+  if (isOnRealNetwork(chain)) {
+    throw new SuiCommandError(
+      'DEVELOPMENT_TRUST',
+      `--root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave --root out. Nothing was sent`,
+    );
+  }
+  return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
+}
+
+/** @throws SuiCommandError: WOULD_ABORT */
+export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
+  if (isRetired) {
+    throw new SuiCommandError(
+      'WOULD_ABORT',
+      `the config ${id} is retired for ever: use the config that the application uses now`,
+    );
+  }
+}
+
+/** @throws SuiCommandError: NOT_REGISTERED */
+export function checkRegistered({ state }: Registration, { id }: EnclaveConfig, url: string): void {
+  if (state === 'registered') return;
+  const advice =
+    state === 'free'
+      ? 'not registered: run register_enclave'
+      : 'destroyed: restart the enclave, and register it';
+  throw new SuiCommandError(
+    'NOT_REGISTERED',
+    `the enclave at ${url} runs the image of the config ${id}, but its key is ${advice}. Nothing was sent`,
+  );
+}
+
+/** The base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */
+export function enclaveAt(url: string): Http {
+  return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
+}
+
+/**
+ * Checks that an object is of the packages which the command line names, or of a later version of them.
+ *
+ * @throws WrongObjectTypeError
+ */
+export async function checkContract(
+  chain: Chain,
+  object: Contract & { readonly id: string },
+  wanted: { readonly enclavePackage?: string; readonly application?: string },
+): Promise<void> {
+  const same = async (found: string, packageId: string) =>
+    found === packageId || found === (await chain.originalPackage(packageId));
+  if (wanted.enclavePackage !== undefined) {
+    const packageId = addressOf('<enclave_package_id>', wanted.enclavePackage);
+    if (!(await same(object.enclavePackage, packageId))) {
+      throw new WrongObjectTypeError(object.id, `of the package ${packageId}`, `of ${object.enclavePackage}`);
+    }
+  }
+  if (wanted.application !== undefined) {
+    const [packageId = '', ...names] = wanted.application.split('::');
+    const [found = '', ...foundNames] = object.application.split('::');
+    if (names.join('::') !== foundNames.join('::') || !(await same(found, packageId))) {
+      throw new WrongObjectTypeError(object.id, `for ${wanted.application}`, `for ${object.application}`);
+    }
+  }
+}

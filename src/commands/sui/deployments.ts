@@ -1,0 +1,314 @@
+/**
+ * `deployments/<network>.json`: what the commands made on a network, and where their ids come from if the command line
+ * has none. It holds public ids only. Published.toml has the ids of packages once more, for the Move compiler and the Sui
+ * CLI, which read nothing else.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as v from 'valibot';
+import { baseUrl } from '../../library/client/http.ts';
+import type { Environment } from '../command.ts';
+import type { Chain } from './chain.ts';
+import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
+import { CHAIN_IDS, chainOf } from './published.ts';
+
+const FOLDER = fileURLToPath(new URL('../../../deployments', import.meta.url));
+
+const Id = v.pipe(
+  v.string('must be an id'),
+  v.regex(/^0x[0-9a-f]{64}$/, 'must be 0x and 64 hexadecimal digits in lower case'),
+);
+const Identifier = v.pipe(v.string(), v.regex(/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/, 'must be a name in Move'));
+const Version = v.pipe(
+  v.number('must be an integer'),
+  v.safeInteger('must be an integer'),
+  v.minValue(0, 'must be 0 or more'),
+);
+
+const ApplicationEntry = v.strictObject({
+  /** The latest version of the package. */
+  package: Id,
+  /** Its first version, by whose id types are named. */
+  original: Id,
+  version: v.optional(Version),
+  /** Null for a package that nobody can upgrade. */
+  upgradeCap: v.optional(v.nullable(Id)),
+  /** The latest version of the package that holds `enclave::enclave`. */
+  enclavePackage: v.optional(Id),
+  module: v.optional(Identifier),
+  witness: v.optional(Identifier),
+  /** The EnclaveCap. */
+  capability: v.optional(Id),
+  config: v.optional(v.strictObject({ id: Id, name: v.string(), version: Version })),
+  registrars: v.array(v.strictObject({ id: Id, holder: Id })),
+  enclaves: v.array(
+    v.strictObject({
+      id: Id,
+      configVersion: Version,
+      url: v.pipe(v.string(), v.url('must be a URL')),
+    }),
+  ),
+});
+
+const DeploymentFile = v.strictObject({
+  network: v.string(),
+  /** The first 4 bytes of the digest of the chain's first checkpoint, in hexadecimal. */
+  chain: v.pipe(v.string(), v.regex(/^[0-9a-f]{8}$/, 'must be 8 hexadecimal digits')),
+  applications: v.record(
+    v.pipe(v.string(), v.regex(/^[a-zA-Z][\w-]{0,63}$/, 'must be named by letters, digits, _ and -')),
+    ApplicationEntry,
+  ),
+});
+
+export type Application = v.InferOutput<typeof ApplicationEntry>;
+export type Deployment = v.InferOutput<typeof DeploymentFile>;
+
+/** A positional argument that the file can stand in for, and the command that writes it. */
+const SOURCES: Readonly<
+  Record<string, readonly [of: (application: Application) => string | null | undefined, writer: string]>
+> = {
+  enclave_package_id: [({ enclavePackage }) => enclavePackage, 'publish'],
+  app_package_id: [(application) => application.package, 'publish'],
+  module_name: [({ module }) => module, 'publish'],
+  otw_name: [({ witness }) => witness, 'publish'],
+  enclave_config_id: [({ config }) => config?.id, 'create_config'],
+};
+
+/** The deployment file of a network. */
+export class Deployments {
+  readonly network: string;
+  readonly path: string;
+  /** The application that `--app` names. */
+  readonly app: string | undefined;
+
+  /** @param app the application that `--app` names */
+  constructor(network: string, { DEPLOYMENTS: folder }: Environment, app: string | undefined) {
+    this.network = network;
+    this.path = relative('', join(folder || FOLDER, `${network}.json`));
+    this.app = app;
+  }
+
+  /** Undefined if there is no file. @throws SuiCommandError: DEPLOYMENT */
+  read(): Deployment | undefined {
+    let text: string;
+    try {
+      text = readFileSync(this.path, 'utf8');
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return undefined;
+      throw this.#error(`can't be read: ${code}`);
+    }
+    const parsed = v.safeParse(
+      v.pipe(v.string(), v.parseJson(undefined, 'is not JSON'), DeploymentFile),
+      text,
+    );
+    if (!parsed.success) {
+      const [{ message, path, type }] = parsed.issues;
+      const where = path?.map(({ key }) => String(key)).join('.') ?? '';
+      const what = type === 'strict_object' ? strictMessage(message) : message;
+      throw this.#error(`${where} ${what}: correct it, or remove the file to start over`.trim());
+    }
+    if (parsed.output.network !== this.network) {
+      throw this.#error(`is of the network ${JSON.stringify(parsed.output.network)}: rename the file`);
+    }
+    return parsed.output;
+  }
+
+  /** The application that `--app` names, or the only one. @throws SuiCommandError: DEPLOYMENT */
+  application(): [name: string, Application] {
+    const file = this.read();
+    if (file === undefined) {
+      throw new SuiCommandError(
+        'DEPLOYMENT',
+        `there is no ${this.path}: name every id on the command line, or run publish and create_config first`,
+      );
+    }
+    const all = Object.entries(file.applications);
+    const named = this.app === undefined ? all : all.filter(([name]) => name === this.app);
+    // A library such as move/enclave is published, but has no enclaves.
+    const fitting = named.length > 1 ? named.filter(([, { module }]) => module !== undefined) : named;
+    const [only, ...others] = fitting;
+    if (only !== undefined && others.length === 0) return only;
+    const names = all.map(([name]) => name).join(', ') || 'none';
+    throw this.#error(
+      this.app === undefined
+        ? `has the applications ${names}: name one by --app`
+        : `has no application ${JSON.stringify(this.app)}; it has ${names}`,
+    );
+  }
+
+  /** The applications by their names, to explain an error; none if there is no file that can be used. */
+  known(): Readonly<Record<string, Application>> {
+    try {
+      return this.read()?.applications ?? {};
+    } catch (error) {
+      if (!(error instanceof SuiCommandError)) throw error;
+      return {};
+    }
+  }
+
+  /** The values of positional arguments. @throws SuiCommandError: DEPLOYMENT */
+  fill(positionals: readonly string[]): Record<string, string> {
+    const [name, application] = this.application();
+    const values = positionals.flatMap((positional) => {
+      const source = SOURCES[positional];
+      if (source === undefined) return [];
+      const [of, writer] = source;
+      const value = of(application);
+      if (!value) throw this.#error(`has no <${positional}> of ${name}: run ${writer}, or give all ids`);
+      return [[positional, value]];
+    });
+    return Object.fromEntries(values);
+  }
+
+  /** What differs from the file in given arguments, as notes. */
+  contradictions(args: Readonly<Record<string, string>>): string[] {
+    try {
+      const file = this.read();
+      const entries = Object.entries(file?.applications ?? {}).filter(
+        ([name, each]) => this.app === name || (this.app === undefined && isMeant(each, args)),
+      );
+      return entries.flatMap(([name, application]) =>
+        differences(args, application, `${this.path} (${name})`),
+      );
+    } catch (error) {
+      if (!(error instanceof SuiCommandError)) throw error;
+      return [`WARNING: ${error.message}`];
+    }
+  }
+
+  /**
+   * Checks that the ids of the file are of the chain that the node serves.
+   *
+   * @throws SuiCommandError: DEPLOYMENT; SuiError
+   */
+  async checkChain(chain: Chain): Promise<void> {
+    const expected = this.read()?.chain;
+    const found = await this.#chainOf(chain);
+    if (expected !== undefined && expected !== found) {
+      throw this.#error(
+        `is of the chain ${expected}, and the node's is ${found}: if the network was reset, publish with --again`,
+      );
+    }
+  }
+
+  /**
+   * Changes the entry of an application after a command is done. Never fails: it is done on the chain, and the command must
+   * say so.
+   *
+   * @param change takes all entries; returns the name and the entry to write, or the reason why it writes nothing
+   */
+  async note(
+    chain: Chain,
+    outcome: Outcome,
+    change: (
+      applications: Readonly<Record<string, Application>>,
+    ) => readonly [name: string, Application] | string,
+  ): Promise<void> {
+    if (outcome.status === 'unsigned') {
+      chain.notes.push(`${this.path} is not written: note the ids there when the transaction is executed.`);
+    }
+    if (outcome.status !== 'done') return;
+    try {
+      const id = await this.#chainOf(chain);
+      const file = this.read();
+      // A network that was reset has none of the objects of the file.
+      const applications = file?.chain === id ? file.applications : {};
+      const changed = change(applications);
+      if (typeof changed === 'string') throw new SuiCommandError('DEPLOYMENT', changed);
+      const [name, application] = changed;
+      this.#write({
+        network: this.network,
+        chain: id,
+        applications: { ...applications, [name]: application },
+      });
+      chain.notes.push(`Noted in ${this.path}.`);
+    } catch (error) {
+      const reason = (error as Error).message.slice(0, 300);
+      chain.notes.push(`${this.path} is not written: ${reason}. Keep the ids that are printed here.`);
+    }
+  }
+
+  /** `note`, for the application with this config. */
+  async noteConfig(
+    chain: Chain,
+    outcome: Outcome,
+    configId: string,
+    change: (application: Application) => Application,
+  ): Promise<void> {
+    await this.note(chain, outcome, (applications) => {
+      const found = Object.entries(applications).find(([, { config }]) => config?.id === configId);
+      return found ? [found[0], change(found[1])] : `no application there has the config ${configId}`;
+    });
+  }
+
+  /** `note`, for an enclave that was registered under this config at this version. */
+  async noteEnclave(
+    chain: Chain,
+    outcome: Outcome,
+    config: { readonly id: string; readonly configVersion: bigint },
+    enclave: { readonly id: string; readonly url: string },
+  ): Promise<void> {
+    const { href } = baseUrl(enclave.url);
+    const version = Number(config.configVersion);
+    await this.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      ...(noted.config && { config: { ...noted.config, version } }),
+      enclaves: [...noted.enclaves, { id: enclave.id, configVersion: version, url: href }],
+    }));
+  }
+
+  /** @throws SuiCommandError: DEPLOYMENT when the node's chain is not that of the network; SuiError */
+  async #chainOf(chain: Chain): Promise<string> {
+    const [found, known] = [await chainOf(chain), CHAIN_IDS[this.network]];
+    if (known !== undefined && known !== found) {
+      throw this.#error(
+        `is of ${this.network}, whose chain is ${known}, and the node's is ${found}: name another node`,
+      );
+    }
+    return found;
+  }
+
+  /** A reader sees the old content or the new one. */
+  #write(file: Deployment): void {
+    mkdirSync(dirname(this.path), { recursive: true });
+    const fresh = `${this.path}.${process.pid}`;
+    writeFileSync(fresh, `${JSON.stringify(v.parse(DeploymentFile, file), null, 2)}\n`);
+    renameSync(fresh, this.path);
+  }
+
+  #error(message: string): SuiCommandError {
+    return new SuiCommandError('DEPLOYMENT', `${this.path} ${message}`);
+  }
+}
+
+/** valibot names what it expected: `never` is a key that the file must not have. */
+function strictMessage(message: string): string {
+  return message.includes('Expected never') ? 'is not known here' : 'is missing or of another type';
+}
+
+/** Whether the arguments are about this application. */
+function isMeant(application: Application, args: Readonly<Record<string, string>>): boolean {
+  const { app_package_id: packageId, enclave_config_id: configId, module_name: module } = args;
+  const isPackage = packageId === application.package || packageId === application.original;
+  return (
+    (configId !== undefined && configId === application.config?.id) ||
+    (isPackage && module === application.module)
+  );
+}
+
+function differences(
+  args: Readonly<Record<string, string>>,
+  application: Application,
+  where: string,
+): string[] {
+  return Object.entries(SOURCES).flatMap(([name, [of]]) => {
+    const [given, noted] = [args[name], of(application)];
+    // Both ids of a package that was upgraded are right.
+    const same = given === noted || (name.endsWith('package_id') && given === application.original);
+    if (given === undefined || !noted || same) return [];
+    return [`WARNING: <${name}> is ${given}, but ${noted} in ${where}. The given one is used.`];
+  });
+}

@@ -1,0 +1,52 @@
+/** `npm run destroy_enclave`: ends an enclave's right to sign for its application. */
+import { runAsProcess } from '../command.ts';
+import { suiCommand } from './command.ts';
+
+export const main = suiCommand({
+  name: 'destroy_enclave',
+  purpose:
+    "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability. Its key can't be registered at that version again.",
+  positionals: ['enclave_package_id', 'enclave_object_id'],
+  fromFile: ['enclave_package_id'],
+  options: {},
+  plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
+    `read the enclave ${enclaveId} and its config`,
+    `if it is stale, or the config retired, call ${id}::enclave::destroy_old_enclave`,
+    `otherwise call ${id}::enclave::destroy_enclave with the capability that the config names`,
+  ],
+  async run({ args, deployments }, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { toHex } = await import('@mysten/sui/utils');
+    const { isStale, readConfig, readEnclave } = await import('../../library/sui/objects.ts');
+    const { destroyEnclave, destroyOldEnclave } = await import('../../library/sui/transactions.ts');
+    const { checkContract } = await import('./contract.ts');
+    const { enclave_package_id: enclavePackage = '', enclave_object_id: enclaveId = '' } = args;
+    const enclave = await readEnclave(chain.client, enclaveId);
+    await checkContract(chain, enclave, { enclavePackage });
+    const config = await readConfig(chain.client, enclave.configId);
+    const stale = isStale(enclave, config) || config.isRetired;
+    const { application } = enclave;
+    const { id: configId, capabilityId: capId } = config;
+    const tx = new Transaction();
+    if (stale) destroyOldEnclave(tx, { enclavePackage, application, enclaveId, configId });
+    else destroyEnclave(tx, { enclavePackage, application, enclaveId, configId, capId });
+    const outcome = await chain.submit(tx, {
+      title: `destroy the enclave ${enclaveId}`,
+      fields: {
+        enclave: enclave.id,
+        publicKey: toHex(enclave.publicKey),
+        config: configId,
+        configVersion: enclave.configVersion,
+        latestConfigVersion: config.configVersion,
+        ...(!stale && { capability: capId }),
+      },
+    });
+    await deployments?.noteConfig(chain, outcome, configId, (application) => ({
+      ...application,
+      enclaves: application.enclaves.filter(({ id }) => id !== enclave.id),
+    }));
+    return outcome;
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

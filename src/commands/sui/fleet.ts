@@ -1,0 +1,73 @@
+/** Attests whatever answers at URLs, and compares the keys with those that are registered. */
+import type { AttestationError } from '../../library/attestation/index.ts';
+import type { ClientError } from '../../library/client/errors.ts';
+import type { Enclave, EnclaveConfig } from '../../library/sui/objects.ts';
+import type { Expected } from './attest.ts';
+import type { Chain } from './chain.ts';
+
+/** A key that answered at a URL, or why nothing there is trusted. */
+export type Answering =
+  | {
+      readonly url: string;
+      readonly trusted: true;
+      readonly publicKey: string;
+      readonly registration: 'registered' | 'not registered' | 'destroyed';
+      /** The id of its enclave, whether it exists or not. */
+      readonly enclave: string;
+    }
+  | { readonly url: string; readonly trusted: false; readonly code: string; readonly reason: string };
+
+/** Several enclaves may answer at one URL by turns. */
+const MAX_REQUESTS = 16;
+
+/** @param enclaves that may speak: so many answers are expected behind a URL at most, unless some are unknown */
+export async function answering(
+  urls: readonly string[],
+  config: EnclaveConfig,
+  enclaves: readonly Enclave[],
+  chain: Chain,
+  expected: Expected,
+): Promise<Answering[]> {
+  // The second request shows whether there is more than one.
+  const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, enclaves.length));
+  const found = new Map<string, Answering>();
+  for (const url of urls) {
+    for (let request = 0; request < requests; request += 1) {
+      const answer = await attest(url, config, chain, expected, urls.length === 1 && request === 0);
+      const key = answer.trusted ? answer.publicKey : answer.code;
+      found.set(`${url} ${key}`, answer);
+    }
+  }
+  return [...found.values()];
+}
+
+/** @param isOnly then an enclave that can't be reached is an error, not an entry of a list */
+async function attest(
+  url: string,
+  config: EnclaveConfig,
+  chain: Chain,
+  expected: Expected,
+  isOnly: boolean,
+): Promise<Answering> {
+  const { toHex } = await import('@mysten/sui/utils');
+  const { AttestationError } = await import('../../library/attestation/index.ts');
+  const { fetchAttestation } = await import('../../library/client/attestation.ts');
+  const { ClientError } = await import('../../library/client/errors.ts');
+  const { findRegistration } = await import('../../library/sui/objects.ts');
+  const { attestedKeyOf } = await import('./attest.ts');
+  const { enclaveAt } = await import('./contract.ts');
+  const isVerdict = (error: unknown): error is AttestationError | ClientError =>
+    error instanceof AttestationError ||
+    (error instanceof ClientError && (!isOnly || error.code === 'CLIENT_ATTESTED_KEY'));
+  let publicKey: Uint8Array;
+  try {
+    const attested = { ...(await fetchAttestation(enclaveAt(url))), now: Date.now() };
+    publicKey = await attestedKeyOf(attested, expected);
+  } catch (error) {
+    if (!isVerdict(error)) throw error;
+    return { url, trusted: false, code: error.code, reason: error.message };
+  }
+  const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
+  const registration = state === 'free' ? 'not registered' : state;
+  return { url, trusted: true, publicKey: toHex(publicKey), registration, enclave: enclaveId };
+}

@@ -1,0 +1,155 @@
+/** A Move function that verifies a signed answer: the meaning of its parameters, by their types alone. */
+
+import { type BcsType, bcs } from '@mysten/sui/bcs';
+import { normalizeStructTag } from '@mysten/sui/utils';
+import { quantity } from '../../library/errors.ts';
+import { type SignedType, signedType } from '../../library/wire/intent.ts';
+import { SuiCommandError } from './errors.ts';
+import type { ModuleInterface } from '../../move_bytecode/module_bytecode.ts';
+import { splitTypes, valueType } from './move_types.ts';
+
+/** What an argument is. */
+export type Role =
+  | { readonly kind: 'value'; readonly index: number }
+  | { readonly kind: 'timestamp' | 'signature' | 'enclave' | 'config' | 'clock' | 'random' }
+  | { readonly kind: 'object'; readonly type: string };
+
+export interface MoveCall {
+  /** Of the arguments in order, without the TxContext. */
+  readonly roles: readonly Role[];
+  /** Types of the values that the enclave signs, in order. */
+  readonly values: readonly string[];
+  /** The type for which the enclave is registered: `T` of Enclave<T>, or a type parameter such as `T0`. */
+  readonly application: string;
+  readonly typeParameters: number;
+  /** For each returned value, whether the sender must get it. */
+  readonly returns: readonly boolean[];
+}
+
+const CLOCK = normalizeStructTag('0x2::clock::Clock');
+const RANDOM = normalizeStructTag('0x2::random::Random');
+const CONTEXT = normalizeStructTag('0x2::tx_context::TxContext');
+const STORE = 4;
+const KEY = 8;
+
+function unfit(name: string, why: string): SuiCommandError {
+  return new SuiCommandError('FUNCTION', `${name} can't be called with a signed answer here: ${why}`);
+}
+
+/**
+ * @param name of the function, in the module
+ * @throws SuiCommandError: FUNCTION
+ */
+export function moveCall(module: ModuleInterface, name: string): MoveCall {
+  const where = `${module.name}::${name}`;
+  const found = module.callable.get(name);
+  if (found === undefined) {
+    const names = [...module.callable.keys()].join(', ') || 'none';
+    throw unfit(where, `the module has no such public or entry function; it has ${names}`);
+  }
+  const parameters = splitTypes(found.parameters).map((type) => type.replace(/^&(mut )?/, ''));
+  const isValue = (type: string) => valueType(type) !== undefined;
+  const values = parameters.filter(isValue);
+  if (values.at(-1) !== 'vector<u8>' || values.at(-2) !== 'u64') {
+    throw unfit(
+      where,
+      'its last two values must be timestamp_ms: u64 and sig: &vector<u8>, after those that are signed',
+    );
+  }
+  const enclaves = parameters.flatMap((type) => /^0x\w+::enclave::Enclave<(.*)>$/.exec(type)?.[1] ?? []);
+  const [application] = enclaves;
+  if (application === undefined || enclaves.length > 1) throw unfit(where, 'it must take one Enclave<T>');
+  let index = 0;
+  const roles = parameters
+    .filter((type) => type !== CONTEXT)
+    .map((type): Role => {
+      if (!isValue(type)) return objectRole(type);
+      index += 1;
+      if (index === values.length) return { kind: 'signature' };
+      return index === values.length - 1 ? { kind: 'timestamp' } : { kind: 'value', index: index - 1 };
+    });
+  return {
+    roles,
+    values: values.slice(0, -2),
+    application,
+    typeParameters: found.constraints.length,
+    returns: splitTypes(found.returns).map((type) => isKept(type, module)),
+  };
+}
+
+function objectRole(type: string): Role {
+  if (type === CLOCK) return { kind: 'clock' };
+  if (type === RANDOM) return { kind: 'random' };
+  if (/^0x\w+::enclave::Enclave</.test(type)) return { kind: 'enclave' };
+  if (/^0x\w+::enclave::EnclaveConfig</.test(type)) return { kind: 'config' };
+  return { kind: 'object', type };
+}
+
+/** Whether a returned value is an object, which can't be dropped. Those of other modules are taken for objects. */
+function isKept(type: string, module: ModuleInterface): boolean {
+  if (valueType(type) !== undefined) return false;
+  const [, name = ''] = /::(\w+)(?:<.*>)?$/.exec(type) ?? [];
+  const own = module.datatypes.get(name);
+  return own === undefined || (own.abilities & (KEY | STORE)) === (KEY | STORE);
+}
+
+/** The signed fields, by their names. */
+export type Answer = Record<string, unknown>;
+
+/** How the payload is named: a struct of the module, or names in order. */
+export interface Naming {
+  readonly intent: number;
+  readonly struct?: string | undefined;
+  readonly fields?: readonly string[] | undefined;
+}
+
+/**
+ * The type that the enclave signs. Its fields are named by the struct of the module that has these fields in this order,
+ * or has them after a nonce (`enclave::once`).
+ *
+ * @throws SuiCommandError: FUNCTION
+ */
+export function signedTypeOf(
+  module: ModuleInterface,
+  { values }: MoveCall,
+  { intent, struct, fields }: Naming,
+): { readonly names: readonly string[]; readonly schema: SignedType<Answer, Answer> } {
+  const names = fields ?? namesOf(module, values, struct);
+  if (names.length !== values.length || new Set(names).size < names.length) {
+    const types = values.join(', ');
+    throw unfit(
+      module.name,
+      `the enclave signs ${quantity(values.length, 'field')} (${types}): name each once by --fields`,
+    );
+  }
+  const types = Object.fromEntries(names.map((name, index) => [name, valueType(values[index] ?? '')]));
+  const payload = bcs.struct(struct ?? 'the signed type', types as never) as unknown as BcsType<
+    Answer,
+    Answer
+  >;
+  return { names, schema: signedType(intent, payload) };
+}
+
+function namesOf(module: ModuleInterface, values: readonly string[], struct: string | undefined): string[] {
+  const candidates = [...module.datatypes].flatMap(([name, { abilities, layout }]) => {
+    const [, list] = /^struct \{(.*)\}$/.exec(layout) ?? [];
+    if (list === undefined || (abilities & KEY) !== 0 || (struct !== undefined && name !== struct)) return [];
+    const fields = splitTypes(list).map((field) => field.split(': ') as [string, string]);
+    const types = fields.map(([, type]) => type).join();
+    const names = fields.map(([field]) => field);
+    if (fields.length > 0 && types === values.join()) return [{ name, names }];
+    const [first, ...rest] = values;
+    return first === 'vector<u8>' && fields.length > 0 && types === rest.join()
+      ? [{ name, names: ['nonce', ...names] }]
+      : [];
+  });
+  const [only, another] = candidates;
+  if (only !== undefined && another === undefined) return only.names;
+  const signed = values.join(', ') || 'nothing';
+  throw unfit(
+    module.name,
+    only === undefined
+      ? `${struct === undefined ? 'no struct of the module has' : `${struct} does not have`} the fields ${signed}: name those of the answer by --fields`
+      : `several structs have the fields ${signed}: name one by --struct, of ${candidates.map(({ name }) => name).join(', ')}`,
+  );
+}

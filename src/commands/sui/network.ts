@@ -1,0 +1,122 @@
+/** The Sui node that the commands talk to. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { fromBase58, toBase58 } from '@mysten/sui/utils';
+import { causeCode } from '../../library/fetch.ts';
+import { SuiError } from '../../library/sui/errors.ts';
+import { SuiCommandError } from './errors.ts';
+
+/** The public nodes of the Sui Foundation, and the one of `sui start`. */
+const NODES: Readonly<Record<string, string>> = {
+  mainnet: 'https://fullnode.mainnet.sui.io:443',
+  testnet: 'https://fullnode.testnet.sui.io:443',
+  devnet: 'https://fullnode.devnet.sui.io:443',
+  localnet: 'http://127.0.0.1:9000',
+};
+
+/** The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them. */
+const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
+
+/** The identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
+export function modelChainId(start: Uint8Array): string {
+  return toBase58(Uint8Array.of(...start, ...MODEL_CHAIN));
+}
+
+/** @param chainId in base58 */
+export function isModelChain(chainId: string): boolean {
+  try {
+    return modelChainId(fromBase58(chainId).subarray(0, 4)) === chainId;
+  } catch {
+    return false;
+  }
+}
+
+/** The time for one request, including its answer. */
+const TIMEOUT_MS = 30_000;
+
+/** Neither a network nor a node was named. */
+export function noNetwork(): SuiCommandError {
+  return new SuiCommandError(
+    'NO_NETWORK',
+    `name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`,
+  );
+}
+
+export interface Node {
+  readonly url: string;
+  /** For people. */
+  readonly description: string;
+  /** Whether it is of a public network, or of one elsewhere: those accept real enclaves alone. */
+  readonly isReal: boolean;
+}
+
+export interface NodeConnection extends Node {
+  readonly client: SuiGrpcClient;
+  /** The code of the last request's failure, such as ECONNREFUSED, which the client's own error does not keep. */
+  failure(): string | null;
+}
+
+/**
+ * The node that a command line names. Asks nothing of it.
+ *
+ * @param network a name, for its public node
+ * @param rpcUrl a node in place of that one
+ * @throws SuiCommandError: NO_NETWORK; SuiError
+ */
+export function nodeOf(network: string | undefined, rpcUrl: string | undefined): Node {
+  if (network === undefined && rpcUrl === undefined) throw noNetwork();
+  const known = network !== undefined && Object.hasOwn(NODES, network) ? NODES[network] : undefined;
+  if (network !== undefined && known === undefined) {
+    const names = Object.keys(NODES).join(', ');
+    throw new SuiError('SUI_VALUE', `--network must be one of ${names}; it is ${JSON.stringify(network)}`);
+  }
+  const url = checkUrl(rpcUrl ?? known ?? '');
+  return {
+    url,
+    description: network === undefined ? url : `${network} (${url})`,
+    isReal: network === undefined ? !isLoopback(new URL(url)) : network !== 'localnet',
+  };
+}
+
+/** @throws as `nodeOf` */
+export function connect(
+  network: string | undefined,
+  rpcUrl: string | undefined,
+  timeoutMs = TIMEOUT_MS,
+): NodeConnection {
+  const node = nodeOf(network, rpcUrl);
+  let failure: string | null = null;
+  const client = new SuiGrpcClient({
+    network: network ?? 'custom',
+    baseUrl: node.url,
+    // The transport has no deadline of its own, and waits for a node that hangs.
+    fetch: async (input, init) => {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
+      failure = null;
+      try {
+        return await fetch(input, { ...init, signal, redirect: 'error' });
+      } catch (error) {
+        failure = causeCode(error);
+        throw error;
+      }
+    },
+  });
+  return { ...node, client, failure: () => failure };
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
+
+/** Without TLS, anyone on the way to the node could change its answers, which end up in what is signed. */
+function checkUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isLocal = url !== null && isLoopback(url);
+  if (url === null || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal))) {
+    throw new SuiError('SUI_VALUE', '--rpc-url must be an https URL; http only on this machine');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new SuiError('SUI_VALUE', '--rpc-url must have no user name, query or fragment');
+  }
+  return url.href.replace(/\/$/, '');
+}

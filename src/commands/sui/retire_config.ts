@@ -1,0 +1,59 @@
+/** `npm run retire_config`: ends a config for ever. */
+import { runAsProcess } from '../command.ts';
+import { type Input, suiCommand } from './command.ts';
+import { SuiCommandError } from './errors.ts';
+
+const isConfirmed = ({ isTrial, flags }: Input) => isTrial || flags.has('yes');
+
+export const main = suiCommand({
+  name: 'retire_config',
+  purpose:
+    'Ends a config for ever: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can destroy these then. It asks for confirmation on the terminal; without a terminal, give --yes.',
+  positionals: ['enclave_package_id', 'enclave_config_id'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
+  options: {},
+  flags: { yes: 'retire it without asking' },
+  plan(input) {
+    const { args, ask } = input;
+    if (!isConfirmed(input) && ask === undefined) {
+      throw new SuiCommandError(
+        'NOT_CONFIRMED',
+        'retiring a config can not be undone, and there is no terminal to ask on: give --yes. Nothing was sent',
+      );
+    }
+    return [
+      `read the config ${args['enclave_config_id']}, and end here if it is retired`,
+      'ask for confirmation on the terminal, unless --yes is given',
+      `call ${args['enclave_package_id']}::enclave::retire with the capability that the config names`,
+    ];
+  },
+  async run(input, chain) {
+    const { args, ask } = input;
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { readConfig } = await import('../../library/sui/objects.ts');
+    const { retireConfig } = await import('../../library/sui/transactions.ts');
+    const { checkContract } = await import('./contract.ts');
+    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
+    const config = await readConfig(chain.client, configId);
+    await checkContract(chain, config, { enclavePackage });
+    const { id, name, application, capabilityId: capId, configVersion } = config;
+    const fields = { config: id, name, configVersion, capability: capId };
+    if (config.isRetired) {
+      return { status: 'unchanged', title: 'The config is retired already: nothing to do.', fields };
+    }
+    if (!isConfirmed(input)) {
+      const question = `Retire the config ${JSON.stringify(name)} (${id}) of ${application} for ever? This can not be undone. Type yes to go on: `;
+      if ((await ask?.(question))?.trim() !== 'yes') {
+        throw new SuiCommandError('NOT_CONFIRMED', 'the answer was not yes. Nothing was sent');
+      }
+    }
+    const tx = new Transaction();
+    retireConfig(tx, { enclavePackage, application, configId: id, capId });
+    return await chain.submit(tx, {
+      title: `retire the config ${JSON.stringify(name)} of ${application}`,
+      fields,
+    });
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,127 @@
+/** The sender of a transaction, and the key that signs it. A private key is never printed, and never part of an error. */
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { decodeSuiPrivateKey, type Keypair } from '@mysten/sui/cryptography';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
+import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
+import { SuiError } from '../../library/sui/errors.ts';
+import { addressOf } from '../../library/sui/values.ts';
+import { SuiCommandError } from './errors.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The flag bytes that the Sui CLI writes before a key. */
+const SCHEMES = {
+  0: Ed25519Keypair,
+  1: Secp256k1Keypair,
+  2: Secp256r1Keypair,
+} as const;
+
+const NAMED_SCHEMES: Readonly<Record<string, 0 | 1 | 2>> = { ED25519: 0, Secp256k1: 1, Secp256r1: 2 };
+
+interface SignerOptions {
+  readonly address?: string | undefined;
+  /** Path of the keystore. Default: the Sui CLI's own. */
+  readonly keystore?: string | undefined;
+}
+
+/** @throws SuiError: SUI_VALUE, unless it is an amount or undefined */
+export function checkBudget(text: string | undefined): void {
+  if (text !== undefined && !/^[1-9][0-9]{0,18}$/.test(text)) {
+    throw new SuiError('SUI_VALUE', '--gas-budget must be an integer number of MIST (1 SUI is 1000000000)');
+  }
+}
+
+/**
+ * The sender's address: that of SUI_PRIVATE_KEY, or `address`.
+ *
+ * @throws SuiCommandError: NO_SENDER or SIGNER; SuiError
+ */
+export function senderOf(env: Environment, { address }: SignerOptions): string {
+  const named = address === undefined ? undefined : addressOf('--address', address);
+  const own = environmentKey(env)?.toSuiAddress();
+  if (own !== undefined && named !== undefined && own !== named) {
+    throw new SuiCommandError(
+      'SIGNER',
+      `SUI_PRIVATE_KEY is the key of ${own}, not of --address ${named}: unset one of them`,
+    );
+  }
+  const sender = own ?? named;
+  if (sender === undefined) {
+    throw new SuiCommandError('NO_SENDER', 'no sender: set SUI_PRIVATE_KEY, or name the sender by --address');
+  }
+  return sender;
+}
+
+/** The key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `senderOf` */
+export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
+  const sender = senderOf(env, options);
+  return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));
+}
+
+function environmentKey({ SUI_PRIVATE_KEY: text }: Environment): Keypair | undefined {
+  if (text === undefined || text === '') return undefined;
+  try {
+    const { scheme, secretKey } = decodeSuiPrivateKey(text.trim());
+    return keypair(NAMED_SCHEMES[scheme], secretKey);
+  } catch {
+    // The cause may quote the key.
+    throw new SuiCommandError(
+      'SIGNER',
+      'SUI_PRIVATE_KEY must be a private key of ed25519, secp256k1 or secp256r1, as `sui keytool export` prints it (suiprivkey1…)',
+    );
+  }
+}
+
+function keypair(flag: number | undefined, secretKey: Uint8Array): Keypair {
+  const scheme = SCHEMES[flag as keyof typeof SCHEMES];
+  if (scheme === undefined) throw new TypeError('unknown scheme');
+  return scheme.fromSecretKey(secretKey);
+}
+
+function keystorePath(env: Environment, { keystore }: SignerOptions): string {
+  return keystore ?? join(env['SUI_CONFIG_DIR'] || join(homedir(), '.sui/sui_config'), 'sui.keystore');
+}
+
+/** The Sui CLI's keystore is a JSON array of keys in base64: the scheme's flag byte, then 32 bytes. */
+async function keystoreKey(path: string, address: string): Promise<Keypair> {
+  for (const keypair of readKeystore(path, await readKeystoreFile(path))) {
+    if (keypair.toSuiAddress() === address) return keypair;
+  }
+  throw new SuiCommandError(
+    'SIGNER',
+    `the keystore ${path} has no key of ${address}: set SUI_PRIVATE_KEY, or use --unsigned and sign elsewhere`,
+  );
+}
+
+async function readKeystoreFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SuiCommandError(
+      'SIGNER',
+      `the keystore ${path} can't be read (${code}): name it by --keystore, or set SUI_PRIVATE_KEY`,
+    );
+  }
+}
+
+function readKeystore(path: string, text: string): Keypair[] {
+  try {
+    const entries: unknown = JSON.parse(text);
+    if (!Array.isArray(entries)) throw new TypeError('not an array');
+    return entries.map((entry: unknown) => {
+      if (typeof entry !== 'string') throw new TypeError('not a string');
+      const [flag, ...secretKey] = Buffer.from(entry, 'base64');
+      return keypair(flag, Uint8Array.from(secretKey));
+    });
+  } catch {
+    // The cause may quote the key.
+    throw new SuiCommandError(
+      'SIGNER',
+      `${path} is not a keystore of the Sui CLI: a JSON array of keys in base64`,
+    );
+  }
+}

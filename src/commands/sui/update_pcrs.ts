@@ -1,0 +1,57 @@
+/** `npm run update_pcrs`: replaces the image that a config allows. */
+import { runAsProcess } from '../command.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
+
+export const main = suiCommand({
+  name: 'update_pcrs',
+  purpose:
+    'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it.',
+  positionals: ['enclave_package_id', 'enclave_config_id'],
+  fromFile: ['enclave_package_id', 'enclave_config_id'],
+  options: PCRS_OPTION,
+  flags: EXPERIMENTAL_FLAG,
+  plan: ({ args, options }) => [
+    `read the registers in ${pcrsPath(options)}`,
+    `read the config ${args['enclave_config_id']}, and end here if it has these registers`,
+    `call ${args['enclave_package_id']}::enclave::update_pcrs with the capability that the config names`,
+  ],
+  async run(input, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { readConfig } = await import('../../library/sui/objects.ts');
+    const { updatePcrs } = await import('../../library/sui/transactions.ts');
+    const { checkContract, checkNotRetired, imageToAllow, isSameImage } = await import('./contract.ts');
+    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = input.args;
+    const image = await imageToAllow(chain, input);
+    const config = await readConfig(chain.client, configId);
+    await checkContract(chain, config, { enclavePackage });
+    checkNotRetired(config);
+    const { application, capabilityId: capId, configVersion } = config;
+    if (isSameImage(config.image, image)) {
+      return {
+        status: 'unchanged',
+        title: 'The config allows this image already: nothing to do.',
+        fields: { config: config.id, configVersion, ...image },
+      };
+    }
+    const tx = new Transaction();
+    updatePcrs(tx, { enclavePackage, application, configId: config.id, capId, image });
+    const outcome = await chain.submit(tx, {
+      title: `allow another image for ${application}`,
+      fields: {
+        config: config.id,
+        configVersion: configVersion + 1n,
+        capability: capId,
+        before: config.image,
+        after: image,
+      },
+    });
+    const version = Number(configVersion + 1n);
+    await input.deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+      ...noted,
+      ...(noted.config && { config: { ...noted.config, version } }),
+    }));
+    return outcome;
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,163 @@
+/** `npm run upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
+import { runAsProcess } from '../command.ts';
+import type { Chain } from './chain.ts';
+import { PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand, usageError } from './command.ts';
+import type { Deployments } from './deployments.ts';
+import { SuiCommandError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
+
+const POLICIES: Readonly<Record<number, string>> = {
+  0: 'compatible',
+  128: 'additive',
+  192: 'dependencies only',
+};
+
+interface UpgradeCap {
+  readonly id: string;
+  /** The latest version of the package. */
+  readonly packageId: string;
+  readonly version: bigint;
+  readonly policy: number;
+}
+
+/** @throws SuiError */
+async function readUpgradeCap(chain: Chain, given: string): Promise<UpgradeCap> {
+  const { bcs } = await import('@mysten/sui/bcs');
+  const { normalizeStructTag } = await import('@mysten/sui/utils');
+  const { WrongObjectTypeError } = await import('../../library/sui/errors.ts');
+  const { addressOf } = await import('../../library/sui/values.ts');
+  const id = addressOf('<upgrade_cap_id>', given);
+  const { type, content } = await chain.object(id);
+  if (type !== normalizeStructTag('0x2::package::UpgradeCap')) {
+    throw new WrongObjectTypeError(id, 'a package::UpgradeCap', type);
+  }
+  const Content = bcs.struct('UpgradeCap', {
+    id: bcs.Address,
+    package: bcs.Address,
+    version: bcs.u64(),
+    policy: bcs.u8(),
+  });
+  const { package: packageId, version, policy } = Content.parse(content);
+  return { id, packageId, version: BigInt(version), policy };
+}
+
+/** @throws SuiCommandError: INCOMPATIBLE; SuiError */
+async function checkCompatible(
+  before: readonly Uint8Array[],
+  after: readonly string[],
+  originalId: string,
+): Promise<void> {
+  const { incompatibilities } = await import('./compatibility.ts');
+  const { readModule } = await import('../../move_bytecode/module_bytecode.ts');
+  const read = (modules: readonly Uint8Array[], where: string) => {
+    try {
+      return modules.map((module) => readModule(module, originalId));
+    } catch (cause) {
+      const { message } = cause as RangeError;
+      throw new SuiCommandError('INCOMPATIBLE', `a module ${where} can't be compared: ${message}`, { cause });
+    }
+  };
+  const built = after.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+  const found = incompatibilities(read(before, 'on chain'), read(built, 'of move/'));
+  if (found.length > 0) {
+    throw new SuiCommandError(
+      'INCOMPATIBLE',
+      `the chain would refuse this upgrade, since other code may use what changes. Nothing was sent:\n${found.map((line) => `  - ${line}`).join('\n')}`,
+    );
+  }
+}
+
+/** Writes the deployment file. */
+async function note(
+  deployments: Deployments | undefined,
+  chain: Chain,
+  outcome: Outcome,
+  originalId: string,
+): Promise<void> {
+  await deployments?.note(chain, outcome, (applications) => {
+    const { package: id, version } = outcome.fields as { package: string; version: bigint };
+    const found = Object.entries(applications).find(([, { original }]) => original === originalId);
+    if (found === undefined) return `no application there is of the package ${originalId}`;
+    const [name, before] = found;
+    const holdsEnclave = before.enclavePackage === before.package;
+    const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
+    return [name, { ...before, ...after }];
+  });
+}
+
+const spec: SuiCommand = {
+  name: 'upgrade',
+  purpose:
+    'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where the\ndeployment file or Published.toml names it.',
+  positionals: ['package', 'upgrade_cap_id'],
+  optional: 1,
+  options: PUBLISHED_OPTION,
+  async plan({ args, env }) {
+    const { frameworkOf } = await import('./move_packages.ts');
+    const { checkPackage } = await import('./compile.ts');
+    await checkPackage(spec, args['package'] ?? '');
+    return [
+      `compile move/${args['package']} on ${frameworkOf(env).description}`,
+      'end here if that is a stand-in',
+      'read the package of the UpgradeCap, and end here if the new one is not compatible with it',
+      'authorize the upgrade, upgrade and commit it, in one transaction',
+    ];
+  },
+  async run({ args, options, env, deployments }, chain) {
+    const { Transaction } = await import('@mysten/sui/transactions');
+    const { upgradePackage } = await import('../../library/sui/transactions.ts');
+    const { compile } = await import('./compile.ts');
+    const { packageDigest } = await import('../../move_bytecode/package_digest.ts');
+    const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');
+    const { package: name = '' } = args;
+    const path = publishedPath(name, options);
+    const noted = args['upgrade_cap_id'] === undefined ? deployments?.read()?.applications[name] : undefined;
+    if (noted !== undefined) await deployments?.checkChain(chain);
+    const capId =
+      args['upgrade_cap_id'] ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
+    if (capId === undefined) {
+      throw usageError(spec, `give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
+    }
+    const bytecode = await compile(name, env, chain, { again: true });
+    const cap = await readUpgradeCap(chain, capId);
+    const { originalId, modules: before } = await chain.package(cap.packageId);
+    await checkCompatible(before, bytecode.modules, originalId);
+    const { modules, dependencies } = bytecode;
+    const digest = packageDigest(
+      modules.map((module) => Buffer.from(module, 'base64')),
+      dependencies,
+    );
+    const tx = new Transaction();
+    upgradePackage(tx, {
+      modules,
+      dependencies,
+      upgradeCapId: cap.id,
+      packageId: cap.packageId,
+      digest,
+      policy: cap.policy,
+    });
+    const version = cap.version + 1n;
+    const outcome = await chain.submit(tx, {
+      title: `upgrade ${bytecode.title}`,
+      fields: {
+        framework: bytecode.framework,
+        before: cap.packageId,
+        original: originalId,
+        version,
+        policy: POLICIES[cap.policy] ?? String(cap.policy),
+        upgradeCap: cap.id,
+      },
+      report: ({ packageId }) => ({ package: packageId }),
+    });
+    const { package: publishedAt } = outcome.fields;
+    if (outcome.status === 'done' && typeof publishedAt === 'string') {
+      await notePublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
+    }
+    await note(deployments, chain, outcome, originalId);
+    return outcome;
+  },
+};
+
+export const main = suiCommand(spec);
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,232 @@
+/** The report of `verify_enclave` on a document, as data and as lines for people. */
+import { bytesToHex } from '@noble/curves/utils.js';
+import { parseCertificate } from '../../library/attestation/certificate.ts';
+import { certificateFingerprint } from '../../library/attestation/chain.ts';
+import {
+  type AttestationDocument,
+  AttestationError,
+  AWS_NITRO_ROOT_SHA256,
+  decodeAttestation,
+  type Image,
+  predictRegistration,
+  readUserData,
+  verifyAttestation,
+} from '../../library/attestation/index.ts';
+
+export interface Question {
+  readonly document: Uint8Array;
+  readonly image: Image;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly nonce: Uint8Array | null;
+  readonly publicKey: Uint8Array | null;
+  /** DER of the roots that replace AWS's. */
+  readonly roots: readonly Uint8Array[] | null;
+}
+
+export interface RegisterReport {
+  readonly index: number;
+  /** Hexadecimal; null where nothing is expected. */
+  readonly expected: string | null;
+  /** Hexadecimal; null where the document omits it. */
+  readonly found: string | null;
+}
+
+export interface CertificateReport {
+  readonly subject: string;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  readonly sha256: string;
+}
+
+/** Except for the verdict, these are the document's own claims: true only if it is trusted. */
+export interface Report {
+  readonly verdict: 'trusted' | 'refused';
+  /** Why it was refused: the stable code, and the message. */
+  readonly code: string | null;
+  readonly reason: string | null;
+  readonly at: Date;
+  /** SHA-256 of the roots that were accepted. */
+  readonly pinnedRoots: readonly string[];
+  /** The last second at which the document verifies, if it is trusted. */
+  readonly validUntil: Date | null;
+  /** Null where the document can't be read. */
+  readonly document: {
+    readonly moduleId: string;
+    readonly timestamp: Date;
+    readonly publicKey: string | null;
+    readonly userData: string | null;
+    /** What the user data says; null where it is not in the form of this project's enclaves. */
+    readonly enclave: {
+      readonly application: string;
+      readonly version: string;
+      readonly sealingKey: string;
+    } | null;
+    readonly nonce: string | null;
+    /** Root first; null for a certificate that can't be read. */
+    readonly chain: readonly (CertificateReport | null)[];
+    /** 0 to 2, and the others that are not zero. */
+    readonly registers: readonly RegisterReport[];
+  } | null;
+  /** The predicted result of `load_nitro_attestation` on Sui, which pins AWS's root. */
+  readonly registration: {
+    readonly accepted: boolean;
+    readonly abort: number | null;
+    readonly reason: string | null;
+    readonly until: Date | null;
+  };
+}
+
+export async function makeReport({
+  document,
+  image,
+  at,
+  nonce,
+  publicKey,
+  roots,
+}: Question): Promise<Report> {
+  const common = {
+    at: new Date(at),
+    pinnedRoots: roots?.map(certificateFingerprint) ?? [AWS_NITRO_ROOT_SHA256],
+    document: describe(document, image),
+    registration: await predictRegistration(document, at),
+  };
+  try {
+    const { validUntil } = await verifyAttestation(document, {
+      now: at,
+      policy: { images: [image], ...(nonce && { nonce }), ...(publicKey && { publicKey }) },
+      ...(roots && { roots }),
+    });
+    return { verdict: 'trusted', code: null, reason: null, validUntil, ...common };
+  } catch (error) {
+    if (!(error instanceof AttestationError)) throw error;
+    return { verdict: 'refused', code: error.code, reason: error.message, validUntil: null, ...common };
+  }
+}
+
+function describe(bytes: Uint8Array, image: Image): Report['document'] {
+  let document: AttestationDocument;
+  try {
+    document = decodeAttestation(bytes);
+  } catch (error) {
+    if (error instanceof AttestationError) return null;
+    throw error;
+  }
+  const hex = (value: Uint8Array | null) => value && bytesToHex(value);
+  return {
+    moduleId: document.moduleId,
+    timestamp: new Date(document.timestamp),
+    publicKey: hex(document.publicKey),
+    userData: hex(document.userData),
+    enclave: describeEnclave(document),
+    nonce: hex(document.nonce),
+    chain: [...document.cabundle, document.certificate].map(describeCertificate),
+    registers: describeRegisters(document, image),
+  };
+}
+
+function describeEnclave(document: AttestationDocument): NonNullable<Report['document']>['enclave'] {
+  try {
+    const { application, version, sealingKey } = readUserData(document);
+    return { application, version, sealingKey: bytesToHex(sealingKey) };
+  } catch (error) {
+    if (error instanceof AttestationError) return null;
+    throw error;
+  }
+}
+
+function describeCertificate(der: Uint8Array, position: number): CertificateReport | null {
+  try {
+    const { subjectText: subject, notBefore, notAfter } = parseCertificate(der, position);
+    return { subject, notBefore, notAfter, sha256: certificateFingerprint(der) };
+  } catch (error) {
+    if (error instanceof AttestationError) return null;
+    throw error;
+  }
+}
+
+function describeRegisters({ pcrs }: AttestationDocument, image: Image): RegisterReport[] {
+  const found = (index: number) => {
+    const value = pcrs.get(index);
+    return value === undefined ? null : bytesToHex(value);
+  };
+  const expected = [image.pcr0, image.pcr1, image.pcr2].map((value, index) => ({
+    index,
+    expected: value,
+    found: found(index),
+  }));
+  const others = [...pcrs]
+    .filter(([index, value]) => index > 2 && value.some((byte) => byte !== 0))
+    .sort(([a], [b]) => a - b)
+    .map(([index]) => ({ index, expected: null, found: found(index) }));
+  return [...expected, ...others];
+}
+
+/** Control characters, which could rewrite what a terminal shows, and characters that look like others. */
+const UNPRINTABLE = /[^\x20-\x7e]/g;
+
+function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** The report as lines for people. */
+export function formatReport(report: Report): string {
+  const { document, registration, at, verdict, code, reason, validUntil } = report;
+  const lines: string[] = [];
+  const section = (title: string, ...rows: string[]) =>
+    lines.push(title, ...rows.map((row) => `  ${row}`), '');
+  if (document !== null) {
+    section(
+      'Document',
+      `module    ${printable(document.moduleId)}`,
+      `made      ${time(document.timestamp)} (${seconds(at.getTime() - document.timestamp.getTime())} before the time of this report)`,
+      `key       ${document.publicKey ?? '(none)'}`,
+      `nonce     ${document.nonce ?? '(none)'}`,
+      `user data ${document.userData ?? '(none)'}`,
+      ...enclaveRows(document.enclave),
+    );
+    section('Chain, root first', ...document.chain.flatMap(certificateRows));
+    section('Registers', ...document.registers.flatMap(registerRows));
+  }
+  section('Pinned root (SHA-256)', ...report.pinnedRoots);
+  section(
+    'Registration on Sui',
+    registration.accepted
+      ? `load_nitro_attestation accepts it, until ${registration.until === null ? '' : time(registration.until)}`
+      : `load_nitro_attestation aborts with ${registration.abort}: ${printable(registration.reason ?? '')}`,
+  );
+  section(
+    `Verdict at ${time(at)}`,
+    ...(verdict === 'trusted'
+      ? [`TRUSTED, until ${validUntil === null ? '' : time(validUntil)}`]
+      : [`REFUSED (${code})`, ...(reason ?? '').split('\n').map(printable)]),
+  );
+  return lines.join('\n').trimEnd();
+}
+
+function enclaveRows(enclave: NonNullable<Report['document']>['enclave']): string[] {
+  if (enclave === null) return [];
+  const { application, version, sealingKey } = enclave;
+  return [`  application ${application}, version ${version}`, `  sealing key ${sealingKey}`];
+}
+
+function certificateRows(certificate: CertificateReport | null): string[] {
+  if (certificate === null) return ["(a certificate that can't be read)"];
+  const { subject, notBefore, notAfter, sha256 } = certificate;
+  return [printable(subject), `  valid ${time(notBefore)} to ${time(notAfter)}`, `  SHA-256 ${sha256}`];
+}
+
+function registerRows({ index, expected, found }: RegisterReport): string[] {
+  const name = `PCR${index}`.padEnd(6);
+  if (expected === null) return [`${name} ${found}`];
+  if (expected === found) return [`${name} ${found}  matches`];
+  return [`${name} ${found ?? '(not in the document)'}  DIFFERS, expected`, `       ${expected}`];
+}
+
+function time(date: Date): string {
+  return date.toISOString();
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,44 @@
+/** The stand-ins that `make dev` uses for an application's hosts and secrets: see src/apps/README.md. */
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** The result of `start()` of `src/apps/<name>/stand_in.ts`. */
+export interface StandIns {
+  /** The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones. */
+  readonly origins: Readonly<Record<string, string>>;
+  /** All secrets of app.yaml. Those of the environment are not read, so that a stand-in never sees a real secret. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Settings that only fit the stand-ins. The environment wins over them, and they win over server.env. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A request to try, with a body for POST. */
+  readonly example: { readonly path: string; readonly body?: object };
+  /** Lines that `make dev` prints: what a caller must know to use the stand-ins, such as client ids. */
+  readonly notes?: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface Loopback {
+  readonly origin: string;
+  /** Connections accepted so far. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+/** An HTTP server on a free port of 127.0.0.1. */
+export async function listenOnLoopback(listener: RequestListener): Promise<Loopback> {
+  let connections = 0;
+  const server = createServer(listener);
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,235 @@
+/** A call of a Move function in the model of the contracts: what it is given, and what the functions share. */
+import { bcs } from '@mysten/sui/bcs';
+import { deriveObjectID, normalizeStructTag } from '@mysten/sui/utils';
+import { ABORT_CODES } from '../../library/sui/aborts.ts';
+import type { Changes, LedgerObject, Owner } from './ledger.ts';
+import { Config, type ConfigValue, Enclave, Key } from './structs.ts';
+
+/** A Move function aborts: with the name of an `#[error]` constant, or with a number. */
+export class MoveAbort extends Error {
+  readonly location: { package: string; module: string; functionName: string };
+  readonly constant: string | number;
+
+  /** The code of the `#[error]` constant. */
+  get code(): number | undefined {
+    return ABORT_CODES[`${this.location.module}::${this.constant}`];
+  }
+
+  constructor(location: MoveAbort['location'], constant: string | number) {
+    super(`${location.module}::${constant}`);
+    this.location = location;
+    this.constant = constant;
+  }
+}
+
+export interface Call {
+  readonly package: string;
+  readonly module: string;
+  readonly function: string;
+  readonly typeArguments: readonly string[];
+  /** Bytes of a pure value, an object, or what an earlier call returned. */
+  readonly args: readonly unknown[];
+}
+
+export interface ExecutionContext {
+  readonly changes: Changes;
+  readonly sender: string;
+  readonly nowMs: number;
+  /** DER of the root that the model's `nitro_attestation` pins. */
+  readonly root: Uint8Array;
+  /** The id under which a package was first published: types are named by it. */
+  original(packageId: string): string;
+}
+
+/** An argument is not of the parameter's type. */
+export class TypeMismatch extends Error {}
+
+/** A verified attestation document. */
+export class Document {
+  readonly pcrs: ReadonlyMap<number, Uint8Array>;
+  readonly publicKey: Uint8Array;
+  readonly timestampMs: number;
+
+  constructor(pcrs: ReadonlyMap<number, Uint8Array>, publicKey: Uint8Array, timestampMs: number) {
+    this.pcrs = pcrs;
+    this.publicKey = publicKey;
+    this.timestampMs = timestampMs;
+  }
+}
+
+/** A value without abilities: a transaction that leaves one is invalid. */
+export abstract class HotPotato {}
+
+export class Rotation extends HotPotato {
+  readonly configId: string;
+
+  constructor(configId: string) {
+    super();
+    this.configId = configId;
+  }
+}
+
+/** An authorized upgrade. */
+export class UpgradeTicket extends HotPotato {
+  readonly capId: string;
+  readonly packageId: string;
+  readonly digest: Uint8Array;
+
+  constructor(capId: string, packageId: string, digest: Uint8Array) {
+    super();
+    this.capId = capId;
+    this.packageId = packageId;
+    this.digest = digest;
+  }
+}
+
+/** An upgrade that is done, and not committed yet. */
+export class UpgradeReceipt extends HotPotato {
+  readonly capId: string;
+  readonly packageId: string;
+
+  constructor(capId: string, packageId: string) {
+    super();
+    this.capId = capId;
+    this.packageId = packageId;
+  }
+}
+
+/** The id of an enclave at the config's version. @param original the first id of the package `enclave` */
+export function enclaveIdOf(original: string, { id, config_version }: ConfigValue, pk: Uint8Array): string {
+  return deriveObjectID(
+    id,
+    `${original}::enclave::EnclaveKey`,
+    Key.serialize({ config_version, pk }).toBytes(),
+  );
+}
+
+/** One call, with what the functions of the contract share. */
+export class Frame {
+  readonly context: ExecutionContext;
+  readonly call: Call;
+
+  constructor(context: ExecutionContext, call: Call) {
+    this.context = context;
+    this.call = call;
+  }
+
+  get changes(): Changes {
+    return this.context.changes;
+  }
+
+  abort(constant: string | number, module = this.call.module, functionName = this.call.function): MoveAbort {
+    return new MoveAbort({ package: this.call.package, module, functionName }, constant);
+  }
+
+  pure(index: number): Uint8Array {
+    return this.call.args[index] as Uint8Array;
+  }
+
+  object(index: number, struct: string): LedgerObject {
+    return objectOf(this.call.args[index], struct);
+  }
+
+  type(struct: string): string {
+    const { package: id, typeArguments } = this.call;
+    return `${this.context.original(id)}::enclave::${struct}<${typeArguments[0]}>`;
+  }
+
+  config(index: number): ConfigValue {
+    return Config.parse(this.object(index, 'EnclaveConfig').content);
+  }
+
+  /** `pcrs::new`, of the arguments from this one on. */
+  pcrs(index: number): [Uint8Array, Uint8Array, Uint8Array] {
+    const pcrs = [0, 1, 2].map((offset) => bcs.byteVector().parse(this.pure(index + offset)));
+    if (pcrs.some((pcr) => pcr.length === 0)) throw this.abort('EPcrMissing', 'pcrs', 'new');
+    if (pcrs.some((pcr) => pcr.length !== 48)) throw this.abort('EPcrLength', 'pcrs', 'new');
+    if (pcrs[0]?.every((byte) => byte === 0)) throw this.abort('EDebugPcrs', 'pcrs', 'new');
+    return pcrs as [Uint8Array, Uint8Array, Uint8Array];
+  }
+
+  assertCap(config: ConfigValue, index: number): LedgerObject {
+    const cap = this.object(index, 'EnclaveCap');
+    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_cap');
+    return cap;
+  }
+
+  /** The config of the first arguments, which its capability may change. */
+  administered(index = 0): ConfigValue {
+    const config = this.config(index);
+    this.assertCap(config, index + 1);
+    if (config.is_retired) throw this.abort('ERetired', 'enclave', 'assert_admin');
+    return config;
+  }
+
+  write(config: ConfigValue): void {
+    const at = this.changes.get(config.id) as LedgerObject;
+    this.changes.write({ ...at, content: Config.serialize(config).toBytes() });
+  }
+
+  updatePcrs(): string {
+    const config = this.administered();
+    const config_version = (BigInt(config.config_version) + 1n).toString();
+    this.write({ ...config, pcrs: this.pcrs(2), config_version });
+    return config.id;
+  }
+
+  newConfig(): LedgerObject {
+    const cap = this.object(0, 'EnclaveCap');
+    const name = bcs.string().parse(this.pure(1));
+    const pcrs = this.pcrs(2);
+    const content = (id: string) =>
+      Config.serialize({
+        id,
+        name,
+        pcrs,
+        capability_id: cap.id,
+        config_version: 0,
+        max_key_age_ms: null,
+        registrars: [],
+        is_retired: false,
+      }).toBytes();
+    return this.created(this.type('EnclaveConfig'), content, this.changes.shared());
+  }
+
+  register(config: ConfigValue, { pcrs, publicKey: pk, timestampMs }: Document): LedgerObject {
+    const abort = (constant: string) => this.abort(constant, 'enclave', 'register');
+    if (config.is_retired) throw abort('ERetired');
+    const matches = config.pcrs.every((pcr, index) =>
+      Buffer.from(pcr).equals(pcrs.get(index) ?? Buffer.alloc(0)),
+    );
+    if (!matches) throw abort('EInvalidPCRs');
+    if (pk.length !== 32) throw abort('EInvalidPublicKey');
+    const { id: config_id, config_version } = config;
+    const address = enclaveIdOf(this.context.original(this.call.package), config, pk);
+    if (!this.changes.claim(config_id, address)) throw abort('EAlreadyRegistered');
+    const content = (id: string) =>
+      Enclave.serialize({ id, pk, config_id, config_version, registered_at_ms: timestampMs }).toBytes();
+    return this.created(this.type('Enclave'), content, this.changes.shared(), address);
+  }
+
+  removeRegistrar(config: ConfigValue, registrarId: string): void {
+    this.write({ ...config, registrars: config.registrars.filter((id) => id !== registrarId) });
+  }
+
+  created(type: string, content: (id: string) => Uint8Array, owner: Owner, id?: string): LedgerObject {
+    return this.changes.get(this.changes.create(type, owner, content, id)) as LedgerObject;
+  }
+
+  /** An object that the transaction transfers: until then its owner does not matter. */
+  returned(type: string, content: (id: string) => Uint8Array): LedgerObject[] {
+    return [this.created(type, content, { kind: 'address', address: this.context.sender })];
+  }
+}
+
+/** What a Move function returns, and writes through its frame. @throws MoveAbort, TypeMismatch */
+export type MoveFunction = (frame: Frame) => readonly unknown[] | Promise<readonly unknown[]>;
+
+export const nothing: readonly unknown[] = [];
+
+function objectOf(value: unknown, struct: string): LedgerObject {
+  const object = value as LedgerObject | undefined;
+  const [type = ''] = normalizeStructTag(object?.type ?? '0x0::no::Object').split('<');
+  if (!type.endsWith(`::enclave::${struct}`)) throw new TypeMismatch();
+  return object as LedgerObject;
+}

@@ -1,0 +1,214 @@
+/** The objects of a loopback Sui node, and what executing a transaction does to them. */
+import { bcs } from '@mysten/sui/bcs';
+import {
+  deriveDynamicFieldID,
+  fromBase58,
+  normalizeStructTag,
+  normalizeSuiAddress,
+  toBase58,
+} from '@mysten/sui/utils';
+import { blake2b } from '@noble/hashes/blake2.js';
+import { readModule } from '../../move_bytecode/module_bytecode.ts';
+
+export type Owner =
+  | { readonly kind: 'address' | 'object'; readonly address: string }
+  | { readonly kind: 'shared'; readonly since: bigint }
+  | { readonly kind: 'immutable' };
+
+export interface LedgerObject {
+  readonly id: string;
+  readonly type: string;
+  readonly owner: Owner;
+  readonly version: bigint;
+  readonly content: Uint8Array;
+}
+
+export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
+export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
+const CLAIM_FIELD = normalizeStructTag(
+  '0x2::dynamic_field::Field<0x2::derived_object::Claimed, 0x2::derived_object::ClaimedStatus>',
+);
+const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
+
+const PackageObject = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+    typeOrigins: bcs.vector(bcs.bool()),
+    linkage: bcs.map(bcs.bool(), bcs.bool()),
+  }),
+});
+
+/** The first byte that is hashed for an id (`HashingIntentScope::RegularObjectId`). */
+const REGULAR_OBJECT_ID = Uint8Array.of(0xf1);
+const DIGEST_BYTES = 32;
+
+function digestBytes(seed: string): Uint8Array {
+  const isBase58 = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(seed);
+  const digest = isBase58 ? fromBase58(seed) : Uint8Array.of();
+  return digest.length === DIGEST_BYTES ? digest : blake2b(Buffer.from(seed), { dkLen: DIGEST_BYTES });
+}
+
+export function digestOf({ id, version, content }: LedgerObject): string {
+  return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
+}
+
+/** The reads and writes of a transaction; the ledger sees them when it is committed. */
+export class Changes {
+  readonly #ledger: Ledger;
+  /** 32 bytes: ids follow from it. */
+  readonly digest: Uint8Array;
+  #fresh = 0n;
+  readonly written = new Map<string, LedgerObject>();
+  readonly deleted = new Set<string>();
+  readonly version: bigint;
+
+  /** @param seed the transaction's digest in base58, or another text that no transaction has */
+  constructor(ledger: Ledger, seed: string) {
+    this.#ledger = ledger;
+    this.digest = digestBytes(seed);
+    this.version = ledger.clock + 1n;
+  }
+
+  get(id: string): LedgerObject | undefined {
+    return this.deleted.has(id) ? undefined : (this.written.get(id) ?? this.#ledger.objects.get(id));
+  }
+
+  /** The number of ids that it made so far. */
+  get idsMade(): bigint {
+    return this.#fresh;
+  }
+
+  /** The next id of the transaction, as Sui derives it (`ObjectID::derive_id` of sui-types). */
+  freshId(): string {
+    const count = bcs.u64().serialize(this.#fresh).toBytes();
+    this.#fresh += 1n;
+    const id = blake2b(Buffer.concat([REGULAR_OBJECT_ID, this.digest, count]), { dkLen: 32 });
+    return `0x${Buffer.from(id).toString('hex')}`;
+  }
+
+  write(object: Omit<LedgerObject, 'version'>): string {
+    this.written.set(object.id, { ...object, version: this.version });
+    return object.id;
+  }
+
+  /** Writes an object whose content starts with its id, as that of every Move object does. */
+  create(type: string, owner: Owner, content: (id: string) => Uint8Array, id = this.freshId()): string {
+    return this.write({ id, type: normalizeStructTag(type), owner, content: content(id) });
+  }
+
+  shared(): Owner {
+    return { kind: 'shared', since: this.version };
+  }
+
+  delete(id: string): void {
+    this.deleted.add(id);
+  }
+
+  /** Whether the transaction creates the object. */
+  isNew(id: string): boolean {
+    return this.written.has(id) && !this.#ledger.objects.has(id);
+  }
+
+  isClaimed(parent: string, child: string): boolean {
+    return this.get(claimId(parent, child)) !== undefined;
+  }
+
+  /** `sui::derived_object::claim`, once the address is known; false when it was claimed before. */
+  claim(parent: string, child: string): boolean {
+    if (this.isClaimed(parent, child)) return false;
+    const name = bcs.Address.serialize(child).toBytes();
+    const id = claimId(parent, child);
+    const content = Buffer.concat([bcs.Address.serialize(id).toBytes(), name, Uint8Array.of(0)]);
+    this.write({ id, type: CLAIM_FIELD, owner: { kind: 'object', address: parent }, content });
+    return true;
+  }
+}
+
+function claimId(parent: string, child: string): string {
+  return deriveDynamicFieldID(parent, CLAIMED, bcs.Address.serialize(child).toBytes());
+}
+
+export class Ledger {
+  readonly objects = new Map<string, LedgerObject>();
+  /** Packages by id, with the id that each was first published as. */
+  readonly packages = new Map<string, string>();
+  /** The modules of packages, where a transaction published them. */
+  readonly modules = new Map<string, readonly Uint8Array[]>();
+  /** Objects that another transaction holds: a stand-in for what validators remember. */
+  readonly locked = new Set<string>();
+  /** Digests of the executed transactions. */
+  readonly executed: string[] = [];
+  clock = 1n;
+
+  /** The same chain as of now: later transactions do not change it. */
+  copy(): Ledger {
+    const copy = new Ledger();
+    for (const [id, object] of this.objects) copy.objects.set(id, object);
+    for (const [id, original] of this.packages) copy.packages.set(id, original);
+    for (const [id, modules] of this.modules) copy.modules.set(id, modules);
+    for (const id of this.locked) copy.locked.add(id);
+    copy.executed.push(...this.executed);
+    copy.clock = this.clock;
+    return copy;
+  }
+
+  /** A package as an object in BCS, up to its modules; what follows is empty. */
+  packageBytes(id: string): Uint8Array {
+    const modules = this.modules.get(id) ?? [];
+    const named = modules.map((bytecode) => [readModule(bytecode).name, bytecode] as const);
+    return PackageObject.serialize({
+      Package: { id, version: 1, modules: new Map(named), typeOrigins: [], linkage: new Map() },
+    }).toBytes();
+  }
+
+  commit(digest: string, { written, deleted, version }: Changes): void {
+    for (const [id, object] of written) this.objects.set(id, object);
+    for (const id of deleted) this.objects.delete(id);
+    this.executed.push(digest);
+    this.clock = version;
+  }
+
+  /** @param balance in MIST @returns the id of the new coin */
+  give(owner: string, balance: bigint): string {
+    const changes = new Changes(this, `coin:${this.clock}`);
+    const coin = changes.create(COIN, { kind: 'address', address: owner }, (id) =>
+      CoinContent.serialize({ id, balance }).toBytes(),
+    );
+    this.commit('gift', changes);
+    return coin;
+  }
+
+  coins(owner: string): { object: LedgerObject; balance: bigint }[] {
+    return this.owned(owner)
+      .filter(({ type }) => type === COIN)
+      .map((object) => ({ object, balance: BigInt(CoinContent.parse(object.content).balance) }));
+  }
+
+  owned(owner: string): LedgerObject[] {
+    const address = normalizeSuiAddress(owner);
+    return [...this.objects.values()].filter(
+      ({ owner: by }) => by.kind === 'address' && by.address === address,
+    );
+  }
+
+  /** The claims under an object, as dynamic fields. */
+  fields(parent: string): LedgerObject[] {
+    return [...this.objects.values()].filter(
+      ({ owner: by }) => by.kind === 'object' && by.address === parent,
+    );
+  }
+
+  /** Pays for a transaction from its first gas coin. */
+  charge(changes: Changes, coin: string, mist: bigint): void {
+    const object = changes.get(coin);
+    if (!object) throw new Error('the gas coin is not there');
+    const { id, balance } = CoinContent.parse(object.content);
+    changes.write({
+      ...object,
+      content: CoinContent.serialize({ id, balance: BigInt(balance) - mist }).toBytes(),
+    });
+  }
+}

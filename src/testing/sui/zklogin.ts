@@ -1,0 +1,79 @@
+/** The checks of validators on a zkLogin signature, for the `verify` of a loopback node. */
+import { parseSerializedSignature } from '@mysten/sui/cryptography';
+import { toBase64 } from '@mysten/sui/utils';
+import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
+import type { RsaKey } from '../../service/oidc/jwk.ts';
+import { PROFILES } from '../../prover/profile.ts';
+import { type PublicParts, publicInputOf } from '../../prover/public_input.ts';
+import { type Groth16Proof, type VerifyingKey, verifyProof } from '../../prover/verify.ts';
+import { type LoopbackNode, verifierOf } from './node.ts';
+
+/** What validators know besides the signature, to verify its proof. */
+export interface ProofTrust {
+  readonly verifyingKey: VerifyingKey;
+  /** The key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such key. */
+  keyOf(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
+}
+
+/** The published keys of these issuers, which it asks each time. @param jwksUrls by issuer */
+export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['keyOf'] {
+  return async (issuer, kid) => {
+    const url = jwksUrls[issuer];
+    if (url === undefined) throw new Error(`the network does not know the issuer ${issuer}`);
+    const { keys } = (await (await fetch(url)).json()) as { keys: (RsaKey & { kid: string })[] };
+    const key = keys.find((each) => each.kid === kid);
+    if (!key) throw new Error('the issuer has no such key');
+    return key;
+  };
+}
+
+/** Checks everything except for the Groth16 proof. */
+export async function verifyZkLogin(this: LoopbackNode, ...signed: Parameters<LoopbackNode['verify']>) {
+  await verifyAllButProof(this.epoch, signed);
+}
+
+/** Checks the Groth16 proof too. */
+export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
+  return async function (this: LoopbackNode, ...signed) {
+    const { iss, inputs, parts } = await verifyAllButProof(this.epoch, signed);
+    const { kid } = JSON.parse(Buffer.from(inputs.headerBase64, 'base64url').toString()) as { kid: string };
+    const { n } = await trust.keyOf(iss, kid);
+    const modulus = BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`);
+    // Both sizes of the circuit have the same public input.
+    const publicInput = publicInputOf({ ...parts, modulus }, PROFILES.full);
+    // In the words of validators (fastcrypto-zkp).
+    if (!isValid(trust.verifyingKey, inputs.proofPoints as Groth16Proof, publicInput)) {
+      throw new Error('Signature is not valid: General cryptographic error: Groth16 proof verify failed');
+    }
+  };
+}
+
+async function verifyAllButProof(
+  epoch: bigint,
+  [data, signature, sender, scope]: Parameters<LoopbackNode['verify']>,
+) {
+  const parsed = parseSerializedSignature(signature);
+  if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');
+  const { userSignature, maxEpoch, addressSeed, iss, inputs } = parsed.zkLogin;
+  const key = await verifierOf(scope)(data, toBase64(Uint8Array.from(userSignature)));
+  if (epoch > BigInt(maxEpoch)) throw new Error('expired');
+  const identifier = toZkLoginPublicIdentifier(addressSeed, iss, { legacyAddress: false });
+  if (identifier.toSuiAddress() !== sender) throw new Error('not of the sender');
+  const parts: Omit<PublicParts, 'modulus'> = {
+    extendedEphemeralPublicKey: BigInt(`0x${Buffer.from(key.toSuiBytes()).toString('hex')}`),
+    addressSeed,
+    maxEpoch: BigInt(maxEpoch),
+    issBase64Details: inputs.issBase64Details,
+    headerBase64: inputs.headerBase64,
+  };
+  return { iss, inputs, parts };
+}
+
+function isValid(key: VerifyingKey, proof: Groth16Proof, publicInput: bigint): boolean {
+  try {
+    return verifyProof(key, proof, [publicInput]);
+  } catch {
+    // A point is not in its group.
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { buildContainer } from '../../../../src/commands/image/container.ts';
+
+const path = process.env['PATH'];
+let dir: string;
+let said: unknown[];
+
+/** Programs that record how they were called. docker has buildx or not. */
+function install(name: string, { fails = false, buildx = true } = {}): void {
+  const source = `#!/bin/sh
+[ "$1 $2" = "buildx version" ] && ${buildx ? 'exit 0' : 'exit 1'}
+[ "$1" = --version ] && exit 0
+echo "${name} $*" >> ${dir}/calls
+for arg; do [ "$last" = --iidfile ] && echo the-id > "$arg"; last=$arg; done
+${fails ? 'exit 7' : 'exit 0'}
+`;
+  writeFileSync(join(dir, name), source);
+  chmodSync(join(dir, name), 0o755);
+}
+
+const calls = () => readFileSync(join(dir, 'calls'), 'utf8').trim().split('\n');
+const build = (fresh = false) =>
+  buildContainer({ file: 'Containerfile', context: 'ctx', args: { A: 'b' }, output: dir, fresh });
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'container-'));
+  process.env['PATH'] = dir;
+  said = [];
+  vi.spyOn(console, 'error').mockImplementation((text) => void said.push(text));
+});
+afterEach(() => {
+  process.env['PATH'] = path;
+  vi.restoreAllMocks();
+  rmSync(dir, { recursive: true });
+});
+
+describe('the container build', () => {
+  test('prefers buildah to podman and podman to docker, and says which it uses', () => {
+    install('docker');
+    build();
+    install('podman');
+    build();
+    install('buildah');
+    build();
+    expect(calls().map((call) => call.split(' ')[0])).toEqual(['docker', 'podman', 'buildah']);
+    expect(said).toEqual([
+      'Building with docker, which was never tested for this.',
+      'Building with podman.',
+      'Building with buildah.',
+    ]);
+  });
+
+  test('says that podman was not tested for images that it keeps', () => {
+    install('podman');
+    buildContainer({ file: 'Containerfile', context: 'ctx', args: {}, output: { image: 'x' } });
+    expect(said).toEqual(['Building with podman, which was never tested for this.']);
+  });
+
+  test('calls podman with the options of buildah', () => {
+    install('podman');
+    build();
+    build(true);
+    const common = `--file Containerfile --output type=local,dest=${dir} --build-arg A=b ctx`;
+    const head = `podman build --isolation chroot --timestamp 0 --iidfile ${dir}/image-id`;
+    expect(calls()).toEqual([
+      `${head} --layers ${common}`,
+      `${head} --no-cache ${common}`,
+      'podman rmi the-id',
+    ]);
+  });
+
+  test('uses the cache of earlier builds, unless the build is to be fresh', () => {
+    install('buildah');
+    build();
+    build(true);
+    const common = `--file Containerfile --output type=local,dest=${dir} --build-arg A=b ctx`;
+    const head = `buildah build --isolation chroot --timestamp 0 --iidfile ${dir}/image-id`;
+    expect(calls()).toEqual([
+      `${head} --layers ${common}`,
+      `${head} --no-cache ${common}`,
+      'buildah rmi the-id',
+    ]);
+  });
+
+  test('uses docker only with buildx', () => {
+    install('docker', { buildx: false });
+    expect(() => build()).toThrow(/needs buildah/);
+  });
+
+  test('names the programs to install if none is installed', () => {
+    expect(() => build()).toThrow(/needs buildah \(apt-get install buildah\), podman, or docker with buildx/);
+  });
+
+  test('stops when the program fails', () => {
+    install('buildah', { fails: true });
+    expect(() => build()).toThrow(/buildah failed: see above/);
+  });
+});

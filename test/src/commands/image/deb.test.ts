@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { dataArchive, tarEntries } from '../../../../src/commands/image/deb.ts';
+import { makeDeb, makeTar } from './packages.ts';
+
+const TAR = makeTar({ './': '', './usr/': '', './usr/bin/true': 'program' });
+const HEAD = { 'debian-binary': Buffer.from('2.0\n'), 'control.tar.xz': Buffer.from('odd') };
+
+describe('a package', () => {
+  test.each([
+    ['data.tar', TAR],
+    ['data.tar.gz', gzipSync(TAR)],
+    ['data.tar.zst', zstdCompressSync(TAR)],
+    ['data.tar.xz', spawnSync('xz', ['-c'], { input: TAR }).stdout],
+  ])('gives the archive in %s', (name, data) => {
+    expect(dataArchive(makeDeb({ ...HEAD, [name]: data })).equals(TAR)).toBe(true);
+  });
+
+  test.each([
+    ['not an archive', Buffer.from('hello, world')],
+    ['without files', makeDeb(HEAD)],
+    ['of an unknown compression', makeDeb({ ...HEAD, 'data.tar.lz4': TAR })],
+    ['cut short', makeDeb({ ...HEAD, 'data.tar': TAR }).subarray(0, -100)],
+  ])('that is %s is refused', (_what, deb) => {
+    expect(() => dataArchive(deb)).toThrow(expect.objectContaining({ code: 'ARCHIVE_INVALID' }));
+  });
+});
+
+describe('a tar archive', () => {
+  test('gives the names of its entries, and where each ends', () => {
+    expect(tarEntries(TAR)).toEqual([
+      { path: './', end: 512 },
+      { path: './usr/', end: 1024 },
+      { path: './usr/bin/true', end: 2048 },
+    ]);
+  });
+
+  test('may have names longer than its header', () => {
+    const name = `./usr/${'x'.repeat(120)}`;
+    const long = makeTar({ './@LongLink': `${name}\0`, './usr/xxx': '' });
+    long.write('L', 156);
+    // The sum of the first header, whose type has changed from 0 to L.
+    const sum = Number.parseInt(long.toString('latin1', 148, 154), 8) + 'L'.charCodeAt(0) - '0'.charCodeAt(0);
+    long.write(sum.toString(8).padStart(6, '0'), 148);
+    expect(tarEntries(long).map(({ path }) => path)).toEqual(['', name]);
+  });
+
+  test('that is damaged is refused', () => {
+    const wrong = Buffer.from(TAR);
+    wrong[3] = 0x41;
+    expect(() => tarEntries(wrong)).toThrow(/damaged/);
+    expect(() => tarEntries(TAR.subarray(0, 1536))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
+    expect(() => tarEntries(TAR.subarray(0, 2048))).toThrow(/no end/);
+  });
+});

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { measureImage } from '../../../../src/commands/image/eif/measure.ts';
+import { writeEif } from '../../../../src/commands/image/eif/write.ts';
+import { CHANNELS, checkChannel, makeMeasurements } from '../../../../src/commands/image/measurements.ts';
+import { METADATA } from './metadata.ts';
+
+const PARTS = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [Buffer.from('b'), Buffer.from('c')] };
+const EIF = writeEif(PARTS, METADATA);
+const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
+let root: string;
+
+function git(...args: string[]): string {
+  return execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
+    cwd: root,
+    encoding: 'utf8',
+  }).trim();
+}
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'measurements-'));
+  writeFileSync(join(root, 'debian.lock.json'), 'debian');
+  writeFileSync(join(root, 'package-lock.json'), 'npm');
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-q', '-m', 'x');
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+describe('the measurements', () => {
+  test('name what the image was made from, and what it measures', () => {
+    expect(makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', EIF)).toEqual({
+      application: 'weather',
+      commit: git('rev-parse', 'HEAD'),
+      unchanged_tree: true,
+      committed_lock: true,
+      channel: 'experimental',
+      promise: CHANNELS.experimental,
+      registers: measureImage(PARTS),
+      sha256: {
+        eif: sha256(EIF),
+        kernel: sha256('k'),
+        boot_ramdisk: sha256('b'),
+        application_ramdisk: sha256('c'),
+        debian_lock: sha256('debian'),
+        npm_lock: sha256('npm'),
+      },
+    });
+  });
+
+  test('tell a lock that was refreshed from the committed one', () => {
+    writeFileSync(join(root, 'debian.lock.json'), 'newer');
+    expect(makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', EIF)).toMatchObject({
+      unchanged_tree: false,
+      committed_lock: false,
+    });
+  });
+});
+
+describe('the channel', () => {
+  test('stable is for an unchanged tree at a tag of a version', () => {
+    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/a tag such as v1.2.3/);
+    git('tag', 'latest');
+    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/a tag such as v1.2.3/);
+    git('tag', 'v1.2.3');
+    expect(checkChannel(root, 'stable', 'apps/x')).toBe('stable');
+    writeFileSync(join(root, 'new'), '');
+    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/without changes/);
+  });
+
+  test.each(['src/apps/weather', 'enclave', 'apps/x'])(
+    'stable is for no file of %s that git ignores',
+    (folder) => {
+      git('tag', 'v1.2.3');
+      mkdirSync(join(root, folder), { recursive: true });
+      writeFileSync(join(root, '.git/info/exclude'), '*.pem\n');
+      expect(checkChannel(root, 'stable', 'apps/x')).toBe('stable');
+      writeFileSync(join(root, folder, 'ca.pem'), '');
+      expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/without ignored files:\n!! /);
+      expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
+    },
+  );
+
+  test('experimental accepts any tree, and other channels are refused', () => {
+    expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
+    expect(() => checkChannel(root, 'nightly', 'apps/x')).toThrow(/stable or experimental/);
+  });
+});

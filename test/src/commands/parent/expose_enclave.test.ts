@@ -1,0 +1,430 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { writeCpio } from '../../../../src/commands/image/cpio.ts';
+import { writeEif } from '../../../../src/commands/image/eif/write.ts';
+import { loadImage } from '../../../../src/commands/parent/image.ts';
+import { reportsPath } from '../../../../src/commands/parent/reports.ts';
+import { Nsm } from '../../../../src/server/nsm/nsm.ts';
+import { decodeSealedSecrets, type EnclaveState } from '../../../../src/library/sealing/secrets.ts';
+import { encodeUserData } from '../../../../src/library/sealing/user_data.ts';
+import { SealingKey } from '../../../../src/server/sealing_key.ts';
+import { newProvisioner } from '../../server/provisioner.ts';
+import { METADATA } from '../image/metadata.ts';
+import { Parent } from './stand_ins.ts';
+
+/** Slow to make. */
+const root = createRoot(new Date());
+
+/** What an enclave that runs the image attests, and opens. */
+function enclaveOf(eif: string, isDebug: boolean) {
+  const { pcr0, pcr1, pcr2 } = loadImage(eif).registers;
+  const registers = [pcr0, pcr1, pcr2].map((hex) =>
+    isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
+  ) as unknown as EnclaveState['registers'];
+  const nsm = new Nsm(new SoftwareNsm(Date.now, root, registers));
+  const key = SealingKey.create();
+  const signingKey = new Uint8Array(32).fill(7);
+  const about = { application: 'weather', version: '1.0.0' };
+  const userData = encodeUserData({ sealingKey: key.publicKey, ...about });
+  return {
+    async attest(url: URL): Promise<string> {
+      const nonce = Buffer.from(url.searchParams.get('nonce') ?? '', 'hex');
+      const document = await nsm.attestation({ publicKey: signingKey, userData, nonce });
+      return JSON.stringify({ attestation: Buffer.from(document).toString('hex') });
+    },
+    async open(message: string): Promise<unknown> {
+      const sealed = decodeSealedSecrets(JSON.parse(message));
+      const { content } = await key.openSecrets(sealed, { ...about, registers, signingKey });
+      return JSON.parse(Buffer.from(content).toString());
+    },
+  };
+}
+
+/** A parent with a running enclave, whose server answers in this process. */
+async function start({
+  manifest,
+  serverEnv,
+  runs,
+  isDebug = false,
+  ready = false,
+  missing = [],
+  address = '127.0.0.1',
+  body = '{}',
+  whenAsked = async () => {},
+}: {
+  manifest?: string;
+  serverEnv?: string;
+  /** The manifest of another image, which runs. */
+  runs?: string;
+  isDebug?: boolean;
+  ready?: boolean;
+  address?: string;
+  body?: string;
+  missing?: ('vsock-proxy' | 'socat')[];
+  whenAsked?: (parent: Parent) => Promise<void>;
+} = {}) {
+  const parent = new Parent(missing);
+  const enclave = enclaveOf(parent.makeImage(runs ?? manifest), isDebug);
+  const eif = parent.makeImage(manifest, serverEnv);
+  parent.set('root.pem', toPem(root.certificate));
+  parent.setEnclave();
+  const server = createServer(async ({ url }, response) => {
+    if (url?.startsWith('/get_attestation')) {
+      response.end(await enclave.attest(new URL(url, 'http://a')));
+      return;
+    }
+    await whenAsked(parent);
+    response.writeHead(ready ? 200 : 503).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  onTestFinished(() => {
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
+  const expose = (args: string[] = [], input = '') =>
+    parent.run('expose_enclave.ts', [...common, ...args], {}, input);
+  const opened = () => enclave.open(parent.read('handed'));
+  const calls = () => parent.calls().filter((call) => !call.startsWith('nitro-cli'));
+  return { parent, expose, opened, calls, port, pids: () => pidsOf(parent) };
+}
+
+function pidsOf(parent: Parent): number[] {
+  return readdirSync(parent.state)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => JSON.parse(readFileSync(join(parent.state, file), 'utf8')).pid as number);
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+}
+
+const SECRETS = '{"API_KEY":"hunter2"}';
+
+describe.runIf(process.platform === 'linux')('expose_enclave', () => {
+  test('forwards in and out, and passes the secrets, which stay out of every argument and file', async () => {
+    const { parent, expose, opened, pids, calls, port } = await start();
+    const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    expect(stdout).toMatch(
+      /The enclave has accepted its secrets. They were sealed for it: the relay read nothing/,
+    );
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    // The services start at the same time.
+    expect(calls().slice(0, 3).sort()).toEqual([
+      `socat -t 2 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=1024,max-children=4096 VSOCK-CONNECT:16:3000`,
+      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128,max-children=16 OPEN:${parent.state}/reports.jsonl,creat,append`,
+      `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
+    ]);
+    expect(calls().slice(3)).toEqual(['socat -t 20 - VSOCK-CONNECT:16:7777']);
+    expect(parent.read('state/sui-enclave/vsock-proxy.yaml')).toBe(
+      'allowlist:\n- {address: api.weatherapi.com, port: 443}\n',
+    );
+    expect(pids().every(isAlive)).toBe(true);
+    const kept = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
+    expect(kept.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
+    expect(statSync(parent.state).mode & 0o077).toBe(0);
+  });
+
+  test('uses socat where vsock-proxy is not installed', async () => {
+    const { expose, calls } = await start({ ready: true, missing: ['vsock-proxy'] });
+    expect((await expose()).status).toBe(0);
+    expect(calls()).toContain(
+      'socat -t 2 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=1024,max-children=4096 TCP:api.weatherapi.com:443',
+    );
+  });
+
+  test('run again leaves alone what runs, and starts again what has ended', async () => {
+    const { parent, expose, pids } = await start({ ready: true });
+    expect((await expose()).stdout).toMatch(/inbound: started/);
+    const first = pids();
+    expect((await expose()).stdout).toMatch(/inbound: running/);
+    expect(pids()).toEqual(first);
+    process.kill(first[1] as number, 'SIGKILL');
+    await expect.poll(() => isAlive(first[1] as number)).toBe(false);
+    expect((await expose()).stdout).toMatch(/: started/);
+    expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
+    expect(parent.calls('socat').filter((call) => call.includes(':7777'))).toEqual([]);
+  });
+
+  test('forwards to the new enclave after it was run again', async () => {
+    const { parent, expose, pids } = await start({ ready: true });
+    await expose();
+    const first = pids();
+    parent.setEnclave({ EnclaveID: 'i-1-enc9', EnclaveCID: 20 });
+    expect((await expose()).stdout).toMatch(/inbound: started/);
+    expect(parent.calls('socat').at(-1)).toMatch(/VSOCK-CONNECT:20:3000$/);
+    expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
+  });
+
+  test('reads the secrets from Secrets Manager', async () => {
+    const { parent, expose, opened } = await start();
+    parent.set('secret', SECRETS);
+    expect((await expose(['--secret-id', 'sui-enclave'])).status).toBe(0);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(parent.calls('aws')).toEqual([
+      'aws secretsmanager get-secret-value --secret-id sui-enclave --query SecretString --output text',
+    ]);
+  });
+
+  test('without secrets says which the enclave waits for', async () => {
+    const { expose } = await start();
+    expect(await expose()).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/waits for its secrets: API_KEY/),
+    });
+  });
+
+  test.each([
+    ['hunter2', /the secrets are not JSON/],
+    ['["hunter2"]', /not a JSON object/],
+    ['{"NODE_OPTIONS":"hunter2"}', /missing: API_KEY; not named in app.yaml: 1/],
+    ['{"API_KEY":"hunter2","hunter2":"x"}', /not named in app.yaml: 1/],
+    ['{"API_KEY":""}', /missing: API_KEY/],
+    ['{"API_KEY":5}', /missing: API_KEY/],
+  ])(
+    'refuses the secrets %s before anything is started, without repeating them',
+    async (secrets, message) => {
+      const { expose, calls } = await start();
+      const { status, stderr, stdout } = await expose(['--secrets', '-'], secrets);
+      expect(status).toBe(1);
+      expect(stderr).toMatch(message);
+      expect(stderr + stdout).not.toMatch(/hunter2/);
+      expect(calls()).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['refused\n', /the enclave did not accept the secrets: refused/],
+    ['', /still booting, or has its secrets already/],
+  ])('reports that the enclave answers %j', async (verdict, message) => {
+    const { parent, expose } = await start();
+    parent.set('verdict', verdict);
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+
+  test('repeats why the server refused the secrets', async () => {
+    const { parent, expose } = await start({
+      body: '{"refused":"SALT_SEED, line 1, must be 64 hex characters"}',
+    });
+    parent.set('verdict', 'refused\n');
+    expect((await expose(['--secrets', '-'], SECRETS)).stderr).toMatch(
+      /^SECRETS_REFUSED: the enclave did not accept the secrets: SALT_SEED, line 1, must be 64 hex characters$/m,
+    );
+  });
+
+  test('reports a port that is in use', async () => {
+    const { parent, expose } = await start({ ready: true });
+    parent.set('busy', 'TCP-LISTEN');
+    const { status, stderr } = await expose();
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/PROGRAM_FAILED: inbound ended at once: see .*inbound.log/);
+    expect(parent.read('state/sui-enclave/inbound.log')).toMatch(/Address already in use/);
+  });
+
+  test('says why the enclave has ended', async () => {
+    const { parent, expose } = await start();
+    parent.set('enclaves', '');
+    expect((await expose()).stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n',
+    );
+    const told = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
+    writeFileSync(reportsPath(parent.state), `${told.join('\n')}\n`);
+    expect((await expose()).stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one reported: the server ended (CONFIG)\n',
+    );
+  });
+
+  test('passes no secrets to an enclave in debug mode, by default', async () => {
+    const { parent, expose, opened } = await start({ isDebug: true });
+    parent.setEnclave({ Flags: 'DEBUG_MODE' });
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs in debug mode, and can keep no secret/);
+    expect((await expose()).status).toBe(0);
+    expect((await expose(['--debug', '--secrets', '-'], SECRETS)).stdout).toMatch(/has accepted its secrets/);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('hands nothing to an enclave that does not attest the registers of the image', async () => {
+    const { expose, calls } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /)]);
+    expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
+  });
+
+  test("trusts only AWS's root by default", async () => {
+    const { parent, calls, port } = await start();
+    const args = ['--eif', join(parent.dir, 'x.eif'), '--port', String(port), '--secrets', '-'];
+    const { status, stderr } = await parent.run('expose_enclave.ts', args, {}, SECRETS);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^CHAIN_ROOT: /)]);
+    expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
+  });
+
+  test('signs for an image that names provisioners', async () => {
+    const [me, stranger] = [newProvisioner(), newProvisioner()];
+    const manifest = `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["${me.hex}"]\n`;
+    const { parent, expose, opened, calls } = await start({ manifest });
+    const write = (name: string, { privateKey }: typeof me) => {
+      const path = join(parent.dir, name);
+      writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+      return path;
+    };
+    const withKey = (...args: string[]) => expose(['--secrets', '-', ...args], SECRETS);
+    expect(await withKey()).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/give --provisioner-key/),
+    });
+    expect(await withKey('--provisioner-key', write('stranger.pem', stranger))).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/does not name the key/),
+    });
+    expect(calls()).toEqual([]);
+    expect((await withKey('--provisioner-key', write('me.pem', me))).status).toBe(0);
+    expect(JSON.parse(parent.read('handed')).sealed.provisioner).toBe(me.hex);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('reports a forwarder that has ended meanwhile', async () => {
+    const { expose } = await start({
+      ready: true,
+      async whenAsked(parent) {
+        const { pid } = JSON.parse(parent.read('state/sui-enclave/endpoint-api.weatherapi.com.json'));
+        if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+        await expect.poll(() => isAlive(pid)).toBe(false);
+      },
+    });
+    const { status, stderr } = await expose();
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^PROGRAM_FAILED: endpoint-api.weatherapi.com has ended: see .*log$/m);
+  });
+
+  test('looks for the server where it is exposed', async () => {
+    const { expose, opened } = await start({ address: '127.0.0.5' });
+    expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('is open to this instance alone for an image that trusts proxies, unless an address is given', async () => {
+    const { expose, calls } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
+    const inbound = () => calls().findLast((call) => call.includes('TCP-LISTEN'));
+    const closed = await expose();
+    expect(inbound()).toContain(',bind=127.0.0.1,');
+    expect(closed.stdout).toMatch(/TRUSTED_PROXIES.*proxy on another host, give --address/s);
+    expect(JSON.parse((await expose(['--json'])).stdout)).toMatchObject({ address: '127.0.0.1' });
+    const open = await expose(['--address', '0.0.0.0']);
+    expect(inbound()).toContain(',bind=0.0.0.0,');
+    expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
+  });
+
+  test('is open to all for an image that trusts no proxies', async () => {
+    const { expose, calls } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
+    expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);
+    expect(calls().find((call) => call.includes('TCP-LISTEN'))).toContain(',bind=0.0.0.0,');
+  });
+
+  test('says nothing of secrets that the application does not have', async () => {
+    const { expose } = await start({ ready: true, manifest: 'endpoints: []\nsecrets: []\n' });
+    const { status, stdout } = await expose();
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^The application needs no secrets\.$/m);
+    expect(stdout).not.toMatch(/has its secrets/);
+  });
+
+  test('reads the endpoints and the names of the secrets from the image', async () => {
+    const { parent, expose, calls } = await start();
+    const eif = parent.makeImage('endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
+    expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);
+    expect(
+      calls()
+        .filter((call) => call.startsWith('vsock-proxy'))
+        .sort(),
+    ).toEqual([
+      `vsock-proxy 8101 a.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
+      `vsock-proxy 8102 b.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
+    ]);
+  });
+
+  test('refuses another image than the running one', async () => {
+    const { parent, expose } = await start();
+    parent.setEnclave({ Measurements: { PCR0: 'ab' } });
+    const { status, stderr } = await expose();
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: another image than .*x.eif runs: its PCR0 is ab$/m);
+  });
+
+  test('refuses an image of another project', async () => {
+    const { parent, expose } = await start();
+    const half = new Map([['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }]]);
+    for (const [ramdisk, missing] of [
+      [Buffer.from('no archive'), 'app.yaml'],
+      [gzipSync(writeCpio(new Map())), 'app.yaml'],
+      [gzipSync(writeCpio(half)), 'enclave.conf'],
+    ] as const) {
+      const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
+      writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
+      expect((await expose(['--eif', join(parent.dir, 'other.eif')])).stderr).toMatch(
+        `USAGE: this image was not built by this project: it has no /app/${missing}\n`,
+      );
+    }
+  });
+
+  test.each([
+    [['--name', '../other'], 2, /--name must be letters/],
+    [['--name', 'other'], 1, /no enclave named other runs/],
+    [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
+    [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\n\nusage: npm run expose_enclave/],
+    [['--port', '0'], 2, /--port must be an integer from 1 to 65535/],
+    [['--port', '65536'], 2, /--port must be an integer from 1 to 65535/],
+    [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
+    [['--address', '1.2.3.400'], 2, /--address must be an IPv4 address/],
+    [['--secrets', '/nonexistent'], 2, /\/nonexistent can't be read/],
+    [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
+  ])('refuses %j', async (args, code, message) => {
+    const { expose } = await start({ ready: true });
+    const { status, stderr } = await expose(args);
+    expect(status).toBe(code);
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('stop_enclave', () => {
+  test('stops the enclave and what was started for it, and nothing else', async () => {
+    const { parent, expose, pids } = await start({ ready: true });
+    await parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
+    await expose();
+    const own = pids();
+    const others = readFileSync(join(parent.dir, 'state/other/reports.json'), 'utf8');
+    // A record of a process that has ended, whose id another one has now.
+    const stranger = spawn('sleep', ['60']);
+    onTestFinished(() => {
+      stranger.kill();
+    });
+    const record = { pid: stranger.pid, startedAt: '1', command: ['socat'] };
+    writeFileSync(join(parent.state, 'old.json'), JSON.stringify(record));
+    writeFileSync(join(parent.state, 'secrets.json'), SECRETS);
+    const { status, stdout } = await parent.run('stop_enclave.ts');
+    expect(status).toBe(0);
+    expect(stdout).toBe(
+      'endpoint-api.weatherapi.com: stopped\ninbound: stopped\nreports: stopped\ni-1-enc1: terminated\n',
+    );
+    expect(own.some(isAlive)).toBe(false);
+    expect(isAlive(stranger.pid as number)).toBe(true);
+    // Another enclave, and what is its own.
+    expect(JSON.parse(parent.read('enclaves'))).toMatchObject({ EnclaveName: 'other' });
+    expect(isAlive(JSON.parse(others).pid)).toBe(true);
+    expect((await parent.run('stop_enclave.ts', ['--name', 'other'])).stdout).toMatch(/^reports: stopped\n/);
+    expect(parent.read('state/sui-enclave/secrets.json')).toBe(SECRETS);
+    expect((await parent.run('stop_enclave.ts')).stdout).toBe('no enclave named sui-enclave runs\n');
+  });
+});

@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { measureImage } from '../../../../src/commands/image/eif/measure.ts';
+import { readEif } from '../../../../src/commands/image/eif/read.ts';
+import { memoryOf } from '../../../../src/commands/parent/nitro_cli.ts';
+import { NITRO_CODES } from '../../../../src/commands/parent/nitro_codes.ts';
+import { spawnScript } from '../run.ts';
+import { Parent } from './stand_ins.ts';
+
+describe('run_enclave', () => {
+  test('runs the image under its name', async () => {
+    const parent = new Parent();
+    const eif = parent.makeImage();
+    const { status, stdout } = await parent.run('run_enclave.ts', ['--eif', eif, '--memory', '600']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^i-1-enc1 runs as CID 16 with 600 MiB\./);
+    expect(stdout).toMatch(measureImage(readEif(readFileSync(eif))).pcr0);
+    expect(parent.calls('nitro-cli')).toContain(
+      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --cpu-count 2 --memory 600`,
+    );
+  });
+
+  test.each([
+    ['512 MiB to a small image', 128 * 1024 ** 2, 512],
+    ['four times its size in whole MiB to another', 128 * 1024 ** 2 + 1, 513],
+    ['four times its size to a large one', 1024 ** 3, 4096],
+  ])('gives %s, and refuses less', (_what, bytes, memoryMib) => {
+    expect(memoryOf(undefined, bytes)).toBe(memoryMib);
+    expect(memoryOf(String(memoryMib), bytes)).toBe(memoryMib);
+    const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image$`);
+    expect(() => memoryOf(String(memoryMib - 1), bytes)).toThrow(refused);
+  });
+
+  test('gives an image the least memory by default', async () => {
+    const parent = new Parent();
+    expect((await parent.run('run_enclave.ts', ['--eif', parent.makeImage()])).stdout).toMatch(/512 MiB/);
+  });
+
+  test('with --json prints its result alone, and the console of a debug enclave on standard error', async () => {
+    const parent = new Parent();
+    const eif = parent.makeImage();
+    const { stdout, stderr } = await parent.run('run_enclave.ts', ['--eif', eif, '--json']);
+    const { pcr0 } = measureImage(readEif(readFileSync(eif)));
+    expect(JSON.parse(stdout)).toEqual({ id: 'i-1-enc1', cid: 16, memoryMib: 512, debug: false, pcr0 });
+    expect(stderr).toMatch(/^i-1-enc1 runs as CID 16/);
+    const debug = await spawnScript(
+      'parent/run_enclave.ts',
+      ['--eif', eif, '--name', 'other', '--debug', '--json'],
+      { env: parent.env },
+    );
+    expect(JSON.parse(debug.stdout)).toMatchObject({ memoryMib: 512, debug: true });
+    expect(debug.stderr).toMatch(/must not be registered\.\nthe console\n/);
+  });
+
+  test('refuses a second enclave of the same name', async () => {
+    const parent = new Parent();
+    const eif = parent.makeImage();
+    await parent.run('run_enclave.ts', ['--eif', eif]);
+    const { status, stderr } = await parent.run('run_enclave.ts', ['--eif', eif]);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: an enclave named sui-enclave runs already: run stop_enclave first/);
+    expect((await parent.run('run_enclave.ts', ['--eif', eif, '--name', 'other'])).status).toBe(0);
+  });
+
+  test('in debug mode, as a process, says that it proves nothing, and ends with its console on SIGTERM', async () => {
+    const parent = new Parent();
+    parent.set('console stays', 'true');
+    const child = parent.start('run_enclave.ts', ['--debug', '--eif', parent.makeImage()]);
+    let output = '';
+    child.stdout?.on('data', (chunk) => (output += chunk));
+    // When the console, too, has closed its end of the pipe.
+    const closed = once(child, 'close');
+    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/must not be registered\.\nthe console\n/);
+    expect(parent.calls().find((call) => call.includes('run-enclave'))).toMatch(/--debug-mode$/);
+    child.kill('SIGTERM');
+    await closed;
+  });
+
+  test('looks for the image where the build writes it', async () => {
+    const parent = new Parent();
+    const { status, stderr } = await spawnScript('parent/run_enclave.ts', [], {
+      env: parent.env,
+      cwd: parent.dir,
+    });
+    expect(status).toBe(2);
+    expect(stderr).toBe("USAGE: out/nitro.eif can't be read (ENOENT): build it by make, or copy it here\n");
+  });
+
+  test('terminates an enclave that measures something else', async () => {
+    const parent = new Parent();
+    const { status, stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()], {
+      NITRO_PCR0: 'ab',
+    });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave was terminated: its PCR0 is ab/);
+    expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc1');
+  });
+
+  test('listens for its reports before it starts', async () => {
+    const parent = new Parent();
+    await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
+    const calls = parent.calls();
+    const listening = calls.indexOf(
+      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128,max-children=16 OPEN:${parent.state}/reports.jsonl,creat,append`,
+    );
+    expect(listening).toBeGreaterThan(-1);
+    expect(calls.findIndex((call) => call.includes('run-enclave'))).toBeGreaterThan(listening);
+  });
+
+  test('repeats the report of an enclave that ended during its boot, and not those of earlier ones', async () => {
+    const parent = new Parent();
+    const run = async (reports: string) => {
+      const env = { NITRO_RUN_FAILS: '[ E36 ] x', NITRO_REPORTS: reports };
+      return (await parent.run('run_enclave.ts', ['--eif', parent.makeImage()], env)).stderr;
+    };
+    expect(
+      await run('{"event":"failed","code":"CONFIG"}\n{"event":"end","reason":"the server ended"}\n'),
+    ).toMatch(/^NITRO_FAILED: E36: .*\nThe enclave reported: the server ended \(CONFIG\)\n$/);
+    expect(await run('')).toMatch(/^NITRO_FAILED: E36: .*\n$/);
+  });
+
+  test.each([
+    [['--memory', '100'], {}, /--memory must be at least 512 MiB/],
+    [['--memory', 'much'], {}, /--memory must be an integer from 1 to/],
+    [['--cpus', '0'], {}, /--cpus must be an integer from 1 to/],
+    [
+      [],
+      { NITRO_FAILS: '[ E27 ] Insufficient memory available.' },
+      /NITRO_FAILED: E27: Too little memory is reserved/,
+    ],
+    [[], { NITRO_FAILS: '[ E39 ] x\n[ E36 ] y' }, /E39: .*\nE36: /],
+    [[], { NITRO_FAILS: 'no code' }, /NITRO_FAILED: nitro-cli failed: no code/],
+  ])('ends with advice (%j, %j)', async (args, env, message) => {
+    const parent = new Parent();
+    const eif = ['--eif', parent.makeImage()];
+    const { status, stderr } = await parent.run(
+      'run_enclave.ts',
+      [...eif, ...args],
+      env as Record<string, string>,
+    );
+    expect(status).toBe(stderr.startsWith('USAGE') ? 2 : 1);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
+
+  test('says so where nitro-cli is missing', async () => {
+    const parent = new Parent(['nitro-cli']);
+    const { stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
+    expect(stderr).toBe(
+      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, npm run doctor shows what is missing\n',
+    );
+  });
+});
+
+test('every explained code is one of nitro-cli', async () => {
+  for (const [code, text] of Object.entries(NITRO_CODES)) {
+    expect(code).toMatch(/^E[0-5]\d$/);
+    expect(text.length).toBeGreaterThan(30);
+  }
+});

@@ -1,0 +1,235 @@
+/**
+ * Stand-ins for the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
+ * show. Tests have neither nitro-cli nor aws.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { onTestFinished } from 'vitest';
+import { writeCpio } from '../../../../src/commands/image/cpio.ts';
+import { writeEif } from '../../../../src/commands/image/eif/write.ts';
+import { makeEnvironment, makeSettings } from '../../../../src/commands/image/settings.ts';
+import { stopServices } from '../../../../src/commands/parent/services.ts';
+import { parseManifest } from '../../../../src/server/manifest.ts';
+import { METADATA } from '../image/metadata.ts';
+import { callScript, type Result } from '../run.ts';
+
+const SCRIPTS = fileURLToPath(new URL('../../../../src/commands/parent', import.meta.url));
+
+/** The functions that all stand-ins share. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
+const COMMON = String.raw`
+# In one write, since several stand-ins may start at the same time.
+call=$(printf '%s\001' "$(basename "$0")" "$@")
+printf '%s\n' "$call" >>"$STAND_INS/calls"
+text() { cat "$STAND_INS/$1" 2>/dev/null || :; }
+fail() { printf %s "$1" >&2; exit 1; }
+# The argument after an option.
+after() {
+  option=$1; shift
+  while [ $# -gt 1 ]; do [ "$1" != "$option" ] || { printf %s "$2"; return; }; shift; done
+}
+`;
+
+const PROGRAMS = {
+  'nitro-cli': String.raw`
+[ -z "$NITRO_FAILS" ] || fail "$NITRO_FAILS"
+enclaves=$(text enclaves)
+case $1 in
+  describe-enclaves) echo "[$enclaves]" ;;
+  run-enclave)
+    name=$(after --enclave-name "$@")
+    # Writes to this file, as socat does, what an enclave sends to the parent's log port.
+    [ -z "$NITRO_REPORTS" ] || printf %s "$NITRO_REPORTS" >>"$SUI_ENCLAVE_STATE/$name/reports.jsonl"
+    [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
+    n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
+    case "$*" in *--debug-mode*) flags=DEBUG_MODE ;; *) flags=NONE ;; esac
+    more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
+    new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$((n + 16)),\"Flags\":\"$flags\"$more}"
+    [ -z "$enclaves" ] || enclaves=$enclaves,
+    printf %s "$enclaves$new" >"$STAND_INS/enclaves"
+    echo "$new" ;;
+  terminate-enclave)
+    printf %s "$enclaves" | sed 's/{[^{}]*"EnclaveID":"'"$(after --enclave-id "$@")"'"[^{}]*},\{0,1\}//;s/,$//' >"$STAND_INS/enclaves"
+    echo '{}' ;;
+  console) echo 'the console'; [ -z "$(text 'console stays')" ] || exec sleep 600 ;;
+  --version) echo 'Nitro CLI 1.4.2' ;;
+  *) fail '[ E14 ] no such command' ;;
+esac`,
+  socat: `
+busy=$(text busy)
+case "$*" in
+  *' - VSOCK-CONNECT:'*) cat >"$STAND_INS/handed"; if [ -e "$STAND_INS/verdict" ]; then text verdict; else echo accepted; fi ;;
+  *$busy*) [ -z "$busy" ] || fail 'Address already in use'; exec sleep 600 ;;
+  *) exec sleep 600 ;;
+esac`,
+  'vsock-proxy': 'exec sleep 600',
+  aws: String.raw`
+[ "$1" != --region ] || shift 2
+service=$1 action=$2 all=$*
+[ "$(text denied)" != "$action" ] || fail 'An error occurred (UnauthorizedOperation): not allowed'
+[ "$(text refused)" != "$action" ] || fail "$(text refusal)"
+# The real one expands variables in the path (awscli/paramfile.py, get_file): a path with one must not get here.
+param_file() {
+  path=$(after "$@"); path=$(printf %s "$path" | sed 's,^file://,,')
+  case $path in *'$'*) fail "a variable in $path" ;; esac
+  cat "$path"
+}
+mkdir -p "$STAND_INS/made"
+make() { printf %s "$2" >"$STAND_INS/made/$1"; echo "$2"; }
+find_made() { [ -e "$STAND_INS/made/$1" ] && cat "$STAND_INS/made/$1" && echo; }
+rule() { printf 'rule %s %s' "$1" "$2" | tr / _; }
+case $action in
+  create-security-group) make describe-security-groups sg-1; exit ;;
+  authorize-security-group-ingress) make "$(rule "$(after --port "$@")" "$(after --cidr "$@")")" sgr-1; exit ;;
+  create-role) make get-role "$(after --role-name "$@")"; exit ;;
+  put-role-policy) make get-role-policy read-secret; exit ;;
+  create-instance-profile) make profile "$(after --instance-profile-name "$@")"; exit ;;
+  add-role-to-instance-profile) make 'role of profile' "$(after --role-name "$@")"; exit ;;
+  create-secret) param_file --secret-string "$@" >"$STAND_INS/secret string" || exit; make describe-secret arn:secret; exit ;;
+  run-instances) param_file --user-data "$@" >"$STAND_INS/user data" || exit; make describe-instances i-1; exit ;;
+  wait) echo >"$STAND_INS/running"; exit ;;
+  get-parameter) echo ami-1; exit ;;
+  get-secret-value) text secret; exit ;;
+  describe-security-group-rules)
+    # The query names the port and the range: FromPort==X && CidrIpv4=='Y'
+    port=$(printf %s "$all" | sed 's/.*FromPort==.\([0-9]*\).*/\1/') cidr=$(printf %s "$all" | sed "s/.*CidrIpv4=='\([^']*\)'.*/\1/")
+    asked=$(rule "$port" "$cidr") ;;
+  get-instance-profile) case $all in *RoleName*) asked='role of profile' ;; *) asked=profile ;; esac ;;
+  *) asked=$action ;;
+esac
+case $all in
+  *PublicIpAddress*) if [ -e "$STAND_INS/running" ]; then echo 203.0.113.5; else echo None; fi; exit ;;
+esac
+find_made "$asked" && exit
+case $service in
+  iam) fail 'An error occurred (NoSuchEntity)' ;;
+  secretsmanager) fail 'An error occurred (ResourceNotFoundException)' ;;
+esac
+echo None`,
+};
+
+export class Parent {
+  readonly dir = mkdtempSync(join(tmpdir(), 'parent-'));
+  readonly #bin = join(this.dir, 'bin');
+
+  /** @param missing programs that this machine does not have */
+  constructor(missing: readonly (keyof typeof PROGRAMS)[] = []) {
+    mkdirSync(this.#bin);
+    for (const [name, source] of Object.entries(PROGRAMS)) {
+      if (missing.includes(name as keyof typeof PROGRAMS)) continue;
+      writeFileSync(join(this.#bin, name), `#!/bin/sh\n${COMMON}${source}\n`);
+      chmodSync(join(this.#bin, name), 0o755);
+    }
+    onTestFinished(async () => {
+      const state = join(this.dir, 'state');
+      for (const name of existsSync(state) ? readdirSync(state) : []) await stopServices(join(state, name));
+      rmSync(this.dir, { recursive: true });
+    });
+  }
+
+  get path(): string {
+    // The system's own programs, such as id, but not those that have a stand-in.
+    return `${this.#bin}:/usr/bin:/bin`;
+  }
+
+  get env(): Record<string, string> {
+    return {
+      HOME: this.dir,
+      PATH: this.path,
+      STAND_INS: this.dir,
+      SUI_ENCLAVE_STATE: join(this.dir, 'state'),
+    };
+  }
+
+  get state(): string {
+    return join(this.dir, 'state/sui-enclave');
+  }
+
+  /** Runs one of the parent's commands in this process. */
+  run(
+    script: string,
+    args: readonly string[] = [],
+    env: Record<string, string> = {},
+    input = '',
+  ): Promise<Result> {
+    return callScript(`parent/${script}`, args, { env: { ...this.env, ...env }, input });
+  }
+
+  /** Starts one of the parent's commands as a process that runs until it is ended; it ends with the test. */
+  start(script: string, args: readonly string[]): ChildProcess {
+    const child = spawn(process.execPath, [join(SCRIPTS, script), ...args], {
+      cwd: this.dir,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: this.env,
+      // A group of its own, so that nothing of it outlives the test.
+      detached: true,
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-(child.pid as number), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    });
+    return child;
+  }
+
+  /** The calls of the programs so far, except for queries of the present state. */
+  calls(name?: string): string[] {
+    const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
+    return lines
+      .split('\x01\n')
+      .filter((line) => line !== '')
+      .map((line) => line.split('\x01').join(' '))
+      .filter((line) => name === undefined || line.startsWith(`${name} `));
+  }
+
+  /** Writes a file of the stand-ins' state. */
+  set(file: string, text: string): void {
+    writeFileSync(join(this.dir, file), text);
+  }
+
+  /** Makes an enclave the only one that runs. */
+  setEnclave(
+    properties: { EnclaveID?: string; EnclaveCID?: number; Flags?: string; Measurements?: object } = {},
+  ) {
+    const enclave = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16, ...properties };
+    this.set('enclaves', JSON.stringify(enclave));
+  }
+
+  read(file: string): string {
+    return readFileSync(join(this.dir, file), 'utf8');
+  }
+
+  /** A small image whose application has the manifest. @param serverEnv of the application */
+  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n', serverEnv = ''): string {
+    const parsed = parseManifest(manifest);
+    const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
+    const application = writeCpio(
+      new Map([
+        ['app/app.yaml', { data: Buffer.from(manifest) }],
+        ['app/enclave.conf', { data: Buffer.from(settings) }],
+      ]),
+    );
+    const parts = {
+      kernel: Buffer.alloc(1),
+      cmdline: 'a',
+      ramdisks: [Buffer.from('b'), gzipSync(application)],
+    };
+    const path = join(this.dir, 'x.eif');
+    writeFileSync(path, writeEif(parts, METADATA));
+    return path;
+  }
+}

@@ -1,0 +1,204 @@
+/** Mistakes on a command line are found before a file is read or anything is asked, in a dry run too. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parsePcrs } from '../../../../src/library/attestation/index.ts';
+import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+import { script } from './run_script.ts';
+
+const OBJECT = `0x${'b'.repeat(64)}`;
+const REGISTRATION = [PACKAGE, PACKAGE, OBJECT, 'http://127.0.0.1:1', 'weather', 'WEATHER'];
+const CODE = 'EXPERIMENTAL_IMAGE';
+/** The arguments of a registration, with some in place of others. */
+const but = (changes: Record<number, string>) => [
+  'register_enclave',
+  ...REGISTRATION.map((value, index) => changes[index] ?? value),
+];
+
+let fixture: ChainFixture;
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+});
+afterAll(() => fixture.close());
+
+describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
+  test.each<[string, string[], string, string]>([
+    ['an id that is none', but({ 0: '0x12zz' }), 'SUI_VALUE', '<enclave_package_id> must be 0x and 64'],
+    ['a short id', but({ 2: '0x5' }), 'SUI_VALUE', '<enclave_config_id> must be'],
+    ['names that are swapped', but({ 4: 'Weather', 5: 'weather' }), 'SUI_VALUE', 'swap them'],
+    ['a witness in lower case', but({ 5: 'weather' }), 'SUI_VALUE', 'of weather is WEATHER'],
+    ['a name that is none in Move', but({ 4: 'wea-ther' }), 'SUI_VALUE', '<module_name> must be a name'],
+    ['an id for a URL', but({ 3: OBJECT }), 'CLIENT_OPTION', 'URL of the enclave'],
+    ['a registrar', [...but({}), '--registrar', '0x12zz'], 'SUI_VALUE', '--registrar must be'],
+    [
+      'a capability',
+      ['create_config', 'x', '--cap', '0x1', '--network', 'localnet'],
+      'DEPLOYMENT',
+      'there is no',
+    ],
+    ['some of the ids', ['retire_config', PACKAGE], 'USAGE', 'give all, or none of them'],
+    ['some of more ids', but({}).slice(0, 4), 'USAGE', 'give all, or <enclave_url> alone'],
+    ['no ids, and no network', ['retire_config'], 'USAGE', '--network whose deployments/<network>.json'],
+    ['a network', [...but({}), '--network', 'tesnet'], 'SUI_VALUE', 'it is "tesnet"'],
+    ['a network that is a path', [...but({}), '--network', '../../etc'], 'SUI_VALUE', '--network must be'],
+    ['a node', [...but({}), '--rpc-url', 'http://sui.example'], 'SUI_VALUE', 'https URL'],
+    ['a sender', [...but({}), '--address', '0x5'], 'SUI_VALUE', '--address must be'],
+    ['a budget', [...but({}), '--gas-budget', '1.5'], 'SUI_VALUE', '--gas-budget'],
+    ['an object', ['destroy_enclave', PACKAGE, 'weather'], 'SUI_VALUE', '<enclave_object_id>'],
+    ['a holder', ['add_registrar', PACKAGE, OBJECT, 'me'], 'SUI_VALUE', '<holder>'],
+    ['a package of move/', ['publish', 'dice'], 'USAGE', 'there is no package "dice"'],
+  ])('%s', async (_, [name = '', ...args], code, message) => {
+    // Valid ones, after which those of the row win.
+    const node =
+      args.includes('--network') || args.includes('--rpc-url') ? [] : ['--rpc-url', fixture.node.url];
+    const sender = args.includes('--address') ? [] : ['--address', OBJECT];
+    const { exit, json } = await script(name, [...args, ...node, ...sender, flag, '--json']);
+    expect(json()).toMatchObject({ code, error: expect.stringContaining(message) });
+    expect(exit).toBe(2);
+    expect(fixture.node.calls).toEqual([]);
+  });
+
+  test('a key that is none', async () => {
+    const args = [...REGISTRATION, '--rpc-url', fixture.node.url, flag, '--json'];
+    const { exit, json } = await script('register_enclave', args, { SUI_PRIVATE_KEY: 'foo' });
+    expect([exit, json()['code']]).toEqual([2, 'SIGNER']);
+    expect(fixture.node.calls).toEqual([]);
+  });
+});
+
+test('a key that is not there is missed before the enclave is asked', async () => {
+  const where = ['--rpc-url', fixture.node.url, '--json'];
+  for (const [code, ...more] of [['NO_SENDER'], ['SIGNER', '--address', OBJECT, '--keystore', '/nowhere']]) {
+    const { exit, json } = await script('register_enclave', [...REGISTRATION, ...where, ...more]);
+    expect([exit, json()['code']]).toEqual([2, code]);
+  }
+});
+
+describe('on a real network, development is refused by name', () => {
+  const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
+  const config = () => [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'x', '--pcrs', fixture.file('dev.pcrs')];
+  const where = () => ['--rpc-url', fixture.node.url, '--json'];
+
+  test.each(['mainnet', 'testnet', 'devnet'])('%s: registers and roots', async (network) => {
+    const real = [...where(), '--network', network];
+    const created = await script('create_config', [...config(), ...real], key());
+    expect(created.json()).toMatchObject({
+      code: 'DEVELOPMENT_TRUST',
+      error: expect.stringMatching(/dev\.pcrs has the registers of make dev ATTEST=emulated/),
+    });
+    const root = ['--root', fixture.file('root.pem')];
+    const registered = await script('register_enclave', [...REGISTRATION, ...root, ...real], key());
+    expect(registered.json()).toMatchObject({
+      code: 'DEVELOPMENT_TRUST',
+      error: expect.stringContaining('root.pem'),
+    });
+    expect([created.exit, registered.exit]).toEqual([2, 2]);
+    expect(fixture.node.calls).toEqual([]);
+  });
+
+  test("registers of any application's emulated enclave", async () => {
+    writeFileSync(fixture.file('dice.pcrs'), fixture.nsmOf('dice').pcrsFile());
+    const args = [...config().slice(0, -1), fixture.file('dice.pcrs'), ...where(), '--network', 'testnet'];
+    const { exit, json } = await script('create_config', args, key());
+    expect([exit, json()['code']]).toEqual([2, 'DEVELOPMENT_TRUST']);
+    expect(fixture.node.calls).toEqual([]);
+  });
+
+  test('a node elsewhere is real too, and one of this machine is not', async () => {
+    const elsewhere = ['--rpc-url', 'https://sui.example', '--json'];
+    const refused = await script('create_config', [...config(), ...elsewhere], key());
+    expect(refused.json()).toMatchObject({ code: 'DEVELOPMENT_TRUST' });
+    const local = await script('create_config', [...config(), ...where()], key());
+    expect(local.json()).toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
+  });
+
+  test('registers of a debug enclave are refused everywhere', async () => {
+    writeFileSync(fixture.file('debug.pcrs'), [0, 1, 2].map((n) => `${'0'.repeat(96)} PCR${n}\n`).join(''));
+    const args = [...config().slice(0, 5), '--pcrs', fixture.file('debug.pcrs')];
+    const refused = await script('create_config', [...args, ...where()], key());
+    expect(refused.json()).toMatchObject({ code: 'POLICY_ZERO_IMAGE' });
+  });
+});
+
+describe('on a real network, an image that is not known to be of a tagged release is refused', () => {
+  const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
+  const registers = () => parsePcrs(readFileSync(fixture.file('other.pcrs'), 'utf8'));
+  /** As the build of a tagged release wrote it. */
+  const released = () => ({
+    application: 'weather',
+    commit: 'c0ffee',
+    unchanged_tree: true,
+    channel: 'stable',
+    registers: registers(),
+  });
+  const measured = (measurements: unknown) =>
+    writeFileSync(fixture.file('other.measurements.json'), JSON.stringify(measurements));
+  const URL_OF_NONE = 'http://127.0.0.1:1';
+  const COMMANDS: [string, string[], string][] = [
+    ['create_config', [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'x'], 'SUI_OBJECT_NOT_FOUND'],
+    ['update_pcrs', [PACKAGE, OBJECT], 'SUI_OBJECT_NOT_FOUND'],
+    ['rotate', [PACKAGE, OBJECT, URL_OF_NONE], 'CLIENT_UNREACHABLE'],
+  ];
+  const run = (name: string, args: string[], network: string, ...more: string[]) => {
+    const node = ['--network', network, '--rpc-url', fixture.node.url];
+    return script(name, [...args, '--pcrs', fixture.file('other.pcrs'), ...node, ...more, '--json'], key());
+  };
+
+  test.each(COMMANDS)('by %s, unless --experimental is given', async (name, args, later) => {
+    measured({ ...released(), channel: 'experimental' });
+    const asked = fixture.node.calls.length;
+    for (const network of ['mainnet', 'testnet', 'devnet']) {
+      const { exit, json } = await run(name, args, network);
+      expect([exit, json()]).toMatchObject([
+        2,
+        {
+          error: expect.stringMatching(/other\.pcrs is of an experimental image.*CHANNEL=stable/),
+          code: CODE,
+        },
+      ]);
+    }
+    expect((await run(name, args, 'testnet', '--dry-run')).json()).toMatchObject({ code: CODE });
+    expect(fixture.node.calls).toHaveLength(asked);
+    expect((await run(name, args, 'testnet', '--experimental')).json()).toMatchObject({ code: later });
+    expect((await run(name, args, 'localnet')).json()).toMatchObject({ code: later });
+  });
+
+  test.each<[string, () => object, RegExp]>([
+    [
+      'one of uncommitted changes',
+      () => ({ ...released(), unchanged_tree: false }),
+      /with changes that were not committed/,
+    ],
+    ['one of no repository', () => ({ ...released(), unchanged_tree: null }), /experimental image/],
+    [
+      'one of another build',
+      () => ({ ...released(), registers: { ...registers(), pcr2: '5'.repeat(96) } }),
+      /unknown build, since .* has other registers/,
+    ],
+    [
+      'one whose build is unreadable',
+      () => ({ ...released(), channel: 5 }),
+      /unknown build, since .* can't be read/,
+    ],
+  ])('such as %s', async (_what, measurements, message) => {
+    measured(measurements());
+    const [name, args] = COMMANDS[0] as (typeof COMMANDS)[0];
+    const refused = await run(name, args, 'mainnet');
+    expect(refused.json()).toMatchObject({ error: expect.stringMatching(message), code: CODE });
+  });
+
+  test('and a release is not', async () => {
+    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    measured(released());
+    expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: later });
+  });
+
+  test('and registers without the record of their build cause a warning', async () => {
+    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    rmSync(fixture.file('other.measurements.json'), { force: true });
+    expect((await run(name, args, 'mainnet', '--dry-run')).json()).toMatchObject({
+      code: later,
+      notes: [expect.stringMatching(/^WARNING: nothing beside .*other\.pcrs says which build/)],
+    });
+    expect((await run(name, args, 'localnet', '--dry-run')).json()).not.toHaveProperty('notes');
+  });
+});

@@ -1,0 +1,381 @@
+/** The answers of every command that talks to Sui without a network, and before it does anything. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { freePort } from '../../../enclave/init.ts';
+import { startServer, startWeather } from '../../server/support.ts';
+import { ChainFixture } from './chain_fixture.ts';
+import { script } from './run_script.ts';
+
+const ENCLAVE = `0x${'e'.repeat(64)}`;
+const APP = `0x${'a'.repeat(64)}`;
+const OBJECT = `0x${'b'.repeat(64)}`;
+const KEY = new Ed25519Keypair();
+const ADDRESS = KEY.toSuiAddress();
+const SIGNER = { SUI_PRIVATE_KEY: KEY.getSecretKey() };
+const NO_NODE_URL = `http://127.0.0.1:${await freePort()}`;
+const NO_NODE = ['--rpc-url', NO_NODE_URL, '--network', 'localnet', '--address', ADDRESS];
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'dry-run-'));
+  const nsm = new SoftwareNsm();
+  writeFileSync(join(dir, 'dev.pcrs'), nsm.pcrsFile());
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const READING = ['ab'.repeat(64), '1744683300000', 'San Francisco', '13'];
+const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
+  create_config: {
+    args: () => [ENCLAVE, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')],
+    says: `call ${ENCLAVE}::enclave::create_enclave_config<${APP}::weather::WEATHER>`,
+  },
+  update_pcrs: {
+    args: () => [ENCLAVE, OBJECT, '--pcrs', join(dir, 'dev.pcrs')],
+    says: `call ${ENCLAVE}::enclave::update_pcrs`,
+  },
+  update_weather: {
+    args: () => [APP, 'weather', 'WEATHER', OBJECT, ...READING],
+    says: `call ${APP}::weather::update_weather`,
+  },
+  destroy_enclave: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::destroy_enclave` },
+  retire_config: { args: () => [ENCLAVE, OBJECT, '--yes'], says: `call ${ENCLAVE}::enclave::retire` },
+  update_config: {
+    args: () => [ENCLAVE, OBJECT, '--name', 'new', '--max-key-age', '24'],
+    says: `call ${ENCLAVE}::enclave::update_name and update_max_key_age`,
+  },
+  add_registrar: {
+    args: () => [ENCLAVE, OBJECT, ADDRESS],
+    says: `transfer the RegistrarCap to ${ADDRESS}`,
+  },
+  revoke_registrar: {
+    args: () => [ENCLAVE, OBJECT, APP],
+    says: `call ${ENCLAVE}::enclave::revoke_registrar_cap`,
+  },
+  status: { args: () => [OBJECT], says: `read the config ${OBJECT}` },
+};
+
+describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) => {
+  test('--dry-run without a reachable node says what it would do, and that the rest is not checked', async () => {
+    const { exit, out } = await script(name, [...args(), ...NO_NODE, '--dry-run']);
+    expect(out).toContain(says);
+    expect(out).toContain('Not checked on the chain');
+    expect(out).toContain('no answer from the Sui node');
+    expect(exit).toBe(2);
+  });
+
+  test('--dry-run --json, with no node named at all', async () => {
+    const { exit, json } = await script(name, [...args(), '--dry-run', '--json']);
+    expect(json()).toMatchObject({
+      status: 'dry-run',
+      plan: expect.arrayContaining([expect.stringContaining(says)]),
+      notChecked: expect.any(String),
+    });
+    expect(exit).toBe(0);
+  });
+
+  test('without --dry-run, an unreachable node is a failure with its code', async () => {
+    const { exit, json } = await script(name, [...args(), ...NO_NODE, '--json'], SIGNER);
+    expect(json()).toMatchObject({
+      status: 'failed',
+      code: 'SUI_NODE_UNREACHABLE',
+      error: expect.stringContaining(`The node: localnet (${NO_NODE_URL}), which failed with ECONNREFUSED`),
+    });
+    expect(exit).toBe(2);
+  });
+});
+
+describe('register_enclave', () => {
+  test('--dry-run without a reachable node has asked the enclave, and predicted the verdict of the chain', async () => {
+    const fixture = await ChainFixture.start();
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const args = [ENCLAVE, APP, OBJECT, url, 'weather', 'WEATHER', '--root', fixture.file('root.pem')];
+    const { exit, out, err } = await script('register_enclave', [...args, ...NO_NODE, '--dry-run']);
+    fixture.close();
+    expect(out).toContain(`call ${ENCLAVE}::enclave::register_enclave<${APP}::weather::WEATHER>`);
+    expect(err).toContain('The chain can be expected to verify the document until ');
+    expect(out).toContain('Not checked on the chain');
+    expect(exit).toBe(2);
+  });
+
+  test('--dry-run says that the document would be refused', async () => {
+    const { url } = await startServer({ nsm: new SoftwareNsm() });
+    const { exit, out } = await script('register_enclave', [
+      ENCLAVE,
+      APP,
+      OBJECT,
+      url,
+      'weather',
+      'WEATHER',
+      '--dry-run',
+    ]);
+    expect(out).toContain('It would fail');
+    expect(out).toContain('WOULD_ABORT');
+    expect(exit).toBe(1);
+  });
+});
+
+describe('publish', () => {
+  test.each([
+    [['--dry-run'], 1],
+    [[], 1],
+  ])('%j refuses bytecode built on the stand-in', async (flags, code) => {
+    const { exit, json } = await script('publish', ['weather', ...NO_NODE, ...flags, '--json'], SIGNER);
+    expect(json()).toMatchObject({
+      code: 'STAND_IN_FRAMEWORK',
+      error: expect.stringContaining('FRAMEWORK=fetch'),
+    });
+    expect(exit).toBe(code);
+  });
+
+  test('--dry-run on a framework says what it would publish', async () => {
+    const fixture = await ChainFixture.start();
+    const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
+    const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
+    fixture.close();
+    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 5 modules, \d+ bytes/);
+    expect(out).toContain('publish the modules');
+    expect(out).toContain('Not checked on the chain');
+    expect(exit).toBe(2);
+  });
+
+  test('an unknown package is named', async () => {
+    const { exit, err } = await script('publish', ['dice', ...NO_NODE]);
+    expect(err).toContain('there is no package "dice" in move/; there are enclave, weather');
+    expect(exit).toBe(2);
+  });
+});
+
+test.each([
+  ['no argument', [], 'missing: <enclave_config_id>'],
+  ['an unknown option', ['--force'], "Unknown option '--force'"],
+  ['an argument too many', [OBJECT, 'http://127.0.0.1:1', '0x5'], 'unexpected argument: 0x5'],
+])('%s is a usage error, for people and as JSON', async (_, args, message) => {
+  const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);
+  expect(text).toMatchObject({ exit: 2, out: '', err: expect.stringContaining('usage: npm run') });
+  expect(text.err).toContain(`FAILED (USAGE): ${message}`);
+  expect(json.exit).toBe(2);
+  expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
+});
+
+describe('with a node', () => {
+  let fixture: ChainFixture;
+  beforeAll(async () => {
+    fixture = await ChainFixture.start();
+  });
+  afterAll(() => fixture.close());
+
+  test('--dry-run simulates, --unsigned prints the bytes alone, and neither needs a key or sends anything', async () => {
+    fixture.publish();
+    const sent = fixture.node.ledger.executed.length;
+    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const where = ['--rpc-url', fixture.node.url, '--address', fixture.address];
+    const dry = await script('create_config', [...args, ...where, '--dry-run']);
+    expect(dry.exit).toBe(0);
+    expect(dry.out).toContain('The node simulates it without a failure');
+    expect(dry.out).toContain('Nothing was signed or sent.');
+    const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
+    expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
+    expect(fixture.node.ledger.executed).toHaveLength(sent);
+  });
+
+  test('--dry-run with a node, and no sender for it to simulate with, is not tried', async () => {
+    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const node = ['--rpc-url', fixture.node.url];
+    fixture.publish();
+    const { exit, json } = await script('create_config', [...args, ...node, '--dry-run', '--json']);
+    expect(json()).toMatchObject({
+      status: 'dry-run',
+      notChecked: expect.stringContaining('SUI_PRIVATE_KEY'),
+    });
+    expect(exit).toBe(2);
+  });
+
+  test('create_config finds the capability by the type that was first published, after an upgrade too', async () => {
+    const own = await ChainFixture.start();
+    onTestFinished(() => own.close());
+    const capId = own.publish();
+    own.node.ledger.packages.set(APP, ENCLAVE);
+    const args = [APP, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    expect(await own.done('create_config', ...args)).toMatchObject({
+      status: 'done',
+      capability: capId,
+      application: `${ENCLAVE}::weather::WEATHER`,
+    });
+  });
+
+  test('of several capabilities, one must be named; without any, the error says so', async () => {
+    const capId = fixture.publish();
+    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    expect((await fixture.run('create_config', ...args)).json()).toMatchObject({
+      code: 'CAPABILITY',
+      error: expect.stringContaining(capId),
+    });
+    expect(await fixture.done('create_config', ...args, '--cap', capId)).toMatchObject({ capability: capId });
+    const none = await script('create_config', [
+      ...args,
+      '--rpc-url',
+      fixture.node.url,
+      '--address',
+      ADDRESS,
+      '--dry-run',
+      '--json',
+    ]);
+    expect(none.json()).toMatchObject({
+      code: 'CAPABILITY',
+      error: expect.stringContaining('owns no capability'),
+    });
+  });
+
+  test('update_weather --from-url trusts the registered key alone', async () => {
+    const capId = fixture.publish();
+    const configId = await fixture.config(capId);
+    const { server } = await startWeather({ nsm: fixture.nsm });
+    const enclaveId = await fixture.register(configId, capId, server.url);
+    const other = await startWeather({ nsm: fixture.nsm });
+    const ask = (url: string) =>
+      fixture.run(
+        'update_weather',
+        ENCLAVE,
+        'weather',
+        'WEATHER',
+        enclaveId,
+        '--from-url',
+        url,
+        '--location',
+        'Oslo',
+        '--root',
+        fixture.file('root.pem'),
+      );
+    expect((await ask(other.server.url)).json()).toMatchObject({
+      status: 'failed',
+      code: 'POLICY_PUBLIC_KEY',
+    });
+    expect((await ask(server.url)).json()).toMatchObject({ status: 'done', location: 'Oslo' });
+
+    // A man in the middle asks for another place: the reading is genuine, and not the requested one.
+    const between = createServer(async (request, response) => {
+      const init = request.method === 'POST' && {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ payload: { location: 'Bergen' } }),
+      };
+      response.end(await (await fetch(`${server.url}${request.url}`, init || {})).text());
+    });
+    await new Promise<void>((resolve) => {
+      between.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => void between.close());
+    const sent = fixture.node.ledger.executed.length;
+    const otherPlace = await ask(`http://127.0.0.1:${(between.address() as AddressInfo).port}`);
+    expect(otherPlace.json()).toMatchObject({
+      status: 'failed',
+      code: 'OTHER_PLACE',
+      error: expect.stringContaining('asked for "Oslo", got a signed reading of "Bergen"'),
+    });
+    expect(otherPlace.exit).toBe(1);
+    expect(fixture.node.ledger.executed).toHaveLength(sent);
+  });
+});
+
+describe('the image that is allowed', () => {
+  const image = new SoftwareNsm().pcrsFile();
+  const [pcr0, pcr1, pcr2] = image.split('\n').map((line) => line.split(' ')[0]);
+  const built = {
+    application: 'weather',
+    commit: 'c0ffee',
+    unchanged_tree: true,
+    channel: 'experimental',
+    registers: { pcr0, pcr1, pcr2 },
+  };
+
+  /** The notes of both commands about a PCR file with this beside it. */
+  async function notes(name: string, beside: string, measurements: unknown): Promise<unknown[]> {
+    const folder = mkdtempSync(join(dir, 'image-'));
+    writeFileSync(join(folder, name), image);
+    const text = typeof measurements === 'string' ? measurements : JSON.stringify(measurements);
+    writeFileSync(join(folder, beside), text);
+    const pcrs = ['--pcrs', join(folder, name), '--dry-run', '--json'];
+    const results = await Promise.all([
+      script('create_config', [ENCLAVE, APP, 'weather', 'WEATHER', 'weather', ...pcrs]),
+      script('update_pcrs', [ENCLAVE, OBJECT, ...pcrs]),
+    ]);
+    return results.flatMap((result) => result.json()['notes'] ?? []);
+  }
+
+  const twice = (pattern: RegExp) => [expect.stringMatching(pattern), expect.stringMatching(pattern)];
+
+  test('is named by its application and commit, as the build wrote them', async () => {
+    const plain = /nitro\.pcrs: weather, built from c0ffee \(experimental\)\.$/;
+    expect(await notes('nitro.pcrs', 'measurements.json', built)).toEqual(twice(plain));
+    const changed = { ...built, unchanged_tree: false };
+    expect(await notes('salt.pcrs', 'salt.measurements.json', changed)).toEqual(
+      twice(/weather, built from c0ffee, with changes that were not committed/),
+    );
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    [
+      'of another build',
+      { ...built, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
+      /^WARNING: .*measurements\.json has other registers than .*nitro\.pcrs/,
+    ],
+    ['that are malformed', '{"application":', /^WARNING: .*measurements\.json can't be read/],
+    ['that would rewrite the terminal', { ...built, commit: '\x1b[2Jc0ffee' }, /^WARNING: .* can't be read/],
+  ])('causes a warning where the measurements beside it are those %s', async (_, measurements, warning) => {
+    expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
+  });
+
+  test("has no name if the measurements beside it are of another image's", async () => {
+    expect(await notes('dev.pcrs', 'measurements.json', built)).toEqual([]);
+  });
+});
+
+describe.concurrent('the reading of update_weather', () => {
+  const base = [APP, 'weather', 'WEATHER', OBJECT];
+  test.each([
+    ['a short signature', [...base, 'abcd', '1', 'Oslo', '1'], '128 hexadecimal'],
+    [
+      'a timestamp in words',
+      [...base, READING[0] ?? '', 'now', 'Oslo', '1'],
+      'integer number of milliseconds',
+    ],
+    ['a timestamp of 2^64', [...base, READING[0] ?? '', String(2n ** 64n), 'Oslo', '1'], 'below 2^64'],
+    ['20 nines of degrees', [...base, READING[0] ?? '', '1', 'Oslo', '9'.repeat(20)], 'below 2^64'],
+    ['half a degree', [...base, READING[0] ?? '', '1', 'Oslo', '1.5'], 'an integer from 0'],
+    [
+      '5 degrees of frost',
+      [...base, READING[0] ?? '', '1', 'Oslo', '-5'],
+      'no enclave signs a reading below 0 °C',
+    ],
+    [
+      'a little frost',
+      [...base, READING[0] ?? '', '1', 'Oslo', '-.4'],
+      '<temperature> is -.4: no enclave signs',
+    ],
+    ['a time before 1970', [...base, READING[0] ?? '', '-1', 'Oslo', '1'], 'integer number of milliseconds'],
+    ['an unknown option', [...base, ...READING, '-x'], "Unknown option '-x'"],
+    ['a part of it', [...base, READING[0] ?? ''], '--from-url and --location'],
+    ['none', base, '--from-url and --location'],
+    ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
+    ['both', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],
+  ])('%s', async (_, args, message) => {
+    const [run, dry] = await Promise.all([
+      script('update_weather', [...args, ...NO_NODE]),
+      script('update_weather', [...args, '--dry-run']),
+    ]);
+    expect(run.err).toContain(message);
+    expect([run.exit, dry.exit]).toEqual([2, 2]);
+  });
+
+  test('is asked for a place that begins as a number below 0', async () => {
+    const asked = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
+    const { out } = await script('update_weather', [...base, ...asked]);
+    expect(out).toContain('for the weather in "-5th Avenue"');
+  });
+});

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { connect } from '../../../../src/commands/sui/network.ts';
+import { readConfig } from '../../../../src/library/sui/index.ts';
+import { ChainFixture } from './chain_fixture.ts';
+
+describe('the choice of a node', () => {
+  test.each(['mainnet', 'testnet', 'devnet'])('--network %s is a public node, over https', (network) => {
+    expect(connect(network, undefined).description).toBe(
+      `${network} (https://fullnode.${network}.sui.io:443)`.replace(':443', ''),
+    );
+  });
+
+  test('--rpc-url replaces the node of --network', () => {
+    expect(connect('mainnet', 'https://sui.example/v2').description).toBe('mainnet (https://sui.example/v2)');
+    expect(connect(undefined, 'https://sui.example').description).toBe('https://sui.example');
+  });
+
+  test('without either is refused', () => {
+    expect(() => connect(undefined, undefined)).toThrow('name a network by --network');
+  });
+
+  test.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000'])(
+    '%s is this machine',
+    (url) => {
+      expect(connect(undefined, url).description).toBe(url);
+    },
+  );
+
+  test.each([
+    ['http://sui.example', 'http only on this machine'],
+    ['http://127.0.0.1.sui.example', 'http only on this machine'],
+    ['ftp://127.0.0.1', 'https URL'],
+    ['fullnode', 'https URL'],
+    ['https://user:secret@sui.example', 'no user name'],
+    ['https://sui.example?key=secret', 'no user name, query or fragment'],
+  ])('%s is refused', (url, message) => {
+    expect(() => connect(undefined, url)).toThrow(message);
+    expect(() => connect(undefined, url)).not.toThrow('secret');
+  });
+
+  test('an unknown network is refused', () => {
+    expect(() => connect('constructor', undefined)).toThrow('--network must be one of mainnet');
+  });
+});
+
+describe('a node that does not answer', () => {
+  let fixture: ChainFixture;
+  beforeEach(async () => {
+    fixture = await ChainFixture.start();
+  });
+  afterEach(() => fixture.close());
+
+  test('is given up', async () => {
+    fixture.node.faults.set('BatchGetObjects', 'hang');
+    const { client } = connect(undefined, fixture.node.url, 100);
+    await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
+      code: 'SUI_NODE_UNREACHABLE',
+    });
+  });
+});

@@ -1,0 +1,168 @@
+/** Registrations that are refused before any gas is spent. */
+
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { decode, encode } from 'cborg';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { freePort } from '../../../enclave/init.ts';
+import { FIXTURE_APPS, startServer } from '../../server/support.ts';
+import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+
+let fixture: ChainFixture;
+let capId: string;
+let configId: string;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  capId = fixture.publish();
+  configId = await fixture.config(capId);
+});
+afterEach(() => fixture.close());
+
+const STRANGER = `0x${'d'.repeat(64)}`;
+
+function register(
+  url: string,
+  { config = configId, app = PACKAGE, enclave = PACKAGE, root = 'root.pem' } = {},
+) {
+  const args = [enclave, app, config, url, 'weather', 'WEATHER'];
+  return fixture.run('register_enclave', ...args, ...(root === '' ? [] : ['--root', fixture.file(root)]));
+}
+
+/** Serves attestation documents, made for the nonce that was asked with. */
+async function enclaveOf(document: (nonce: Uint8Array) => Promise<Uint8Array> | Uint8Array): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const nonce = new URL(request.url ?? '', 'http://enclave').searchParams.get('nonce') ?? '';
+    const attestation = Buffer.from(await document(Buffer.from(nonce, 'hex'))).toString('hex');
+    response.end(JSON.stringify({ attestation }));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function attest(nsm: SoftwareNsm, nonce: Uint8Array, publicKey: Uint8Array): Promise<Uint8Array> {
+  const request = { Attestation: { nonce, public_key: publicKey, user_data: null } };
+  return decode(await nsm.transact(encode(request))).Attestation.document;
+}
+
+async function expectRefused(result: ReturnType<typeof register>, code: string, message: string, exit = 1) {
+  const sent = fixture.node.ledger.executed.length;
+  const { exit: found, json } = await result;
+  expect(json()).toMatchObject({ status: 'failed', code, error: expect.stringContaining(message) });
+  expect(found).toBe(exit);
+  expect(fixture.node.ledger.executed).toHaveLength(sent);
+}
+
+describe('a document that the chain would not verify', () => {
+  test('of a root that the chain does not pin', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    await expectRefused(
+      register(url, { root: '' }),
+      'WOULD_ABORT',
+      'An emulated enclave can be registered on the chain of make dev-sui alone, with --root out/dev-root.pem',
+    );
+  });
+
+  test('that expired: a real one of 2025', async () => {
+    const hex = readFileSync(new URL('../../../vectors/nautilus-weather.hex', import.meta.url), 'utf8');
+    const url = await enclaveOf(() => Buffer.from(hex.trim(), 'hex'));
+    await expectRefused(register(url, { root: '' }), 'WOULD_ABORT', 'Nothing was sent');
+  });
+
+  test('that is malformed', async () => {
+    const url = await enclaveOf(() => Buffer.from('no document'));
+    await expectRefused(register(url), 'WOULD_ABORT', 'would abort with 1');
+  });
+});
+
+describe('a document that the contract, or the admin, would not accept', () => {
+  test('of another image than the config allows', async () => {
+    await fixture.rotate(configId, capId);
+    const { url } = await startServer({ nsm: fixture.nsm });
+    await expectRefused(register(url), 'POLICY_PCRS', 'PCR0 differs');
+  });
+
+  test("of another application's emulated enclave: by the command, and by the chain itself", async () => {
+    const apps = FIXTURE_APPS;
+    const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
+    await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
+    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave says that it runs dice');
+    await expect(fixture.register(configId, capId, url)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidPCRs',
+    });
+  });
+
+  test('that answers another nonce: an old document, of an enclave that may be gone', async () => {
+    const url = await enclaveOf(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
+    await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
+  });
+
+  test('with a key that is not of ed25519', async () => {
+    const url = await enclaveOf((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
+    await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
+    const { exit, json } = await fixture.run('status', configId, url, '--root', fixture.file('root.pem'));
+    expect(exit).toBe(1);
+    expect(json()).toMatchObject({ answering: [{ trusted: false, code: 'CLIENT_ATTESTED_KEY' }] });
+  });
+
+  test('with a key that was registered at this version and destroyed', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const enclaveId = await fixture.register(configId, capId, url);
+    await fixture.destroy(enclaveId, configId, capId);
+    await expectRefused(register(url), 'WOULD_ABORT', 'Restart the enclave for a new key');
+  });
+});
+
+describe('arguments that do not belong together', () => {
+  test('a config that is something else, or not there', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    await expectRefused(
+      register(url, { config: capId }),
+      'SUI_OBJECT_TYPE',
+      'must be an enclave::EnclaveConfig',
+    );
+    await expectRefused(register(url, { config: STRANGER }), 'SUI_OBJECT_NOT_FOUND', STRANGER);
+  });
+
+  test('a config of another application, or of another package', async () => {
+    fixture.node.ledger.packages.set(STRANGER, STRANGER);
+    const { url } = await startServer({ nsm: fixture.nsm });
+    await expectRefused(
+      register(url, { app: STRANGER }),
+      'SUI_OBJECT_TYPE',
+      `for ${STRANGER}::weather::WEATHER`,
+    );
+    await expectRefused(
+      register(url, { enclave: STRANGER }),
+      'SUI_OBJECT_TYPE',
+      `of the package ${STRANGER}`,
+    );
+  });
+
+  test('a config of another module of the same package', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const args = [PACKAGE, PACKAGE, configId, url, 'dice', 'DICE', '--root', fixture.file('root.pem')];
+    const message = `for ${PACKAGE}::dice::DICE`;
+    await expectRefused(fixture.run('register_enclave', ...args), 'SUI_OBJECT_TYPE', message);
+  });
+
+  test('a package that was upgraded is the same, and its latest version is called', async () => {
+    fixture.node.ledger.packages.set(STRANGER, PACKAGE);
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const result = await register(url, { app: STRANGER, enclave: STRANGER });
+    expect(result.json()).toMatchObject({ status: 'done' });
+    const enclave = fixture.node.ledger.objects.get(result.json()['enclave'] as string);
+    expect(enclave?.type).toBe(`${PACKAGE}::enclave::Enclave<${PACKAGE}::weather::WEATHER>`);
+  });
+
+  test('an enclave that is not there', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const cause = `at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);
+  });
+});

@@ -1,0 +1,89 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
+import { certificatesFromPem, parsePcrs, verifyAttestation } from '../../../src/library/attestation/index.ts';
+import { Nsm } from '../../../src/server/nsm/nsm.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A folder that a first start has written to. */
+function started() {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-trust-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const url = pathToFileURL(`${folder}/out/`);
+  DevelopmentTrust.load(url, 'weather').save();
+  const file = (name: string) => join(folder, 'out', name);
+  const read = (name: string) => readFileSync(file(name), 'utf8');
+  const isKept = (now?: number) =>
+    DevelopmentTrust.load(url, 'weather', now).nsm.rootPem() === read('dev-root.pem');
+  return { url, file, read, isKept };
+}
+
+test('the root stays the same from start to start, and its key is readable by its owner alone', () => {
+  const { url, file, read, isKept } = started();
+  const [pem, key] = [read('dev-root.pem'), read('dev-root.key')];
+  expect(statSync(file('dev-root.key')).mode & 0o777).toBe(0o600);
+  expect(isKept()).toBe(true);
+  expect(DevelopmentTrust.load(url, 'weather').save()).toMatch(
+    /under the root in out\/dev-root\.pem: .* prove nothing/,
+  );
+  expect([read('dev-root.pem'), read('dev-root.key')]).toEqual([pem, key]);
+});
+
+test('documents of a later start verify under the root of the first', async () => {
+  const { url, read } = started();
+  const roots = certificatesFromPem(read('dev-root.pem'));
+  const images = [parsePcrs(read('dev.pcrs'))];
+  const document = await new Nsm(DevelopmentTrust.load(url, 'weather').nsm).attestation({
+    publicKey: new Uint8Array(32),
+    nonce: null,
+    userData: null,
+  });
+  const verified = await verifyAttestation(document, { now: Date.now(), policy: { images }, roots });
+  expect(verified.document.publicKey).toEqual(new Uint8Array(32));
+});
+
+test('each application has its own PCR2, in a file of its own, under the same root', () => {
+  const { url, read } = started();
+  const [pem, weather] = [read('dev-root.pem'), read('dev.pcrs')];
+  expect(DevelopmentTrust.load(url, 'salt').save()).toMatch(/Registers: out\/dev-salt\.pcrs\.$/);
+  expect([read('dev-root.pem'), read('dev.pcrs')]).toEqual([pem, weather]);
+  const [mine, others] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
+  expect(others).toEqual({ ...mine, pcr2: expect.not.stringMatching(mine.pcr2) });
+});
+
+test('a root that cannot be used is replaced, not trusted', () => {
+  const another = createRoot(new Date());
+  const key = another.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const impostor = createRoot(new Date(), { name: 'another root' });
+  for (const spoil of [
+    ({ file }) => writeFileSync(file('dev-root.key'), key),
+    ({ file }) => writeFileSync(file('dev-root.pem'), toPem(another.certificate)),
+    ({ file }) => writeFileSync(file('dev-root.pem'), 'damaged'),
+    ({ file }) => writeFileSync(file('dev-root.key'), 'damaged'),
+    ({ file }) => rmSync(file('dev-root.key')),
+    ({ file }) => chmodSync(file('dev-root.key'), 0o644),
+    ({ file }) => {
+      writeFileSync(file('dev-root.pem'), toPem(impostor.certificate));
+      writeFileSync(file('dev-root.key'), impostor.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    },
+  ] satisfies ((folder: ReturnType<typeof started>) => void)[]) {
+    const folder = started();
+    expect(folder.isKept()).toBe(true);
+    spoil(folder);
+    expect(folder.isKept()).toBe(false);
+    expect(DevelopmentTrust.load(folder.url, 'weather').save()).toMatch(/under a new root/);
+    expect(folder.isKept()).toBe(true);
+    expect(statSync(folder.file('dev-root.key')).mode & 0o777).toBe(0o600);
+  }
+});
+
+test('a root is replaced before it expires', () => {
+  const { isKept } = started();
+  expect(isKept(Date.now() + 29 * 365 * DAY_MS)).toBe(true);
+  expect(isKept(Date.now() + 30 * 365 * DAY_MS)).toBe(false);
+});

@@ -1,0 +1,44 @@
+/** The issuer of `make prover`, whose tokens the front end's verification accepts. */
+import { expect, onTestFinished, test } from 'vitest';
+import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
+import { buildInput } from '../../../src/prover/input.ts';
+import { PROFILES } from '../../../src/prover/profile.ts';
+import { readProofRequest } from '../../../src/prover/request.ts';
+import { verifyToken } from '../../../src/prover/token.ts';
+
+const claimsOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+
+async function start() {
+  const issuer = await startDevelopmentIssuer();
+  onTestFinished(() => issuer.close());
+  const ask = async (query = '') => readProofRequest(await (await fetch(issuer.requestUrl + query)).json());
+  return { ...issuer, ask };
+}
+
+test('gives a request whose token verifies by its keys, and which fits the small size', async () => {
+  const { ask, jwksUrl } = await start();
+  const request = await ask();
+  const key = await verifyToken(request.jwt, await (await fetch(jwksUrl)).json(), new Date());
+  expect(() => buildInput(request, key, PROFILES.small)).not.toThrow();
+});
+
+test('gives each caller another user, key, randomness and salt; a query changes claims', async () => {
+  const { ask } = await start();
+  const requests = [await ask(), await ask()];
+  const claims = requests.map(({ jwt }) => claimsOf(jwt));
+  for (const values of [
+    claims.map(({ sub }) => sub),
+    requests.map(({ extendedEphemeralPublicKey }) => extendedEphemeralPublicKey),
+    requests.map(({ jwtRandomness }) => jwtRandomness),
+    requests.map(({ salt }) => salt),
+  ]) {
+    expect(new Set(values).size).toBe(2);
+  }
+  const { jwt } = await ask('?sub=alice');
+  expect(claimsOf(jwt)).toMatchObject({ sub: 'alice' });
+});
+
+test('has no other path', async () => {
+  const { issuer } = await start();
+  for (const path of ['/', '/toString', '/__proto__']) expect((await fetch(issuer + path)).status).toBe(404);
+});

@@ -1,0 +1,175 @@
+/** The model of the contracts, held against the Move code itself. */
+
+import { bcs } from '@mysten/sui/bcs';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Document, type ExecutionContext, MoveAbort } from '../../../../src/testing/sui/call.ts';
+import { publish } from '../../../../src/testing/sui/contract.ts';
+import { Changes, Ledger, type LedgerObject } from '../../../../src/testing/sui/ledger.ts';
+import { Config } from '../../../../src/testing/sui/structs.ts';
+import { MoveVm } from '../../../../src/testing/sui/vm/vm.ts';
+import { compileForPublishing } from '../../../../src/commands/sui/bytecode.ts';
+import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
+
+const ADMIN = `0x${'ad'.repeat(32)}`;
+const NOW = 1_800_000_000_000;
+const PCR = new Uint8Array(48).fill(7);
+const OTHER = new Uint8Array(48).fill(8);
+const IMAGE = new Map([0, 1, 2].map((index) => [index, PCR] as const));
+
+const vm = new MoveVm();
+const ledger = new Ledger();
+const key = new Ed25519Keypair();
+const pk = key.getPublicKey().toRawBytes();
+let packageId: string;
+let cap: LedgerObject;
+let transactions = 0;
+
+/** A transaction that has no effect until `commit`. */
+function transaction() {
+  transactions += 1;
+  const changes = new Changes(ledger, `transaction ${transactions}`);
+  const context: ExecutionContext = {
+    changes,
+    sender: ADMIN,
+    nowMs: NOW,
+    root: new Uint8Array(),
+    original: (id) => id,
+  };
+  const call = (name: string, ...args: unknown[]) => {
+    const [module = '', fn = ''] = name.split('::');
+    const typeArguments = module === 'weather' ? [] : [`${packageId}::weather::WEATHER`];
+    return vm.run(context, { package: packageId, module, function: fn, typeArguments, args });
+  };
+  return { changes, context, call, commit: () => ledger.commit('', changes) };
+}
+
+const vector = (value: Uint8Array) => bcs.byteVector().serialize(value).toBytes();
+const text = (value: string) => bcs.string().serialize(value).toBytes();
+const u64 = (value: number | bigint) => bcs.u64().serialize(value).toBytes();
+const registers = (pcr: Uint8Array) => [vector(pcr), vector(pcr), vector(pcr)];
+const document = (pcrs = IMAGE) => new Document(pcrs, pk, NOW - 1000);
+const config = () => found('EnclaveConfig');
+const enclave = () => found('Enclave');
+
+function found(struct: string): LedgerObject {
+  const [object] = [...ledger.objects.values()].filter(({ type }) => type.includes(`::${struct}<`));
+  if (object === undefined) throw new Error(`the ledger has no ${struct}`);
+  return object;
+}
+
+async function reading(temperature: bigint, age = 0) {
+  const [location, timestamp_ms] = ['Zürich', BigInt(NOW - age)];
+  const payload = { location, temperature };
+  const message = WeatherResponse.message.serialize({ intent: 0, timestamp_ms, payload }).toBytes();
+  return [text(location), u64(temperature), u64(timestamp_ms), vector(await key.sign(message))];
+}
+
+beforeAll(async () => {
+  const { modules } = await compileForPublishing('weather', frameworkOf({}), 'devnet', { again: true });
+  const { context, commit } = transaction();
+  ({ packageId } = publish(context));
+  vm.publish(
+    packageId,
+    packageId,
+    modules.map((module) => Buffer.from(module, 'base64')),
+  );
+  commit();
+  cap = found('EnclaveCap');
+});
+
+test('packages that the model does not know are not published', () => {
+  expect(() => vm.publish('0x1', '0x1', [])).toThrow(expect.objectContaining({ status: 'UNIMPLEMENTED' }));
+});
+
+describe('the Move code does what the model does', () => {
+  test('from a config to a registered key, and its reading', async () => {
+    const creating = transaction();
+    await creating.call('enclave::create_enclave_config', cap, text('Wetter 🌤'), ...registers(PCR));
+    creating.commit();
+    const registering = transaction();
+    await registering.call('enclave::register_enclave', config(), cap, document());
+    registering.commit();
+    const [nft] = await transaction().call(
+      'weather::update_weather',
+      ...(await reading(4n)),
+      enclave(),
+      config(),
+    );
+    expect(nft).toMatchObject({ type: `${packageId}::weather::WeatherNFT` });
+    expect(vm.runs).toBe(3);
+  });
+
+  test.each([
+    [
+      'a key that is registered',
+      'EAlreadyRegistered',
+      () => transaction().call('enclave::register_enclave', config(), cap, document()),
+    ],
+    [
+      'an old reading',
+      'ETooOld',
+      async () =>
+        transaction().call('weather::update_weather', ...(await reading(4n, 5_400_001)), enclave(), config()),
+    ],
+    [
+      'a reading that was signed otherwise',
+      'EInvalidSignature',
+      async () => {
+        const [place, , time, signature] = await reading(4n);
+        return transaction().call(
+          'weather::update_weather',
+          place,
+          u64(5),
+          time,
+          signature,
+          enclave(),
+          config(),
+        );
+      },
+    ],
+  ])('%s aborts in both, by the same name', async (_, constant, call) => {
+    const error = await call().then(
+      () => undefined,
+      (each: unknown) => each,
+    );
+    if (!(error instanceof MoveAbort)) throw error;
+    expect(error).toMatchObject({ constant });
+  });
+
+  test('a rotation in two calls, of which the second sees the first', async () => {
+    const { changes, call } = transaction();
+    const [rotation] = await call('enclave::begin_rotation', config(), cap, ...registers(OTHER));
+    const rotated = changes.get(config().id);
+    const image = new Map([0, 1, 2].map((index) => [index, OTHER] as const));
+    await call('enclave::finish_rotation', rotation, rotated, cap, document(image));
+    expect(Config.parse(rotated?.content ?? new Uint8Array()).config_version).toBe('1');
+  });
+
+  test('a transaction of which the model says anything else is refused', async () => {
+    const { changes, call } = transaction();
+    // As if the model forgot what the call does.
+    changes.write = ({ id }) => id;
+    await expect(call('enclave::retire', config(), cap)).rejects.toMatchObject({
+      status: 'INTERNAL',
+      message: expect.stringMatching(/^the Move code of enclave::retire does not do what the model does/),
+    });
+  });
+
+  test('a registrar, a greatest age of keys, and the end', async () => {
+    const { changes, call } = transaction();
+    const [registrar] = await call('enclave::new_registrar_cap', config(), cap);
+    const now = () => changes.get(config().id);
+    await call('enclave::update_max_key_age', now(), cap, bcs.option(bcs.u64()).serialize(5n).toBytes());
+    await call(
+      'enclave::revoke_registrar_cap',
+      now(),
+      cap,
+      bcs.Address.serialize((registrar as LedgerObject).id).toBytes(),
+    );
+    await call('enclave::retire', now(), cap);
+    await call('enclave::destroy_old_enclave', enclave(), now());
+    expect(vm.runs).toBe(14);
+  });
+});
