@@ -29,7 +29,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'shared',
-          include: ['test/**/*.test.ts'],
+          include: ['{test,src/apps}/**/*.test.ts'],
           exclude: [...configDefaults.exclude, 'test/e2e/**', ...ISOLATED],
           isolate: false,
         },

@@ -101,7 +101,7 @@ export const main = command({
     const text = `${files.join('\n')}
 
 Try:   make dev APP=${name}
-Test:  npm test -- test/src/apps/${name} && npm run test:move ${name}
+Test:  npm test -- src/apps/${name} && npm run test:move ${name}
 Next:  the host in src/apps/${name}/app.yaml, the type in types.ts and move/${name}. src/apps/README.md explains each file.`;
     return { json: { files }, text };
   },

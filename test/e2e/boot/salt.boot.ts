@@ -8,7 +8,7 @@ import { forwardTls } from '../../../src/testing/tls.ts';
 import { certificatesFromPem, parsePcrs } from '../../../src/library/attestation/index.ts';
 import { sealSecrets } from '../../../src/library/sealing/secrets.ts';
 import { getSalt } from '../../../src/library/zklogin/index.ts';
-import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../../src/apps/salt/support.ts';
+import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED } from '../../../src/apps/salt/test/support.ts';
 import { newProvisioner, stateOf } from '../../src/server/provisioner.ts';
 import { endpointTls, PROVISIONER_KEY } from './applications.ts';
 import { type Gateway, startGateway } from './gateway.ts';

@@ -23,7 +23,7 @@ import { parseManifest } from '../../../src/server/manifest.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
 const COPIED = [
-  ...['src', 'scripts', 'enclave', 'move/enclave', 'test/src/server/support.ts'],
+  ...['src', 'scripts', 'enclave', 'move/enclave'],
   ...['package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts', '.gitignore'],
 ];
 
@@ -78,7 +78,7 @@ test('the page shows every file of it', () => {
     'src/apps/price/types.ts',
     'src/apps/price/app.ts',
     'src/apps/price/stand_in.ts',
-    'test/src/apps/price/app.test.ts',
+    'src/apps/price/test/app.test.ts',
     'move/price/Move.toml',
     'move/price/sources/price.move',
     'move/price/tests/price_tests.move',
@@ -95,7 +95,7 @@ describe('the application of the page', () => {
   }, 60_000);
 
   test('passes its own test', async () => {
-    const { code, output } = await run('vitest', 'run', 'test/src/apps/price');
+    const { code, output } = await run('vitest', 'run', 'src/apps/price');
     expect(code, output).toBe(0);
     expect(output).toMatch(/5 passed/);
   }, 60_000);
@@ -218,7 +218,7 @@ describe('npm run new_app -- market_news', () => {
     expect(await run('tsc', '-p', 'tsconfig.new.json')).toEqual({ code: 0, output: '' });
     const checked = await run('biome', 'check', '--error-on-warnings', ...code);
     expect(checked.code, checked.output).toBe(0);
-    const tested = await run('vitest', 'run', `test/src/apps/${NAME}`);
+    const tested = await run('vitest', 'run', `src/apps/${NAME}`);
     expect(tested.code, tested.output).toBe(0);
     expect(tested.output).toMatch(/5 passed/);
     const moved = await run(process.execPath, 'scripts/check/move.ts', NAME);

@@ -14,7 +14,7 @@ import {
 } from '../../../../src/library/client/index.ts';
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
 import { getSalt } from '../../../../src/library/zklogin/index.ts';
-import { CLIENT_ID, GOOGLE, Issuer, SEED, seedFile } from '../../apps/salt/support.ts';
+import { CLIENT_ID, GOOGLE, Issuer, SEED, seedFile } from '../../../../src/apps/salt/test/support.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
 import { Host, type Passing } from './host.ts';

@@ -10,7 +10,7 @@ import { onTestFinished } from 'vitest';
 import { type FrontendConfig, readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { startFrontend } from '../../../../src/prover/frontend/server.ts';
 import { createLog } from '../../../../src/service/log.ts';
-import { CLIENT_ID, GOOGLE, Issuer } from '../../service/oidc/issuer.ts';
+import { CLIENT_ID, GOOGLE, Issuer } from '../../../../src/testing/oidc_issuer.ts';
 import { EPHEMERAL_KEY, MAX_EPOCH, NONCE, RANDOMNESS, SALT } from '../support.ts';
 import { type SimulatedKey, simulatedKey } from './simulator.ts';
 

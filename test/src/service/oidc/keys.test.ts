@@ -7,7 +7,7 @@ import { readKey } from '../../../../src/service/oidc/jwk.ts';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
 import { createUpstream } from '../../../../src/service/upstream.ts';
 import { changeDeadline } from '../../server/support.ts';
-import { Issuer } from './issuer.ts';
+import { Issuer } from '../../../../src/testing/oidc_issuer.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
 import { readToken, TokenVerifier, type VerifierOptions } from '../../../../src/service/oidc/verify.ts';
 import { createUpstream } from '../../../../src/service/upstream.ts';
-import { CLIENT_ID, GOOGLE, Issuer } from './issuer.ts';
+import { CLIENT_ID, GOOGLE, Issuer } from '../../../../src/testing/oidc_issuer.ts';
 
 async function setUp(
   client: { clientId?: string; presenters?: string[] } = { clientId: CLIENT_ID },

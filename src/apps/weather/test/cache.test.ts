@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type CacheBounds, LoadCache } from '../../../../src/apps/weather/cache.ts';
+import { type CacheBounds, LoadCache } from '../cache.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseSaltClients } from '../../../../src/apps/salt/clients.ts';
-import { ConfigError } from '../../../../src/library/errors.ts';
+import { parseSaltClients } from '../clients.ts';
+import { ConfigError } from '../../../library/errors.ts';
 
 const GOOGLE = 'https://accounts.google.com';
 const MICROSOFT = 'https://login.microsoftonline.com/{tenantid}/v2.0';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressKey, SaltRateLimit, Slots } from '../../../../src/apps/salt/limits.ts';
+import { addressKey, SaltRateLimit, Slots } from '../limits.ts';
 
 describe('a rate', () => {
   const setUp = (perMinute: number) => {

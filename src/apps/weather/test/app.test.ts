@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { DEV_API_KEY, type FAILURES, temperatureOf } from '../../../../src/testing/weather_api.ts';
-import { changeDeadline, startServer, startWeather } from '../../server/support.ts';
+import { DEV_API_KEY, type FAILURES, temperatureOf } from '../../../testing/weather_api.ts';
+import { changeDeadline } from '../../../testing/change_deadline.ts';
+import { startServer, startWeather } from '../../../testing/start_server.ts';
 
 interface Answer {
   response: { timestamp_ms: number; data: { location: string; temperature: number } };

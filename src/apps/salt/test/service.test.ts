@@ -4,7 +4,9 @@ import { decodeJwt } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, startSalt } from './support.ts';
 
-const vectors = JSON.parse(readFileSync(new URL('../../../vectors/salt.json', import.meta.url), 'utf8'));
+const vectors = JSON.parse(
+  readFileSync(new URL('../../../../test/vectors/salt.json', import.meta.url), 'utf8'),
+);
 const [GOOGLE_SALT] = vectors.derivations.map(({ salt }: { salt: string }) => salt);
 
 describe('POST /get_salt', () => {

@@ -3,8 +3,8 @@ import { hkdf } from '@noble/hashes/hkdf.js';
 import { sha3_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { deriveSalt, fingerprint, parseSeeds } from '../../../../src/apps/salt/derive.ts';
-import { ConfigError } from '../../../../src/library/errors.ts';
+import { deriveSalt, fingerprint, parseSeeds } from '../derive.ts';
+import { ConfigError } from '../../../library/errors.ts';
 
 interface Vectors {
   derivations: Record<'name' | 'seed' | 'issuer' | 'clientId' | 'subject' | 'salt', string>[];
@@ -12,7 +12,7 @@ interface Vectors {
 }
 
 const vectors: Vectors = JSON.parse(
-  readFileSync(new URL('../../../vectors/salt.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../../test/vectors/salt.json', import.meta.url), 'utf8'),
 );
 const hex = (text: string) => Buffer.from(text, 'hex');
 

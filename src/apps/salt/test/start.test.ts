@@ -3,16 +3,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import salt from '../../../../src/apps/salt/app.ts';
-import { fingerprint } from '../../../../src/apps/salt/derive.ts';
-import { ConfigError } from '../../../../src/library/errors.ts';
-import type { AppContext, Env } from '../../../../src/server/index.ts';
-import { createLog } from '../../../../src/service/log.ts';
-import { createUpstreams } from '../../../../src/service/upstream.ts';
-import { startServer } from '../../server/support.ts';
+import salt from '../app.ts';
+import { fingerprint } from '../derive.ts';
+import { ConfigError } from '../../../library/errors.ts';
+import type { AppContext, Env } from '../../../server/index.ts';
+import { createLog } from '../../../service/log.ts';
+import { createUpstreams } from '../../../service/upstream.ts';
+import { startServer } from '../../../testing/start_server.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
-const MAIN = fileURLToPath(new URL('../../../../src/server/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../server/main.ts', import.meta.url));
 const print = (seed: string) => fingerprint(Buffer.from(seed, 'hex'));
 
 describe('the service does not start', () => {

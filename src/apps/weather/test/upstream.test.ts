@@ -2,8 +2,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { BOUNDS, WeatherService } from '../../../../src/apps/weather/upstream.ts';
-import { createUpstream } from '../../../../src/service/upstream.ts';
+import { BOUNDS, WeatherService } from '../upstream.ts';
+import { createUpstream } from '../../../service/upstream.ts';
 
 /** Reads from a service whose answer has these properties, or this body. */
 async function read(members: object | string) {

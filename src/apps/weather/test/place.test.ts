@@ -1,7 +1,7 @@
 /** Tests which spellings denote the same place. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalPlace } from '../../../../src/apps/weather/place.ts';
+import { canonicalPlace } from '../place.ts';
 
 describe('the same place despite its', () => {
   test.each([

@@ -1,0 +1,10 @@
+import { onTestFinished, vi } from 'vitest';
+
+/** Lets a timer of exactly `ms` milliseconds end after `instead`, until the test ends. */
+export function changeDeadline(ms: number, instead: number): void {
+  const { setTimeout } = globalThis;
+  const spy = vi.spyOn(globalThis, 'setTimeout');
+  spy.mockImplementation(((run: () => void, given?: number, ...args: []) =>
+    setTimeout(run, given === ms ? instead : given, ...args)) as typeof setTimeout);
+  onTestFinished(() => spy.mockRestore());
+}

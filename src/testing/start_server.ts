@@ -1,0 +1,61 @@
+/** For tests: a server as `boot` makes it, on a free port, with its log recorded. */
+import { onTestFinished } from 'vitest';
+import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from './weather_api.ts';
+import { loadApplication } from '../server/load_application.ts';
+import { NsmDevice } from '../server/nsm/device.ts';
+import { type BootOptions, boot, type RunningServer } from '../server/boot.ts';
+import { BUILT_ADDON } from '../server/built_addon.ts';
+import { readServerConfig } from '../server/config.ts';
+import { createLog } from '../service/log.ts';
+
+export const APPS = new URL('../apps/', import.meta.url);
+
+export interface TestServer extends RunningServer {
+  /** Everything logged so far, as it was printed. */
+  printed(): string;
+  get(path: string, init?: RequestInit): Promise<Response>;
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+}
+
+/** Ends with the test. The log is at level trace. */
+export async function startServer({
+  env: extra = {},
+  apps = APPS,
+  ...options
+}: Partial<BootOptions> & { env?: Record<string, string>; apps?: URL } = {}): Promise<TestServer> {
+  const env = { APP: 'weather', PORT: '0', LOG_LEVEL: 'trace', API_KEY: DEV_API_KEY, ...extra };
+  const config = readServerConfig(env);
+  let printed = '';
+  const log = createLog(config.logLevel, {
+    write(line) {
+      printed += line;
+    },
+  });
+  const application = await loadApplication(apps, config.app);
+  const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
+  const server = await boot({ config, env, log, nsm, ...application, ...options });
+  onTestFinished(() => server.close());
+  return {
+    ...server,
+    printed: () => printed,
+    get: (path, init) => fetch(server.url + path, init),
+    post: (path, body, init) =>
+      fetch(server.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+        ...init,
+      } as RequestInit),
+  };
+}
+
+/** A weather server and its stand-in upstream; both stop with the test. */
+export async function startWeather(
+  options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
+): Promise<{ server: TestServer; weather: WeatherStandIn; ask: (location: string) => Promise<Response> }> {
+  const { delayMs = 0, ...rest } = options;
+  const weather = await startWeatherStandIn({ delayMs });
+  onTestFinished(() => weather.close());
+  const server = await startServer({ ...rest, origins: { 'api.weatherapi.com': weather.origin } });
+  return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };
+}
