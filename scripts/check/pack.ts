@@ -186,7 +186,7 @@ CHANNEL=experimental, the default, adds the commit to the version.
 
 exit codes: 0 packed; 1 refused or failed; 2 invalid command line`,
   options: {},
-  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', 'src')),
+  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', ['src/library'])),
 });
 
 if (import.meta.main) await runAsProcess(main);

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { EnclaveError } from '../library/errors.ts';
+import { EnclaveError } from 'sui-enclave/errors';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

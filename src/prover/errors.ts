@@ -1,5 +1,5 @@
 /** Errors of the prover. No message contains a token, a claim's value, a salt or a proof. */
-import { CodedError } from '../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ProverError, the HTTP status that a proving service answers it with, and what it means. */
 export const PROVER_ERRORS = {

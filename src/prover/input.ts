@@ -1,8 +1,8 @@
 /** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
-import { valueFault } from '../library/token/claims.ts';
-import { type BigNumber, isNumber, readNumber, SALT_SIZE } from '../library/zklogin/numbers.ts';
-import type { ProofRequest } from '../library/zklogin/services.ts';
+import { valueFault } from 'sui-enclave/token/claims';
+import { type BigNumber, isNumber, readNumber, SALT_SIZE } from 'sui-enclave/zklogin/numbers';
+import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { KeyClaimError, ProverError } from './errors.ts';
 import { type PayloadProperty, propertiesOf } from './payload.ts';
 import { type CircuitProfile, PROFILES } from './profile.ts';

@@ -1,5 +1,5 @@
 /** The sizes that the circuit is compiled with and that a request is checked against. */
-import { type Profile, SUI_V1 } from '../library/token/claims.ts';
+import { type Profile, SUI_V1 } from 'sui-enclave/token/claims';
 
 /** Sizes in characters; names and values are counted with their quotes. */
 export interface CircuitProfile extends Profile {

@@ -1,7 +1,7 @@
 /** Checks the algorithm, key, signature and time of a token before a proof is made for it. */
-import { type OidcCode, OidcError, TokenClaimError } from '../service/oidc/errors.ts';
-import { keyOfId, readKeySet } from '../service/oidc/jwk.ts';
-import { readToken, verifySignature } from '../service/oidc/verify.ts';
+import { type OidcCode, OidcError, TokenClaimError } from 'sui-enclave-service/oidc/errors';
+import { keyOfId, readKeySet } from 'sui-enclave-service/oidc/jwk';
+import { readToken, verifySignature } from 'sui-enclave-service/oidc/verify';
 import { KeyClaimError, type ProverCode, ProverError } from './errors.ts';
 import type { SigningKey } from './input.ts';
 

@@ -1,19 +1,19 @@
 import type { AppContext, Application, ApplicationModule } from './app.ts';
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import type { Manifest } from './manifest.ts';
 import { Documents } from './nsm/documents.ts';
 import { Nsm } from './nsm/nsm.ts';
 import type { NsmTransport } from './nsm/transport.ts';
-import type { EnclaveState } from '../library/sealing/secrets.ts';
-import { encodeUserData } from '../library/sealing/user_data.ts';
+import type { EnclaveState } from 'sui-enclave/sealing/secrets';
+import { encodeUserData } from 'sui-enclave/sealing/user_data';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import type { Env } from '../service/env.ts';
+import type { Env } from 'sui-enclave-service/env';
 import { EndpointHealth } from './health.ts';
-import { listen, shutDown } from '../service/http/http_server.ts';
+import { listen, shutDown } from 'sui-enclave-service/http/http_server';
 import { EphemeralKey } from './key.ts';
-import { hideFromLog, type Logger } from '../service/log.ts';
+import { hideFromLog, type Logger } from 'sui-enclave-service/log';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from './nsm_steps.ts';
 import { openHandOff, requirePipe, sendReport } from './pipes.ts';
 import { Provisioning } from './provisioning.ts';
@@ -22,7 +22,7 @@ import { startSecrets } from './secret_sources.ts';
 import { receiveSecrets, type Secrets } from './secrets.ts';
 import { createEnclaveServer } from './server.ts';
 import { Signer } from './signer.ts';
-import { createUpstreams } from '../service/upstream.ts';
+import { createUpstreams } from 'sui-enclave-service/upstream';
 
 export interface BootOptions {
   readonly config: Config;

@@ -1,8 +1,8 @@
 import { isAbsolute } from 'node:path';
-import { ConfigError } from '../library/errors.ts';
-import { boolean, type Env, integer, readCorsOrigins, readLogLevel, string } from '../service/env.ts';
-import type { Address, Limits } from '../service/limits.ts';
-import { FEWEST_CONNECTIONS } from '../service/open_files.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { boolean, type Env, integer, readCorsOrigins, readLogLevel, string } from 'sui-enclave-service/env';
+import type { Address, Limits } from 'sui-enclave-service/limits';
+import { FEWEST_CONNECTIONS } from 'sui-enclave-service/open_files';
 
 /** The settings of the server itself, from the environment. Applications read their own variables. */
 export interface Config extends Address, Limits {

@@ -1,5 +1,5 @@
 /** The errors of an enclave's server, beside those of every HTTP service. */
-import { type ErrorTable, errorClass } from '../service/errors.ts';
+import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 export const ENCLAVE_ERRORS = {
   SEALED_MALFORMED: { status: 400, meaning: 'not a sealed request of a known version' },

@@ -1,6 +1,6 @@
 import type { AxiosInstance } from 'axios';
-import { ExchangeFailed, type Upstreams } from '../service/upstream.ts';
-import { waitForOther } from '../service/waiting.ts';
+import { ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
+import { waitForOther } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
 /** How long after the start of a round a caller starts the next one, so that a GET can't serve as an amplifier. */

@@ -2,6 +2,7 @@
 export {
   type AppContext,
   type Application,
+  type ApplicationModule,
   type Caller,
   defineApp,
   type Endpoint,
@@ -9,16 +10,16 @@ export {
   processData,
   type Routes,
 } from './app.ts';
-export { ApplicationMistake, ConfigError, quantity } from '../library/errors.ts';
-export { budgetFrom } from '../service/budget.ts';
-export { boolean, type Env, integer, string } from '../service/env.ts';
-export { type ErrorTable, errorClass } from '../service/errors.ts';
-export { getJson } from '../service/get_json.ts';
-export { RateLimit } from '../service/rate_limit.ts';
+export { ApplicationMistake, ConfigError, quantity } from 'sui-enclave/errors';
+export { budgetFrom } from 'sui-enclave-service/budget';
+export { boolean, type Env, integer, string } from 'sui-enclave-service/env';
+export { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
+export { getJson } from 'sui-enclave-service/get_json';
+export { RateLimit } from 'sui-enclave-service/rate_limit';
 export type { SignedAnswer } from './signer.ts';
-export { ExchangeFailed, type UpstreamBounds, type Upstreams } from '../service/upstream.ts';
-export { waitForOther } from '../service/waiting.ts';
-export { text, type U64Input, u8, u64 } from '../library/wire/bcs.ts';
-export { type SignedType, signedType } from '../library/wire/intent.ts';
-export { address, bool, bytes, option, u16, u32, u128, u256, vector } from '../library/wire/move.ts';
-export { type Struct, struct } from '../library/wire/struct.ts';
+export { ExchangeFailed, type UpstreamBounds, type Upstreams } from 'sui-enclave-service/upstream';
+export { waitForOther } from 'sui-enclave-service/waiting';
+export { text, type U64Input, u8, u64 } from 'sui-enclave/wire/bcs';
+export { type SignedType, signedType } from 'sui-enclave/wire/intent';
+export { address, bool, bytes, option, u16, u32, u128, u256, vector } from 'sui-enclave/wire/move';
+export { type Struct, struct } from 'sui-enclave/wire/struct';

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ApplicationModule } from './app.ts';
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { type Manifest, parseManifest } from './manifest.ts';
-import type { DeclaredStruct } from '../library/wire/intent.ts';
+import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 
 /**
  * @param appsDir folder with one subfolder for each application, ending in a slash

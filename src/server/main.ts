@@ -4,7 +4,7 @@ import { loadApplication } from './load_application.ts';
 import { BUILT_ADDON } from './built_addon.ts';
 import { start } from './start.ts';
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const { version } = JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8'));
 
 await start({
   version,

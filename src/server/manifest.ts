@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 
 const Hostname = v.pipe(
   v.string(),

@@ -1,9 +1,9 @@
 /** The descriptors that the server is started with: secrets come in by one, the boot report goes out by another. */
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import type { BootReport } from './boot_report.ts';
-import type { Logger } from '../service/log.ts';
+import type { Logger } from 'sui-enclave-service/log';
 
 /** The pipe of the hand-off. @throws ConfigError */
 export function openHandOff(fd: number): Socket {

@@ -1,6 +1,6 @@
 /** Sealed secrets as they arrive: by the hand-off, or at `POST /secrets` from a provisioner of app.yaml. */
 import { createPublicKey, verify } from 'node:crypto';
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { unavailable } from './nsm/errors.ts';
 import {
   decodeSealedSecrets,
@@ -12,7 +12,7 @@ import {
   readSecrets,
   receiptFor,
   type SealedSecrets,
-} from '../library/sealing/secrets.ts';
+} from 'sui-enclave/sealing/secrets';
 import { EnclaveServerError } from './enclave_errors.ts';
 import { asEnclaveServerError } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';

@@ -1,10 +1,10 @@
 /** What happens to sealed requests that can't be used, and to the answers to those that can. */
 import type { ServerResponse } from 'node:http';
-import { SealingError } from '../library/sealing/errors.ts';
-import { SEALED_TYPE } from '../library/sealing/request.ts';
-import { type AnswerSecret, sealAnswer } from '../library/sealing/response.ts';
+import { SealingError } from 'sui-enclave/sealing/errors';
+import { SEALED_TYPE } from 'sui-enclave/sealing/request';
+import { type AnswerSecret, sealAnswer } from 'sui-enclave/sealing/response';
 import { EnclaveServerError } from './enclave_errors.ts';
-import { wrapAnswers } from '../service/http/respond.ts';
+import { wrapAnswers } from 'sui-enclave-service/http/respond';
 import { sealAesGcm } from './sealing_key.ts';
 
 /** From here on, whatever answers this request is sealed. @param padding see `SEALED_PADDING_BYTES` */

@@ -18,15 +18,15 @@ import {
   LabeledExpand,
   LabeledExtract,
 } from 'hpke';
-import { KEY_SIZE, type Suite, suiteOf, TAG_SIZE } from '../library/sealing/hpke.ts';
-import { type OpenedRequest, openRequest, type RecipientKey } from '../library/sealing/request.ts';
+import { KEY_SIZE, type Suite, suiteOf, TAG_SIZE } from 'sui-enclave/sealing/hpke';
+import { type OpenedRequest, openRequest, type RecipientKey } from 'sui-enclave/sealing/request';
 import {
   type EnclaveState,
   type OpenedSecrets,
   openSecrets,
   requireRecipient,
   type SealedSecrets,
-} from '../library/sealing/secrets.ts';
+} from 'sui-enclave/sealing/secrets';
 import { bootSeed } from './seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an X25519 private key, up to its 32 bytes. */

@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
-import type { InFlight } from '../service/http/in_flight.ts';
-import type { JsonBodies } from '../service/http/json_body.ts';
-import { sendJson } from '../service/http/respond.ts';
-import type { Logger } from '../service/log.ts';
+import type { InFlight } from 'sui-enclave-service/http/in_flight';
+import type { JsonBodies } from 'sui-enclave-service/http/json_body';
+import { sendJson } from 'sui-enclave-service/http/respond';
+import type { Logger } from 'sui-enclave-service/log';
 import type { Provisioning } from './provisioning.ts';
 import { sealAnswers } from './sealed_answers.ts';
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ApplicationMistake, ConfigError } from '../library/errors.ts';
-import { ENCLAVE_KEY_HEADER } from '../library/fetch.ts';
-import type { DeclaredType, SignedType } from '../library/wire/intent.ts';
-import { JsonText } from '../service/http/respond.ts';
+import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
+import type { DeclaredType, SignedType } from 'sui-enclave/wire/intent';
+import { JsonText } from 'sui-enclave-service/http/respond';
 import type { EphemeralKey } from './key.ts';
 import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
 

@@ -5,9 +5,9 @@ import type { Manifest } from './manifest.ts';
 import { NsmDevice } from './nsm/device.ts';
 import { boot } from './boot.ts';
 import { readServerConfig } from './config.ts';
-import { createLog } from '../service/log.ts';
-import { endOnSignal } from '../service/signals.ts';
-import { handleUncaught } from '../service/uncaught.ts';
+import { createLog } from 'sui-enclave-service/log';
+import { endOnSignal } from 'sui-enclave-service/signals';
+import { handleUncaught } from 'sui-enclave-service/uncaught';
 
 export interface StartOptions {
   readonly version: string;

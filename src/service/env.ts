@@ -1,5 +1,5 @@
 /** Reads settings from the environment, for every service here and for applications. */
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

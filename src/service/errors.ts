@@ -1,5 +1,5 @@
 /** The errors that every HTTP service answers with, and the base of its own. */
-import { CodedError } from '../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
 type ErrorStatus =

@@ -6,7 +6,7 @@ import {
   type Logger,
   pino,
 } from 'pino';
-import { ApplicationMistake, ConfigError, EnclaveError } from '../library/errors.ts';
+import { ApplicationMistake, ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { LogOutput } from './log_output.ts';
 import { Redactor } from './redact.ts';
 

@@ -1,6 +1,6 @@
 /** How a server's connections and its upstreams share the process's limit on open files (RLIMIT_NOFILE). */
 import { readFileSync } from 'node:fs';
-import { ConfigError } from '../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from './log.ts';
 
 /** For everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files, the NSM. */

@@ -1,4 +1,4 @@
-import { EnclaveError } from '../library/errors.ts';
+import { EnclaveError } from 'sui-enclave/errors';
 import { describeError, type Logger } from './log.ts';
 
 /**

@@ -8,8 +8,8 @@ import type {
   AxiosResponse,
   InternalAxiosRequestConfig,
 } from 'axios';
-import { ApplicationMistake, ConfigError } from '../library/errors.ts';
-import { isTimeout, TIMEOUT_RANGE } from '../library/fetch.ts';
+import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import { isTimeout, TIMEOUT_RANGE } from 'sui-enclave/fetch';
 import { loadAxios } from './axios.cjs';
 import { createExchange, type Exchange, type ExchangeAnswer, ExchangeFailed } from './exchange.ts';
 import { readRequest, requireOptions, type UpstreamRequest } from './upstream_request.ts';

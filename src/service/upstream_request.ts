@@ -1,7 +1,7 @@
 /** Checks what a request to an upstream says: no option of axios is obeyed that is not listed here. */
 import * as http from 'node:http';
-import { ApplicationMistake, ConfigError } from '../library/errors.ts';
-import { isTimeout } from '../library/fetch.ts';
+import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import { isTimeout } from 'sui-enclave/fetch';
 import type { ExchangeRequest } from './exchange.ts';
 
 export interface UpstreamRequest extends Omit<ExchangeRequest, 'maxSize'> {

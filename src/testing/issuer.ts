@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import type { ProofRequest } from '../library/zklogin/services.ts';
+import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { listenOnLoopback } from './stand_ins.ts';
 
 /** An issuer on this machine, over http. */

@@ -8,7 +8,7 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import { decode, encode } from 'cborg';
-import type { NsmTransport } from '../server/nsm/transport.ts';
+import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
 import {
   type CertificateChain,
   caBundle,

@@ -1,12 +1,12 @@
 /** For tests: a server as `boot` makes it, on a free port, with its log recorded. */
 import { onTestFinished } from 'vitest';
 import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from './weather_api.ts';
-import { loadApplication } from '../server/load_application.ts';
-import { NsmDevice } from '../server/nsm/device.ts';
-import { type BootOptions, boot, type RunningServer } from '../server/boot.ts';
-import { BUILT_ADDON } from '../server/built_addon.ts';
-import { readServerConfig } from '../server/config.ts';
-import { createLog } from '../service/log.ts';
+import { loadApplication } from 'sui-enclave-server/load_application';
+import { NsmDevice } from 'sui-enclave-server/nsm/device';
+import { type BootOptions, boot, type RunningServer } from 'sui-enclave-server/boot';
+import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
+import { readServerConfig } from 'sui-enclave-server/config';
+import { createLog } from 'sui-enclave-service/log';
 
 export const APPS = new URL('../apps/', import.meta.url);
 

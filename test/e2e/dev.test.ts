@@ -1,12 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
+import { shareModules } from '../../src/commands/image/share_modules.ts';
 
 const VERIFY = fileURLToPath(new URL('../../src/commands/verify/verify_enclave.ts', import.meta.url));
 const OUT = new URL('../../out/', import.meta.url);
@@ -138,7 +139,7 @@ describe('a save', () => {
       const filter = (source: string) => !source.includes('node_modules');
       cpSync(join(ROOT, path), join(copy, path), { recursive: true, filter });
     }
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    shareModules(ROOT, copy);
   });
   afterAll(() => rmSync(copy, { recursive: true }));
 

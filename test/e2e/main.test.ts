@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -246,8 +247,10 @@ describe('the production entry', () => {
     if (seen.has(file)) return seen;
     seen.add(file);
     const source = readFileSync(file, 'utf8');
-    for (const [, specifier = ''] of source.matchAll(/(?:from|import\(?)\s*['"](\.[^'"]+)['"]/g)) {
-      reach(resolve(dirname(file), specifier), seen);
+    for (const [, specifier = ''] of source.matchAll(
+      /(?:from|import\(?)\s*['"]((?:\.|sui-enclave)[^'"]+)['"]/g,
+    )) {
+      reach(createRequire(file).resolve(specifier), seen);
     }
     return seen;
   }

@@ -12,8 +12,8 @@ import {
   quantity,
   string,
   waitForOther,
-} from '../../server/index.ts';
-import { IssuerKeys, KEYS_BOUNDS } from '../../service/oidc/keys.ts';
+} from 'sui-enclave-server';
+import { IssuerKeys, KEYS_BOUNDS } from 'sui-enclave-service/oidc/keys';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';

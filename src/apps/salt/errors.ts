@@ -1,4 +1,4 @@
-import { type ErrorTable, errorClass } from '../../server/index.ts';
+import { type ErrorTable, errorClass } from 'sui-enclave-server';
 
 export const SALT_ERRORS = {
   SALT_TOKEN_MALFORMED: { status: 400, meaning: 'not a JWT' },

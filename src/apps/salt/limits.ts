@@ -1,6 +1,6 @@
 /** Limits on the request rate of a caller, and on concurrent work. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { RateLimit } from '../../server/index.ts';
+import { RateLimit } from 'sui-enclave-server';
 import { SaltError } from './errors.ts';
 
 /** At most so many requests a minute for each key. */

@@ -1,8 +1,8 @@
 /** Verifies that a token is genuine, currently valid, and issued to a client of SALT_CLIENTS. */
-import { OidcError } from '../../service/oidc/errors.ts';
-import type { IssuerKeys } from '../../service/oidc/keys.ts';
-import * as oidc from '../../service/oidc/verify.ts';
-import { SUI_V1, valueFault } from '../../library/token/claims.ts';
+import { OidcError } from 'sui-enclave-service/oidc/errors';
+import type { IssuerKeys } from 'sui-enclave-service/oidc/keys';
+import * as oidc from 'sui-enclave-service/oidc/verify';
+import { SUI_V1, valueFault } from 'sui-enclave/token/claims';
 import type { SaltClient } from './clients.ts';
 import { SaltError } from './errors.ts';
 import type { Slots } from './limits.ts';

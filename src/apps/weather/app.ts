@@ -6,7 +6,7 @@ import {
   integer,
   processData,
   type SignedAnswer,
-} from '../../server/index.ts';
+} from 'sui-enclave-server';
 import { LoadCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';

@@ -1,4 +1,4 @@
-import { waitForOther } from '../../server/index.ts';
+import { waitForOther } from 'sui-enclave-server';
 
 export interface CacheBounds {
   /** How long to keep a result. 0 keeps nothing, but concurrent requests still share a load. */

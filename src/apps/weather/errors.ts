@@ -1,4 +1,4 @@
-import { type ErrorTable, errorClass } from '../../server/index.ts';
+import { type ErrorTable, errorClass } from 'sui-enclave-server';
 
 export const WEATHER_ERRORS = {
   WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service knows no such place' },

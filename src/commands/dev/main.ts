@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endOnSignal } from '../../service/signals.ts';
+import { endOnSignal } from 'sui-enclave-service/signals';
 import { WatchedFiles } from './watched_files.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

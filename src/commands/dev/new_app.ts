@@ -6,7 +6,7 @@ import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EnclaveError } from '../../library/errors.ts';
+import { EnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess, UsageError } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

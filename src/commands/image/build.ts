@@ -11,12 +11,12 @@ import {
 } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
 import { makeBase } from './base.ts';
 import { bundle } from './bundle.ts';
 import { buildContainer } from './container.ts';
-import { makeContext } from './context.ts';
+import { digestOfModules, imageSources, makeContext, neededByImage, readLock } from './context.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
 import { licensesOf } from './licenses.ts';
@@ -49,7 +49,9 @@ export const main = command({
     if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(appDir) || !existsSync(join(ROOT, appDir, 'app.yaml'))) {
       throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
     }
-    const channel = checkChannel(ROOT, values.channel, appDir);
+    const npmLock = readLock(ROOT);
+    const needed = neededByImage(npmLock, appDir);
+    const channel = checkChannel(ROOT, values.channel, imageSources(needed, appDir));
     const dir = resolve(values.dir);
     mkdirSync(dir, { recursive: true });
     const context = makeContext(ROOT, dir, appDir);
@@ -70,12 +72,13 @@ export const main = command({
     mkdirSync(values.out, { recursive: true });
     copyFileSync(join(output, 'image.eif'), `${target(values.name)}.eif.new`);
     renameSync(`${target(values.name)}.eif.new`, target(`${values.name}.eif`));
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'src/server/package.json'), 'utf8'));
     const licenses = licensesOf(await bundle(ROOT, version, appDir, output));
     rmSync(output, { recursive: true });
     writeFileSync(target(`${values.name}.pcrs`), registers);
     writeFileSync(target(values.name === 'nitro' ? 'licenses.txt' : `${values.name}.licenses.txt`), licenses);
-    const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, eif);
+    const packages = digestOfModules(npmLock, needed);
+    const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, packages, eif);
     writeFileSync(
       target(values.name === 'nitro' ? 'measurements.json' : `${values.name}.measurements.json`),
       `${JSON.stringify(measurements, null, 2)}\n`,

@@ -10,14 +10,13 @@ import { command, runAsProcess } from '../command.ts';
 import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const ENTRY = '\0entry';
 
 /** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
-const entry = (version: string, appDir: string) => `
+const entryOf = (version: string, application: string) => `
 import { readFileSync } from 'node:fs';
-import { parseManifest } from '/src/server/manifest.ts';
-import { start } from '/src/server/start.ts';
-import module from '/${appDir}/app.ts';
+import { parseManifest } from 'sui-enclave-server/manifest';
+import { start } from 'sui-enclave-server/start';
+import module from ${JSON.stringify(application)};
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
 void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
@@ -34,9 +33,11 @@ export async function bundle(
   appDir: string,
   stage: string,
 ): Promise<string[]> {
+  // No such file: its imports are resolved as if it were there.
+  const entry = join(root, 'entry.js');
   const bundler = await rolldown({
     cwd: root,
-    input: { server: ENTRY },
+    input: { server: entry },
     // Neither paths nor comments: a file may move, or a comment change, and the registers stay.
     experimental: { attachDebugInfo: 'none' },
     platform: 'node',
@@ -48,11 +49,8 @@ export async function bundle(
     plugins: [
       {
         name: 'entry',
-        resolveId(source, importer) {
-          if (source === ENTRY) return ENTRY;
-          return importer === ENTRY && source.startsWith('/') ? join(root, source) : null;
-        },
-        load: (id) => (id === ENTRY ? entry(version, appDir) : null),
+        resolveId: (source) => (source === entry ? entry : null),
+        load: (id) => (id === entry ? entryOf(version, join(root, appDir, 'app.ts')) : null),
       },
     ],
   });
@@ -76,7 +74,7 @@ export const main = command({
   options: {},
   positionals: ['app_dir', 'stage'],
   async run({ positionals: [appDir = '', stage = ''] }) {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'src/server/package.json'), 'utf8'));
     await bundle(ROOT, version, appDir, stage);
     return { json: { file: join(stage, 'server.js') } };
   },

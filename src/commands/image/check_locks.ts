@@ -1,5 +1,5 @@
 /** `make check-locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
-import { quantity } from '../../library/errors.ts';
+import { quantity } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';

@@ -1,7 +1,7 @@
 /** Enclave images: builds one, describes one, measures one. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { command, type Result, runAsProcess, UsageError } from '../command.ts';
 import type { Eif } from './eif/read.ts';
 

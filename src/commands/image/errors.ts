@@ -1,5 +1,5 @@
 /** What can stop the build of an image: one `code` for each cause. The message says what to do about it. */
-import { CodedError } from '../../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of an ImageError, and what it means. */
 export const IMAGE_CODES = {

@@ -25,7 +25,7 @@ strip stage/init stage/nsm.node stage/node
 # GNU gzip: zlib's fast paths depend on the processor.
 gzip -n -9 stage/boot.cpio stage/app.cpio
 
-version=$("$node" -p 'require("./package.json").version')
+version=$("$node" -p 'require("./src/server/package.json").version')
 "$node" src/commands/image/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
   --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
   --kernel-version "$(cat /kernel/release)" --out /out/image.eif

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
 
@@ -13,12 +13,16 @@ export const CHANNELS = {
 } as const;
 export type Channel = keyof typeof CHANNELS;
 
-/** @param lock the lock file of Debian's packages that the image was built from */
+/**
+ * @param packages the digest of npm's packages in it
+ * @param lock the lock file of Debian's packages that the image was built from
+ */
 export function makeMeasurements(
   root: string,
   app: string,
   channel: Channel,
   lock: string,
+  packages: string,
   eif: Buffer,
 ): object {
   const { kernel, ramdisks } = readEif(eif);
@@ -37,13 +41,13 @@ export function makeMeasurements(
       boot_ramdisk: sha256(boot),
       application_ramdisk: sha256(application),
       debian_lock: sha256(readFileSync(join(root, lock))),
-      npm_lock: sha256(readFileSync(join(root, 'package-lock.json'))),
+      npm_packages: packages,
     },
   };
 }
 
 /** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
-export function checkChannel(root: string, channel: string, appDir: string): Channel {
+export function checkChannel(root: string, channel: string, sources: readonly string[]): Channel {
   if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
   if (channel !== 'stable') return channel as Channel;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
@@ -52,11 +56,10 @@ export function checkChannel(root: string, channel: string, appDir: string): Cha
   }
   const changes = git(root, 'status', '--porcelain');
   if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);
-  const folders = ['src', 'scripts', 'enclave', appDir];
-  // These folders get into the image as they are on the disk, including the files that git ignores.
-  const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...folders);
+  // They get into the image as they are on the disk, including the files that git ignores.
+  const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...sources);
   if (ignored !== '') {
-    throw new ConfigError(`CHANNEL=stable needs ${folders.join(', ')} without ignored files:\n${ignored}`);
+    throw new ConfigError(`CHANNEL=stable needs ${sources.join(', ')} without ignored files:\n${ignored}`);
   }
   return 'stable';
 }

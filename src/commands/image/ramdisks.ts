@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parseManifest } from '../../server/manifest.ts';
+import { parseManifest } from 'sui-enclave-server/manifest';
 import { command, runAsProcess } from '../command.ts';
 import { writeCpio } from './cpio.ts';
 import { ImageError } from './errors.ts';

@@ -3,13 +3,14 @@
  * about the machine changed that can be, and compares both byte for byte.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, runAsProcess } from '../command.ts';
 import { compareEifs } from './compare.ts';
 import { ImageError } from './errors.ts';
+import { shareModules } from './share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
@@ -38,7 +39,7 @@ export const main = command({
       const copy = join(dir, 'elsewhere');
       copyTree(copy);
       // Tools of the second build; the packages that get into its image are installed again.
-      symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+      shareModules(ROOT, copy);
       const build = [
         ...['src/commands/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
         ...['--app-dir', values['app-dir'], '--cache', values.cache],

@@ -1,5 +1,5 @@
 /** Why a command on the parent instance failed: one `code` for each cause. No message contains a secret. */
-import { CodedError } from '../../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ParentError, and what it means. */
 export const PARENT_CODES = {

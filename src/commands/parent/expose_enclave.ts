@@ -1,8 +1,8 @@
 /** On the parent: forwards to the server and to its endpoints, and passes the secrets to the enclave. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
-import type { Manifest } from '../../server/manifest.ts';
-import type { ProvisionerKey } from '../../library/sealing/secrets.ts';
+import type { Manifest } from 'sui-enclave-server/manifest';
+import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
 import {
   type Context,
   command,
@@ -155,7 +155,7 @@ async function sealingFor(
   { provisioners = [] }: Manifest,
   { env, io }: Context,
 ): Promise<Sealing> {
-  const { certificatesFromPem } = await import('../../library/attestation/index.ts');
+  const { certificatesFromPem } = await import('sui-enclave/attestation');
   const { readProvisionerKey } = await import('../provision/files.ts');
   if (provisioners.length > 0 && path === undefined) {
     throw new UsageError(
@@ -177,7 +177,7 @@ async function sealAndHandOver(
   { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
   { env, cid, listen }: { env: Environment; cid: number; listen: Listen },
 ): Promise<void> {
-  const { sealSecrets } = await import('../../library/sealing/secrets.ts');
+  const { sealSecrets } = await import('sui-enclave/sealing/secrets');
   const { attest } = await import('../provision/enclave.ts');
   const { handOver, urlOf } = await import('./expose.ts');
   const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };

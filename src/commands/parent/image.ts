@@ -1,9 +1,9 @@
 /** The image that runs on this parent, with the manifest and the settings in it. */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import type { Image } from '../../library/attestation/index.ts';
-import { type Manifest, parseManifest } from '../../server/manifest.ts';
-import { readServerConfig } from '../../server/config.ts';
+import type { Image } from 'sui-enclave/attestation';
+import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
+import { readServerConfig } from 'sui-enclave-server/config';
 import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';

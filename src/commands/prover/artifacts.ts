@@ -4,8 +4,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../library/errors.ts';
-import { type CircuitProfile, type CircuitSize, mainComponent, PROFILES } from '../../prover/profile.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { type CircuitProfile, type CircuitSize, mainComponent, PROFILES } from 'sui-enclave-prover/profile';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const CIRCUIT_SOURCES = join(ROOT, 'src/prover/circuit');

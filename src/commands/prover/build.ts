@@ -5,8 +5,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../library/errors.ts';
-import { type CircuitSize, mainComponent, PROFILES } from '../../prover/profile.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { type CircuitSize, mainComponent, PROFILES } from 'sui-enclave-prover/profile';
 import { command, type Io, runAsProcess, UsageError } from '../command.ts';
 import {
   type Artifacts,

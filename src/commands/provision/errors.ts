@@ -1,5 +1,5 @@
 /** Why secrets were not provisioned: one `code` for each cause. No message contains a secret. */
-import { CodedError } from '../../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ProvisionError, and what it means. */
 export const PROVISION_CODES = {

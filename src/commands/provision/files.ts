@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { ProvisionerKey } from '../../library/sealing/secrets.ts';
+import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
 import type { Environment } from '../command.ts';
 import { type ProvisionCode, ProvisionError } from './errors.ts';
 

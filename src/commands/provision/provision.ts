@@ -4,10 +4,10 @@
  * Exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no receipt; 2 not tried; 3 it does not
  * prove to be the image; 4 it can't be reached; 5 unconfirmed: whoever answered says that it has secrets.
  */
-import type { Image } from '../../library/attestation/index.ts';
-import type { Http } from '../../library/client/http.ts';
-import { EnclaveError } from '../../library/errors.ts';
-import type { ProvisionerKey } from '../../library/sealing/secrets.ts';
+import type { Image } from 'sui-enclave/attestation';
+import type { Http } from 'sui-enclave/client/http';
+import { EnclaveError } from 'sui-enclave/errors';
+import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
 import {
   type Context,
   command,
@@ -119,8 +119,8 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
     throw new UsageError('--pcrs is needed: only a known image may have the secrets', USAGE);
   if (secrets === undefined) throw new UsageError('--secrets is needed', USAGE);
   if (interval !== undefined && !watch) throw new UsageError('--interval goes with --watch', USAGE);
-  const { baseUrl } = await import('../../library/client/http.ts');
-  const { certificatesFromPem } = await import('../../library/attestation/index.ts');
+  const { baseUrl } = await import('sui-enclave/client/http');
+  const { certificatesFromPem } = await import('sui-enclave/attestation');
   const { parseSecrets, readProvisionerKey, readSecretsFile } = await import('./files.ts');
   const images = await Promise.all(pcrs.map(readImage));
   const roots =
@@ -135,13 +135,13 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
 }
 
 async function readImage(file: string): Promise<Image> {
-  const { parsePcrs } = await import('../../library/attestation/index.ts');
+  const { parsePcrs } = await import('sui-enclave/attestation');
   return parsePcrs((await readFileArgument(file, PCRS_HINT)).toString());
 }
 
 async function send({ http, secrets, provisioner }: Work, { sealingKey, state }: Recipient): Promise<void> {
   const { deliver } = await import('./enclave.ts');
-  const { sealSecrets } = await import('../../library/sealing/secrets.ts');
+  const { sealSecrets } = await import('sui-enclave/sealing/secrets');
   await deliver(http, await sealSecrets(secrets, sealingKey, state, { provisioner }));
 }
 
@@ -149,7 +149,7 @@ async function watchEnclave(work: Work, { interval = '10' }: Options, { io }: Co
   const seconds = integer('interval', interval, 1, 3600);
   const { attest, needsSecrets } = await import('./enclave.ts');
   const { watch } = await import('./watch.ts');
-  const { endOnSignal } = await import('../../service/signals.ts');
+  const { endOnSignal } = await import('sui-enclave-service/signals');
   const stop = new AbortController();
   const watched = {
     needsSecrets: () => needsSecrets(work.http),
@@ -187,8 +187,8 @@ async function exitOf(error: unknown): Promise<number> {
   if (!(error instanceof EnclaveError)) return EXIT.failed;
   if (NOT_TRIED.includes(error.code)) return EXIT.notTried;
   if (error.code === 'CLIENT_UNREACHABLE') return UNREACHABLE;
-  const { AttestationError } = await import('../../library/attestation/index.ts');
-  const { ClientError } = await import('../../library/client/errors.ts');
+  const { AttestationError } = await import('sui-enclave/attestation');
+  const { ClientError } = await import('sui-enclave/client/errors');
   return error instanceof AttestationError || error instanceof ClientError ? NOT_PROVEN : EXIT.failed;
 }
 

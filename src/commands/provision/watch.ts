@@ -1,5 +1,5 @@
 /** Provisions again whenever a new process of an enclave lacks its secrets. */
-import { EnclaveError } from '../../library/errors.ts';
+import { EnclaveError } from 'sui-enclave/errors';
 
 export interface Watched {
   /** Whether the enclave waits for its secrets. */

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CodedError, quantity } from '../../library/errors.ts';
+import { CodedError, quantity } from 'sui-enclave/errors';
 import {
   command,
   commandFailure,
@@ -87,7 +87,7 @@ function writeNew(path: string, text: string): void {
 }
 
 async function fingerprintsOf(path: string): Promise<string[]> {
-  const { fingerprint, parseSeeds } = await import('../../apps/salt/derive.ts');
+  const { fingerprint, parseSeeds } = await import('sui-enclave-salt/derive');
   return parseSeeds(readText(path)).map(fingerprint);
 }
 
@@ -106,7 +106,7 @@ async function splitSeeds(
   { shares, threshold }: { shares: number; threshold: number },
 ): Promise<Result> {
   const { combine, split } = await import('shamir-secret-sharing');
-  const { fingerprint, parseSeeds } = await import('../../apps/salt/derive.ts');
+  const { fingerprint, parseSeeds } = await import('sui-enclave-salt/derive');
   const seeds = parseSeeds(readText(path));
   const byVersion: Share[][] = [];
   for (const seed of seeds) {
@@ -134,7 +134,7 @@ async function splitSeeds(
 
 async function combineShares(path: string, files: readonly string[]): Promise<Result> {
   const { combine } = await import('shamir-secret-sharing');
-  const { fingerprint } = await import('../../apps/salt/derive.ts');
+  const { fingerprint } = await import('sui-enclave-salt/derive');
   const [first = [], ...rest] = files.map(parseShares);
   const same = (a: readonly Share[], b: readonly Share[]) =>
     a.length === b.length &&

@@ -16,9 +16,9 @@ export const main = suiCommand({
   ],
   async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('../../library/sui/objects.ts');
-    const { newRegistrarCap } = await import('../../library/sui/transactions.ts');
-    const { addressOf } = await import('../../library/sui/values.ts');
+    const { readConfig } = await import('sui-enclave/sui/objects');
+    const { newRegistrarCap } = await import('sui-enclave/sui/transactions');
+    const { addressOf } = await import('sui-enclave/sui/values');
     const { checkContract, checkNotRetired } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const holder = addressOf('<holder>', args['holder'] ?? '');

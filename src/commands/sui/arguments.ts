@@ -1,6 +1,6 @@
 /** Checks what a command line says by its form alone, before a file is read or anything is sent. */
-import { baseUrl } from '../../library/client/http.ts';
-import { addressOf, identifierOf, invalidValue } from '../../library/sui/values.ts';
+import { baseUrl } from 'sui-enclave/client/http';
+import { addressOf, identifierOf, invalidValue } from 'sui-enclave/sui/values';
 import type { CommandLine } from './help.ts';
 
 /** What a command line gives; the deployment file may have filled in ids. */

@@ -1,5 +1,5 @@
 /** Asks an enclave for its attestation and verifies it, before a command registers it. */
-import type { Image } from '../../library/attestation/index.ts';
+import type { Image } from 'sui-enclave/attestation';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
@@ -27,8 +27,8 @@ export async function askForAttestation(
   root: Uint8Array | undefined,
   chain: Chain,
 ): Promise<Attested> {
-  const { predictRegistration } = await import('../../library/attestation/index.ts');
-  const { fetchAttestation } = await import('../../library/client/attestation.ts');
+  const { predictRegistration } = await import('sui-enclave/attestation');
+  const { fetchAttestation } = await import('sui-enclave/client/attestation');
   const { enclaveAt } = await import('./contract.ts');
   const { document, nonce } = await fetchAttestation(enclaveAt(url));
   const now = Date.now();
@@ -48,8 +48,8 @@ export async function attestedKeyOf(
   { document, nonce, now }: Attested,
   expected: Expected,
 ): Promise<Uint8Array> {
-  const { AttestationError, verifyAttestation } = await import('../../library/attestation/index.ts');
-  const { attestedKey } = await import('../../library/client/attestation.ts');
+  const { AttestationError, verifyAttestation } = await import('sui-enclave/attestation');
+  const { attestedKey } = await import('sui-enclave/client/attestation');
   const { image, roots } = expected;
   const policy = { images: [image], nonce };
   try {
@@ -63,9 +63,7 @@ export async function attestedKeyOf(
 
 /** Of an enclave with other registers and of the config, as far as they are known. The document's signature is verified. */
 async function applicationsOf(document: Uint8Array, { configId, deployments }: Expected): Promise<string> {
-  const { AttestationError, decodeAttestation, readUserData } = await import(
-    '../../library/attestation/index.ts'
-  );
+  const { AttestationError, decodeAttestation, readUserData } = await import('sui-enclave/attestation');
   let runs: string;
   try {
     runs = readUserData(decodeAttestation(document)).application;

@@ -1,6 +1,6 @@
 /** The framework of the commands that talk to Sui: positional arguments by name, common options, dry runs and output. */
 import { fileURLToPath } from 'node:url';
-import { EnclaveError } from '../../library/errors.ts';
+import { EnclaveError } from 'sui-enclave/errors';
 import {
   type Context,
   command,

@@ -1,6 +1,6 @@
 /** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
-import { quantity } from '../../library/errors.ts';
-import { SuiError } from '../../library/sui/errors.ts';
+import { quantity } from 'sui-enclave/errors';
+import { SuiError } from 'sui-enclave/sui/errors';
 import type { Environment } from '../command.ts';
 import type { BuildNetwork, Bytecode } from './bytecode.ts';
 import type { Chain } from './chain.ts';

@@ -1,6 +1,6 @@
 /** `npm run create_config`: creates the config that says which image an application's enclaves may run. */
 
-import type { Image } from '../../library/attestation/index.ts';
+import type { Image } from 'sui-enclave/attestation';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import {
@@ -17,7 +17,7 @@ import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 
 async function read({ args, options }: Input) {
-  const { applicationType } = await import('../../library/sui/values.ts');
+  const { applicationType } = await import('sui-enclave/sui/values');
   const {
     enclave_package_id: enclavePackage = '',
     app_package_id: appPackage = '',
@@ -34,7 +34,7 @@ async function read({ args, options }: Input) {
 
 /** The only capability for the application that the sender owns. @throws SuiCommandError: CAPABILITY */
 async function ownCapability(chain: Chain, enclavePackage: string, application: string): Promise<string> {
-  const { listCapabilities } = await import('../../library/sui/objects.ts');
+  const { listCapabilities } = await import('sui-enclave/sui/objects');
   const original = await chain.originalPackage(enclavePackage);
   const sender = await chain.sender();
   const found = await listCapabilities(chain.client, sender, { enclavePackage: original, application });
@@ -60,7 +60,7 @@ async function present(
   );
   if (deployments === undefined || noted?.config === undefined) return undefined;
   await deployments.checkChain(chain);
-  const { readConfig } = await import('../../library/sui/objects.ts');
+  const { readConfig } = await import('sui-enclave/sui/objects');
   const { isSameImage } = await import('./contract.ts');
   const config = await readConfig(chain.client, noted.config.id);
   if (config.isRetired) return undefined;
@@ -125,8 +125,8 @@ const spec: SuiCommand = {
   },
   async run(input, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { createEnclaveConfig, newCapFromPublisher } = await import('../../library/sui/transactions.ts');
-    const { addressOf } = await import('../../library/sui/values.ts');
+    const { createEnclaveConfig, newCapFromPublisher } = await import('sui-enclave/sui/transactions');
+    const { addressOf } = await import('sui-enclave/sui/values');
     const { imageToAllow } = await import('./contract.ts');
     const { enclavePackage, appPackage, applicationOf, name, capId: named, publisherId } = await read(input);
     const image = await imageToAllow(chain, input);

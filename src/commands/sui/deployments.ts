@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
-import { baseUrl } from '../../library/client/http.ts';
+import { baseUrl } from 'sui-enclave/client/http';
 import type { Environment } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';

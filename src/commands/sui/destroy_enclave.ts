@@ -17,8 +17,8 @@ export const main = suiCommand({
   async run({ args, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
     const { toHex } = await import('@mysten/sui/utils');
-    const { isStale, readConfig, readEnclave } = await import('../../library/sui/objects.ts');
-    const { destroyEnclave, destroyOldEnclave } = await import('../../library/sui/transactions.ts');
+    const { isStale, readConfig, readEnclave } = await import('sui-enclave/sui/objects');
+    const { destroyEnclave, destroyOldEnclave } = await import('sui-enclave/sui/transactions');
     const { checkContract } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_object_id: enclaveId = '' } = args;
     const enclave = await readEnclave(chain.client, enclaveId);

@@ -2,7 +2,7 @@
  * Why a command that talks to Sui failed: one `code` for each cause that the library's errors don't cover. No message
  * contains a private key.
  */
-import { CodedError } from '../../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a SuiCommandError, and what it means. */
 export const SUI_COMMAND_CODES = {

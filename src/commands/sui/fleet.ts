@@ -1,7 +1,7 @@
 /** Attests whatever answers at URLs, and compares the keys with those that are registered. */
-import type { AttestationError } from '../../library/attestation/index.ts';
-import type { ClientError } from '../../library/client/errors.ts';
-import type { Enclave, EnclaveConfig } from '../../library/sui/objects.ts';
+import type { AttestationError } from 'sui-enclave/attestation';
+import type { ClientError } from 'sui-enclave/client/errors';
+import type { Enclave, EnclaveConfig } from 'sui-enclave/sui/objects';
 import type { Expected } from './attest.ts';
 import type { Chain } from './chain.ts';
 
@@ -50,10 +50,10 @@ async function attest(
   isOnly: boolean,
 ): Promise<Answering> {
   const { toHex } = await import('@mysten/sui/utils');
-  const { AttestationError } = await import('../../library/attestation/index.ts');
-  const { fetchAttestation } = await import('../../library/client/attestation.ts');
-  const { ClientError } = await import('../../library/client/errors.ts');
-  const { findRegistration } = await import('../../library/sui/objects.ts');
+  const { AttestationError } = await import('sui-enclave/attestation');
+  const { fetchAttestation } = await import('sui-enclave/client/attestation');
+  const { ClientError } = await import('sui-enclave/client/errors');
+  const { findRegistration } = await import('sui-enclave/sui/objects');
   const { attestedKeyOf } = await import('./attest.ts');
   const { enclaveAt } = await import('./contract.ts');
   const isVerdict = (error: unknown): error is AttestationError | ClientError =>

@@ -2,10 +2,10 @@
 
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
-import { quantity } from '../../library/errors.ts';
-import { type SignedType, signedType } from '../../library/wire/intent.ts';
+import { quantity } from 'sui-enclave/errors';
+import { type SignedType, signedType } from 'sui-enclave/wire/intent';
 import { SuiCommandError } from './errors.ts';
-import type { ModuleInterface } from '../../move_bytecode/module_bytecode.ts';
+import type { ModuleInterface } from 'sui-enclave-move-bytecode/module_bytecode';
 import { splitTypes, valueType } from './move_types.ts';
 
 /** What an argument is. */

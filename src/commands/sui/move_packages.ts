@@ -12,8 +12,8 @@ import {
   type MovePackageFetcher,
   testMovePackage,
 } from '@zktx.io/sui-move-builder/full';
-import { ConfigError } from '../../library/errors.ts';
-import { causeCode } from '../../library/fetch.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { causeCode } from 'sui-enclave/fetch';
 import { SuiCommandError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -1,7 +1,7 @@
 /** The BCS of Move's types, by their text in `module_bytecode.ts`. They refuse what BCS would silently change. */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
-import { text, u8, u64 } from '../../library/wire/bcs.ts';
+import { text, u8, u64 } from 'sui-enclave/wire/bcs';
 
 const STRING = normalizeStructTag('0x1::string::String');
 const ASCII = normalizeStructTag('0x1::ascii::String');

@@ -1,8 +1,8 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { fromBase58, toBase58 } from '@mysten/sui/utils';
-import { causeCode } from '../../library/fetch.ts';
-import { SuiError } from '../../library/sui/errors.ts';
+import { causeCode } from 'sui-enclave/fetch';
+import { SuiError } from 'sui-enclave/sui/errors';
 import { SuiCommandError } from './errors.ts';
 
 /** The public nodes of the Sui Foundation, and the one of `sui start`. */

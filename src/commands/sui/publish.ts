@@ -11,7 +11,7 @@ async function present({ deployments, args }: Input, chain: Chain): Promise<Outc
   const noted = deployments?.read()?.applications[name];
   if (deployments === undefined || noted === undefined) return undefined;
   await deployments.checkChain(chain);
-  const { ObjectNotFoundError } = await import('../../library/sui/errors.ts');
+  const { ObjectNotFoundError } = await import('sui-enclave/sui/errors');
   await chain.originalPackage(noted.package).catch((error: unknown) => {
     if (!(error instanceof ObjectNotFoundError)) throw error;
     throw new SuiCommandError(
@@ -91,7 +91,7 @@ const spec: SuiCommand = {
     const there = again ? undefined : await present(input, chain);
     if (there !== undefined) return there;
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { publishPackage } = await import('../../library/sui/transactions.ts');
+    const { publishPackage } = await import('sui-enclave/sui/transactions');
     const { compile } = await import('./compile.ts');
     const { notePublication } = await import('./published.ts');
     const compiled = await compile(name, env, chain, { again });

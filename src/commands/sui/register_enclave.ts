@@ -1,11 +1,11 @@
 /** `npm run register_enclave`: registers the enclave at a URL, if the chain can be expected to accept it. */
-import type { EnclaveConfig } from '../../library/sui/objects.ts';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { runAsProcess } from '../command.ts';
 import { type Input, ROOT_OPTION, suiCommand } from './command.ts';
 import { SuiCommandError } from './errors.ts';
 
 async function read({ args, options }: Input) {
-  const { applicationType } = await import('../../library/sui/values.ts');
+  const { applicationType } = await import('sui-enclave/sui/values');
   const {
     enclave_package_id: enclavePackage = '',
     app_package_id: appPackage = '',
@@ -58,8 +58,8 @@ export const main = suiCommand({
     ];
   },
   async run(input, chain) {
-    const { readConfig } = await import('../../library/sui/objects.ts');
-    const { addressOf } = await import('../../library/sui/values.ts');
+    const { readConfig } = await import('sui-enclave/sui/objects');
+    const { addressOf } = await import('sui-enclave/sui/values');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
     const { checkContract, checkNotRetired, readRoots } = await import('./contract.ts');
     const { register } = await import('./registration.ts');

@@ -1,5 +1,5 @@
 /** Registers an attested key under a config: for register_enclave, and for rotate where the registers stay the same. */
-import type { EnclaveConfig } from '../../library/sui/objects.ts';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
@@ -28,8 +28,8 @@ export async function register(
 ): Promise<Outcome> {
   const { Transaction } = await import('@mysten/sui/transactions');
   const { toHex } = await import('@mysten/sui/utils');
-  const { findRegistration } = await import('../../library/sui/objects.ts');
-  const { registerEnclave, registerEnclaveAsRegistrar } = await import('../../library/sui/transactions.ts');
+  const { findRegistration } = await import('sui-enclave/sui/objects');
+  const { registerEnclave, registerEnclaveAsRegistrar } = await import('sui-enclave/sui/transactions');
   const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
   const { application, id: configId, capabilityId: capId, configVersion } = config;
   const fields = { enclave: enclaveId, publicKey: toHex(publicKey), config: configId, configVersion };

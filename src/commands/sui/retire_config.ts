@@ -30,8 +30,8 @@ export const main = suiCommand({
   async run(input, chain) {
     const { args, ask } = input;
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('../../library/sui/objects.ts');
-    const { retireConfig } = await import('../../library/sui/transactions.ts');
+    const { readConfig } = await import('sui-enclave/sui/objects');
+    const { retireConfig } = await import('sui-enclave/sui/transactions');
     const { checkContract } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
     const config = await readConfig(chain.client, configId);

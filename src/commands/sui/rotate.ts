@@ -1,5 +1,5 @@
 /** `npm run rotate`: allows another image and registers an enclave of it, in one transaction. */
-import type { Image } from '../../library/attestation/index.ts';
+import type { Image } from 'sui-enclave/attestation';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, pcrsPath, ROOT_OPTION, suiCommand } from './command.ts';
@@ -31,8 +31,8 @@ export const main = suiCommand({
     ];
   },
   async run({ args, options, flags, deployments }, chain) {
-    const { readConfig } = await import('../../library/sui/objects.ts');
-    const { addressOf } = await import('../../library/sui/values.ts');
+    const { readConfig } = await import('sui-enclave/sui/objects');
+    const { addressOf } = await import('sui-enclave/sui/values');
     const { askForAttestation, attestedKeyOf } = await import('./attest.ts');
     const { checkContract, checkNotRetired, imageToAllow, isSameImage, readRoots } = await import(
       './contract.ts'
@@ -74,10 +74,8 @@ async function allowAndRegister(
 ): Promise<Outcome> {
   const { Transaction } = await import('@mysten/sui/transactions');
   const { toHex } = await import('@mysten/sui/utils');
-  const { enclaveAddress } = await import('../../library/sui/objects.ts');
-  const { beginRotation, finishRotation, loadAttestation } = await import(
-    '../../library/sui/transactions.ts'
-  );
+  const { enclaveAddress } = await import('sui-enclave/sui/objects');
+  const { beginRotation, finishRotation, loadAttestation } = await import('sui-enclave/sui/transactions');
   const { application, capabilityId: capId } = config;
   const call = { enclavePackage, application, configId: config.id, capId };
   const configVersion = config.configVersion + 1n;

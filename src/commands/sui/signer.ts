@@ -6,8 +6,8 @@ import { decodeSuiPrivateKey, type Keypair } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
-import { SuiError } from '../../library/sui/errors.ts';
-import { addressOf } from '../../library/sui/values.ts';
+import { SuiError } from 'sui-enclave/sui/errors';
+import { addressOf } from 'sui-enclave/sui/values';
 import { SuiCommandError } from './errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -40,7 +40,7 @@ export const main = suiCommand({
     const { enclave_config_id: configId = '' } = input.args;
     const urls = urlsOf(input);
     const { toHex } = await import('@mysten/sui/utils');
-    const { isKeyTooOld, isStale, listEnclaves, readConfig } = await import('../../library/sui/objects.ts');
+    const { isKeyTooOld, isStale, listEnclaves, readConfig } = await import('sui-enclave/sui/objects');
     const { readRoots } = await import('./contract.ts');
     const roots = await readRoots(chain, input.options);
     const config = await readConfig(chain.client, configId);

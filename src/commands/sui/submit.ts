@@ -1,9 +1,9 @@
 /** `npm run submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with it. */
 
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
-import { quantity } from '../../library/errors.ts';
-import type { EnclaveConfig } from '../../library/sui/objects.ts';
-import type { SignedArguments } from '../../library/sui/signed.ts';
+import { quantity } from 'sui-enclave/errors';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import type { SignedArguments } from 'sui-enclave/sui/signed';
 import { integer, runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
@@ -23,7 +23,7 @@ interface Request {
 }
 
 async function read(input: Input): Promise<Request> {
-  const { identifierOf, addressOf } = await import('../../library/sui/values.ts');
+  const { identifierOf, addressOf } = await import('sui-enclave/sui/values');
   const { url, path = 'process_data', body: text, intent = '0', config } = input.options;
   const words = (input.args['function'] ?? '').split('::');
   const [name = '', module = '', packageId] = words.toReversed();
@@ -102,7 +102,7 @@ function echoes(body: unknown, fields: readonly string[]): Record<string, unknow
 }
 
 async function functionOf(chain: Chain, { packageId, module: moduleName, name }: Request) {
-  const { readModule } = await import('../../move_bytecode/module_bytecode.ts');
+  const { readModule } = await import('sui-enclave-move-bytecode/module_bytecode');
   const { moveCall } = await import('./move_call.ts');
   const { originalId, modules } = await chain.package(packageId);
   const readOf = (bytes: Uint8Array) => {
@@ -123,7 +123,7 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
 /** @throws WrongObjectTypeError */
 async function checkApplication({ application }: MoveCall, config: EnclaveConfig): Promise<void> {
   if (/^T\d+$/.test(application) || application === config.application) return;
-  const { WrongObjectTypeError } = await import('../../library/sui/errors.ts');
+  const { WrongObjectTypeError } = await import('sui-enclave/sui/errors');
   throw new WrongObjectTypeError(config.id, `for ${application}`, `for ${config.application}`);
 }
 
@@ -134,8 +134,8 @@ async function ask(
   request: Request,
   found: Awaited<ReturnType<typeof functionOf>>,
 ) {
-  const { EnclaveClient } = await import('../../library/client/index.ts');
-  const { findRegistration, readConfig } = await import('../../library/sui/objects.ts');
+  const { EnclaveClient } = await import('sui-enclave/client');
+  const { findRegistration, readConfig } = await import('sui-enclave/sui/objects');
   const { checkNotRetired, checkRegistered, readImage, readRoots } = await import('./contract.ts');
   const { signedTypeOf } = await import('./move_call.ts');
   const roots = await readRoots(chain, input.options);
@@ -246,7 +246,7 @@ const spec: SuiCommand = {
   async run(input, chain) {
     const request = await read(input);
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { signedArguments } = await import('../../library/sui/signed.ts');
+    const { signedArguments } = await import('sui-enclave/sui/signed');
     const found = await functionOf(chain, request);
     const objects = input.lists['object'] ?? [];
     checkObjects(found.call, objects);

@@ -40,8 +40,8 @@ const spec: SuiCommand = {
   },
   async run(input, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('../../library/sui/objects.ts');
-    const { updateMaxKeyAge, updateName } = await import('../../library/sui/transactions.ts');
+    const { readConfig } = await import('sui-enclave/sui/objects');
+    const { updateMaxKeyAge, updateName } = await import('sui-enclave/sui/transactions');
     const { checkContract, checkNotRetired } = await import('./contract.ts');
     const { name, maxKeyAgeMs } = read(input);
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = input.args;

@@ -17,8 +17,8 @@ export const main = suiCommand({
   ],
   async run(input, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('../../library/sui/objects.ts');
-    const { updatePcrs } = await import('../../library/sui/transactions.ts');
+    const { readConfig } = await import('sui-enclave/sui/objects');
+    const { updatePcrs } = await import('sui-enclave/sui/transactions');
     const { checkContract, checkNotRetired, imageToAllow, isSameImage } = await import('./contract.ts');
     const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = input.args;
     const image = await imageToAllow(chain, input);

@@ -1,6 +1,6 @@
 /** `npm run update_weather`: mints a reading that an enclave signed, from the command line or from the enclave. */
-import type { Enclave, EnclaveConfig } from '../../library/sui/objects.ts';
-import type { WeatherReading } from '../../library/sui/weather.ts';
+import type { Enclave, EnclaveConfig } from 'sui-enclave/sui/objects';
+import type { WeatherReading } from 'sui-enclave/sui/weather';
 import { runAsProcess } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
@@ -26,7 +26,7 @@ async function read({ args, options }: Input) {
   if (url !== undefined && (given > 0 || location === undefined)) {
     throw usageError(spec, 'with --from-url, give --location and no reading');
   }
-  const { applicationType } = await import('../../library/sui/values.ts');
+  const { applicationType } = await import('sui-enclave/sui/values');
   return {
     appPackage,
     moduleName,
@@ -71,8 +71,8 @@ async function askForReading(
   enclave: Enclave | undefined,
   roots: Uint8Array[] | undefined,
 ): Promise<WeatherReading & { readonly publicKey: Uint8Array }> {
-  const { WeatherResponse } = await import('../../apps/weather/types.ts');
-  const { EnclaveClient } = await import('../../library/client/index.ts');
+  const { WeatherResponse } = await import('sui-enclave-weather/types');
+  const { EnclaveClient } = await import('sui-enclave/client');
   const policy = { images: [image], ...(enclave && { publicKey: enclave.publicKey }) };
   const client = new EnclaveClient(url, { policy, ...(roots && { roots }) });
   const reading = await client.processData({ location }, WeatherResponse);
@@ -90,7 +90,7 @@ async function askForReading(
 async function submission(input: Input, chain: Chain) {
   const { application, enclaveId, ask } = await read(input);
   const given = ask ? null : await givenReading(input.args);
-  const { findRegistration, readConfig, readEnclave } = await import('../../library/sui/objects.ts');
+  const { findRegistration, readConfig, readEnclave } = await import('sui-enclave/sui/objects');
   const { checkContract, checkRegistered, readRoots } = await import('./contract.ts');
   const roots = await readRoots(chain, input.options);
   if (enclaveId !== undefined) {
@@ -141,7 +141,7 @@ const spec: SuiCommand = {
     const { appPackage, moduleName } = await read(input);
     const { reading, enclaveId, configId } = await submission(input, chain);
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { updateWeather } = await import('../../library/sui/weather.ts');
+    const { updateWeather } = await import('sui-enclave/sui/weather');
     const tx = new Transaction();
     const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId, reading });
     tx.transferObjects([nft], await chain.sender());

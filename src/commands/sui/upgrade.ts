@@ -24,8 +24,8 @@ interface UpgradeCap {
 async function readUpgradeCap(chain: Chain, given: string): Promise<UpgradeCap> {
   const { bcs } = await import('@mysten/sui/bcs');
   const { normalizeStructTag } = await import('@mysten/sui/utils');
-  const { WrongObjectTypeError } = await import('../../library/sui/errors.ts');
-  const { addressOf } = await import('../../library/sui/values.ts');
+  const { WrongObjectTypeError } = await import('sui-enclave/sui/errors');
+  const { addressOf } = await import('sui-enclave/sui/values');
   const id = addressOf('<upgrade_cap_id>', given);
   const { type, content } = await chain.object(id);
   if (type !== normalizeStructTag('0x2::package::UpgradeCap')) {
@@ -48,7 +48,7 @@ async function checkCompatible(
   originalId: string,
 ): Promise<void> {
   const { incompatibilities } = await import('./compatibility.ts');
-  const { readModule } = await import('../../move_bytecode/module_bytecode.ts');
+  const { readModule } = await import('sui-enclave-move-bytecode/module_bytecode');
   const read = (modules: readonly Uint8Array[], where: string) => {
     try {
       return modules.map((module) => readModule(module, originalId));
@@ -105,9 +105,9 @@ const spec: SuiCommand = {
   },
   async run({ args, options, env, deployments }, chain) {
     const { Transaction } = await import('@mysten/sui/transactions');
-    const { upgradePackage } = await import('../../library/sui/transactions.ts');
+    const { upgradePackage } = await import('sui-enclave/sui/transactions');
     const { compile } = await import('./compile.ts');
-    const { packageDigest } = await import('../../move_bytecode/package_digest.ts');
+    const { packageDigest } = await import('sui-enclave-move-bytecode/package_digest');
     const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');
     const { package: name = '' } = args;
     const path = publishedPath(name, options);

@@ -1,7 +1,7 @@
 /** The report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
-import { parseCertificate } from '../../library/attestation/certificate.ts';
-import { certificateFingerprint } from '../../library/attestation/chain.ts';
+import { parseCertificate } from 'sui-enclave/attestation/certificate';
+import { certificateFingerprint } from 'sui-enclave/attestation/chain';
 import {
   type AttestationDocument,
   AttestationError,
@@ -11,7 +11,7 @@ import {
   predictRegistration,
   readUserData,
   verifyAttestation,
-} from '../../library/attestation/index.ts';
+} from 'sui-enclave/attestation';
 
 export interface Question {
   readonly document: Uint8Array;

@@ -4,8 +4,8 @@
  * Exit codes: 0 trusted; 1 any other verdict, such as for a malformed document, a debug enclave or an all-zero
  * policy; 2 no verdict (network, unreadable file, usage).
  */
-import type { Image } from '../../library/attestation/index.ts';
-import { EnclaveError } from '../../library/errors.ts';
+import type { Image } from 'sui-enclave/attestation';
+import { EnclaveError } from 'sui-enclave/errors';
 import {
   command,
   type Failure,
@@ -61,7 +61,7 @@ export const main = command({
       throw new UsageError('--compare goes with --print-root', USAGE);
     }
     if (!values['print-root']) return await verify(values, url);
-    const { awsNitroRoot } = await import('../../library/attestation/index.ts');
+    const { awsNitroRoot } = await import('sui-enclave/attestation');
     if (values.compare !== undefined) return await compareRoot(values.compare, awsNitroRoot());
     const root = toPem(awsNitroRoot());
     return { json: { root }, text: root };
@@ -71,8 +71,8 @@ export const main = command({
 
 /** Whether the only certificate of a file is the pinned root, byte for byte. */
 async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
-  const { certificatesFromPem } = await import('../../library/attestation/index.ts');
-  const { certificateFingerprint } = await import('../../library/attestation/chain.ts');
+  const { certificatesFromPem } = await import('sui-enclave/attestation');
+  const { certificateFingerprint } = await import('sui-enclave/attestation/chain');
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
   const [other = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
@@ -85,8 +85,8 @@ async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
 }
 
 async function isCertificate(der: Uint8Array): Promise<boolean> {
-  const { AttestationError } = await import('../../library/attestation/index.ts');
-  const { parseCertificate } = await import('../../library/attestation/certificate.ts');
+  const { AttestationError } = await import('sui-enclave/attestation');
+  const { parseCertificate } = await import('sui-enclave/attestation/certificate');
   try {
     parseCertificate(der, 0);
     return true;
@@ -113,7 +113,7 @@ async function isVerdict(error: unknown): Promise<boolean> {
   if (!(error instanceof EnclaveError) || error instanceof UsageError) return false;
   if (error.code === 'POLICY_INVALID') return false;
   if (error.code === 'CLIENT_MALFORMED_ANSWER') return true;
-  const { AttestationError } = await import('../../library/attestation/index.ts');
+  const { AttestationError } = await import('sui-enclave/attestation');
   return error instanceof AttestationError;
 }
 
@@ -140,16 +140,16 @@ async function verify(options: Options, url: string | undefined): Promise<Result
 
 /** The document of a running enclave, made for a fresh nonce. */
 async function ask(url: string) {
-  const { fetchAttestation } = await import('../../library/client/attestation.ts');
-  const { baseUrl } = await import('../../library/client/http.ts');
+  const { fetchAttestation } = await import('sui-enclave/client/attestation');
+  const { baseUrl } = await import('sui-enclave/client/http');
   return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
 }
 
 /** A saved document in any of its three forms. A binary one starts with a byte that the others can't start with. */
 async function readDocument(file: string): Promise<Uint8Array> {
-  const { readAttestation } = await import('../../library/client/answer.ts');
-  const { ClientError } = await import('../../library/client/errors.ts');
-  const { malformedAnswer } = await import('../../library/client/http.ts');
+  const { readAttestation } = await import('sui-enclave/client/answer');
+  const { ClientError } = await import('sui-enclave/client/errors');
+  const { malformedAnswer } = await import('sui-enclave/client/http');
   const bytes = await readFileArgument(file);
   const text = bytes.toString('latin1').trim();
   if (text.startsWith('{')) {
@@ -164,12 +164,12 @@ async function readDocument(file: string): Promise<Uint8Array> {
 }
 
 async function readImage(file: string): Promise<Image> {
-  const { parsePcrs } = await import('../../library/attestation/index.ts');
+  const { parsePcrs } = await import('sui-enclave/attestation');
   return parsePcrs((await readFileArgument(file, PCRS_HINT)).toString());
 }
 
 async function readRoots(file: string): Promise<Uint8Array[]> {
-  const { certificatesFromPem } = await import('../../library/attestation/index.ts');
+  const { certificatesFromPem } = await import('sui-enclave/attestation');
   return certificatesFromPem((await readFileArgument(file)).toString());
 }
 

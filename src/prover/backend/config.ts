@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../library/errors.ts';
-import { type Env, flag, integer, readLogLevel, string } from '../../service/env.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { type Env, flag, integer, readLogLevel, string } from 'sui-enclave-service/env';
 import type { KeyPolicy } from './key.ts';
 
 /** The settings of the backend, from the environment. */

@@ -1,7 +1,7 @@
 /** The operator's witness generator: found in WITNESS_BINARIES, matched with a profile, and tried once. */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { type CircuitSize, PROFILES } from '../profile.ts';
 import { generateWitness, WitnessRefusal } from '../witness.ts';
 import { type Signals, signalsOf } from './signals.ts';

@@ -1,7 +1,7 @@
 /** The proving key's file: hashed, kept open, and approved before anything is proved with it. */
 import { createHash } from 'node:crypto';
 import { type BigIntStats, closeSync, createReadStream, fstatSync, openSync, statSync } from 'node:fs';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import type { LoadedKey } from '../engine.ts';
 import { KNOWN_KEYS, type KnownKey } from '../keys/known.ts';
 

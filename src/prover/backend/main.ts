@@ -1,7 +1,7 @@
 /** `npm run prover:backend`: the backend of the proving service, with the settings of the environment. */
-import { createLog } from '../../service/log.ts';
-import { endOnSignal } from '../../service/signals.ts';
-import { handleUncaught } from '../../service/uncaught.ts';
+import { createLog } from 'sui-enclave-service/log';
+import { endOnSignal } from 'sui-enclave-service/signals';
+import { handleUncaught } from 'sui-enclave-service/uncaught';
 import { startBackend } from './backend.ts';
 import { readBackendConfig } from './config.ts';
 

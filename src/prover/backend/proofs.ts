@@ -1,5 +1,5 @@
 /** From an input to its proof: a bounded queue, one witness and one proof at a time. */
-import type { Logger } from '../../service/log.ts';
+import type { Logger } from 'sui-enclave-service/log';
 import { EngineError } from '../engine.ts';
 import { ProverError } from '../errors.ts';
 import type { CircuitInput } from '../input.ts';

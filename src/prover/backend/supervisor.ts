@@ -1,5 +1,5 @@
 /** Keeps one worker of the engine running, with the key loaded. */
-import type { Logger } from '../../service/log.ts';
+import type { Logger } from 'sui-enclave-service/log';
 import { EngineError, EngineWorker, INHERITED_KEY, type LoadedKey } from '../engine.ts';
 import type { Groth16Proof } from '../verify.ts';
 import type { KeyFile } from './key.ts';

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
-import { quantity } from '../../library/errors.ts';
-import { createUpstream, ExchangeFailed, parseJson } from '../../service/upstream.ts';
+import { quantity } from 'sui-enclave/errors';
+import { createUpstream, ExchangeFailed, parseJson } from 'sui-enclave-service/upstream';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
 import { FrontendError } from './errors.ts';

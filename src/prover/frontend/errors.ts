@@ -1,5 +1,5 @@
 /** The errors that the front end answers with: those of the prover, with their statuses. */
-import { errorClass } from '../../service/errors.ts';
+import { errorClass } from 'sui-enclave-service/errors';
 import { PROVER_ERRORS, ProverError } from '../errors.ts';
 import { proverErrorOf } from '../token.ts';
 

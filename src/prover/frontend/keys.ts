@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { bn254 } from '@noble/curves/bn254.js';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { type KeyName, KNOWN_KEYS, publishedVerifyingKey } from '../keys/known.ts';
 import { readVerifyingKey, type VerifyingKey } from '../verify.ts';
 

@@ -1,8 +1,8 @@
 /** The front end's HTTP server: `POST /v1` and `GET /ping`. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHttpServer, listen, shutDown } from '../../service/http/http_server.ts';
-import { sendJson, sendText } from '../../service/http/respond.ts';
-import type { Logger } from '../../service/log.ts';
+import { createHttpServer, listen, shutDown } from 'sui-enclave-service/http/http_server';
+import { sendJson, sendText } from 'sui-enclave-service/http/respond';
+import type { Logger } from 'sui-enclave-service/log';
 import { type ProvingOptions, ProvingService } from './service.ts';
 
 export interface RunningFrontend {

@@ -1,13 +1,13 @@
 /** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
-import { IssuerKeys, KEYS_BOUNDS } from '../../service/oidc/keys.ts';
-import { TokenVerifier, type Verified } from '../../service/oidc/verify.ts';
-import type { Logger } from '../../service/log.ts';
-import { RateLimit } from '../../service/rate_limit.ts';
-import { createUpstreams, ExchangeFailed, type Upstreams } from '../../service/upstream.ts';
-import { waitForOther } from '../../service/waiting.ts';
-import type { ProofRequest } from '../../library/zklogin/services.ts';
+import { IssuerKeys, KEYS_BOUNDS } from 'sui-enclave-service/oidc/keys';
+import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
+import type { Logger } from 'sui-enclave-service/log';
+import { RateLimit } from 'sui-enclave-service/rate_limit';
+import { createUpstreams, ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
+import { waitForOther } from 'sui-enclave-service/waiting';
+import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';

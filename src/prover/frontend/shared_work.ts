@@ -1,4 +1,4 @@
-import { waitForOther } from '../../service/waiting.ts';
+import { waitForOther } from 'sui-enclave-service/waiting';
 
 /** Work that several callers may wait for at once. Results are not kept. */
 export class SharedWork<Result> {

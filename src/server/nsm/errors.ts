@@ -1,5 +1,5 @@
-import { quantity } from '../../library/errors.ts';
-import { type ErrorTable, errorClass } from '../../service/errors.ts';
+import { quantity } from 'sui-enclave/errors';
+import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 /** Whatever is wrong with the NSM, the server can't answer now. */
 const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;

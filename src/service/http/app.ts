@@ -2,7 +2,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { ServerError } from '../errors.ts';
 import { cors } from './cors.ts';
 import type { AnswerError } from './errors.ts';

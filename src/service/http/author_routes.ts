@@ -1,6 +1,6 @@
 /** An application's own Express router, under its prefix and within the server's limits. */
 import express, { type Express, type Request, type Response, type Router } from 'express';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { configure, endpointsOf } from './app.ts';
 import type { InFlight } from './in_flight.ts';
 import type { JsonBodies } from './json_body.ts';

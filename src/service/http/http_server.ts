@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express, Response } from 'express';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import type { ServerError } from '../errors.ts';
 import type { Address, Limits } from '../limits.ts';
 import type { Logger } from '../log.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ApplicationMistake } from '../../library/errors.ts';
+import { ApplicationMistake } from 'sui-enclave/errors';
 import { discardBody } from './json_body.ts';
 
 /** JSON that is written as it is, such as that of a signed answer, which may be sent many times. */

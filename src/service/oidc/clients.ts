@@ -1,8 +1,8 @@
 /** The clients whose tokens a service accepts, as JSON in one of its settings. */
 import * as v from 'valibot';
-import { ConfigError } from '../../library/errors.ts';
-import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from '../../library/token/issuer.ts';
-import { PROVIDERS } from '../../library/token/providers.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from 'sui-enclave/token/issuer';
+import { PROVIDERS } from 'sui-enclave/token/providers';
 
 /** A client id at an issuer. */
 export interface Client {

@@ -1,5 +1,5 @@
 /** Errors of token verification. Internal: each area answers with codes of its own. No message contains a claim. */
-import { CodedError } from '../../library/errors.ts';
+import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of an OidcError, and what it means. */
 export const OIDC_CODES = {

@@ -1,6 +1,6 @@
 /** Verifies that an ID token is genuine, currently valid, and issued to an accepted client. */
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { isIssuedBy } from '../../library/token/issuer.ts';
+import { isIssuedBy } from 'sui-enclave/token/issuer';
 import type { Client } from './clients.ts';
 import { OidcError, TokenClaimError } from './errors.ts';
 import type { KeyOfId, RsaKey } from './jwk.ts';

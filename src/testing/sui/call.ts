@@ -1,7 +1,7 @@
 /** A call of a Move function in the model of the contracts: what it is given, and what the functions share. */
 import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID, normalizeStructTag } from '@mysten/sui/utils';
-import { ABORT_CODES } from '../../library/sui/aborts.ts';
+import { ABORT_CODES } from 'sui-enclave/sui/aborts';
 import type { Changes, LedgerObject, Owner } from './ledger.ts';
 import { Config, type ConfigValue, Enclave, Key } from './structs.ts';
 

@@ -5,8 +5,8 @@
 import type { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { parseStructTag } from '@mysten/sui/utils';
-import { ENCLAVE_EVENTS, type EnclaveEventName } from '../../library/sui/events.ts';
-import { ConfigContent, EnclaveContent, RegistrarContent } from '../../library/sui/structs.ts';
+import { ENCLAVE_EVENTS, type EnclaveEventName } from 'sui-enclave/sui/events';
+import { ConfigContent, EnclaveContent, RegistrarContent } from 'sui-enclave/sui/structs';
 import type { LedgerObject } from './ledger.ts';
 
 type Objects = ReadonlyMap<string, LedgerObject>;

@@ -1,7 +1,7 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
-import { packageDigest } from '../../move_bytecode/package_digest.ts';
+import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
 import { type ExecutionContext, HotPotato, UpgradeReceipt, type UpgradeTicket } from './call.ts';
 import {
   type Argument,

@@ -1,6 +1,6 @@
 /** A model of the functions of Sui's framework that the contracts' transactions call. */
 import { bcs } from '@mysten/sui/bcs';
-import { decodeAttestation, predictRegistration } from '../../library/attestation/index.ts';
+import { decodeAttestation, predictRegistration } from 'sui-enclave/attestation';
 import { Document, type MoveFunction, nothing, type UpgradeReceipt, UpgradeTicket } from './call.ts';
 import type { LedgerObject } from './ledger.ts';
 import { UpgradeCap } from './structs.ts';

@@ -8,7 +8,7 @@ import {
   toBase58,
 } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
-import { readModule } from '../../move_bytecode/module_bytecode.ts';
+import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 
 export type Owner =
   | { readonly kind: 'address' | 'object'; readonly address: string }

@@ -1,6 +1,6 @@
 /** Ports of the development services for Sui. */
 import type { Server } from 'node:http';
-import { ConfigError } from '../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 
 /**
  * Listens on loopback only.

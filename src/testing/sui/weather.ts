@@ -1,7 +1,7 @@
 /** A model of the functions of `move/weather`. */
 import { bcs } from '@mysten/sui/bcs';
-import { text, u64 } from '../../library/wire/bcs.ts';
-import { signedType } from '../../library/wire/intent.ts';
+import { text, u64 } from 'sui-enclave/wire/bcs';
+import { signedType } from 'sui-enclave/wire/intent';
 import type { MoveFunction } from './call.ts';
 import { assertSigned, ofOneConfig } from './enclave.ts';
 import { Nft } from './structs.ts';

@@ -1,16 +1,7 @@
 /** The application of src/apps/README.md, followed to the letter: in a copy of the repository, by the commands that it names. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,6 +10,7 @@ import { filesOf } from '../../../src/commands/dev/new_app.ts';
 import { bundle } from '../../../src/commands/image/bundle.ts';
 import { makeEnvironment, makeSettings } from '../../../src/commands/image/settings.ts';
 import { parseManifest } from '../../../src/server/manifest.ts';
+import { shareModules } from '../../../src/commands/image/share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
@@ -36,7 +28,7 @@ let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'sui-enclave-app-'));
   for (const path of COPIED) cpSync(join(ROOT, path), join(dir, path), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
+  shareModules(ROOT, dir);
   for (const [path, text] of files) {
     mkdirSync(dirname(join(dir, path)), { recursive: true });
     writeFileSync(join(dir, path), text);

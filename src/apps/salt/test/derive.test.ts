@@ -4,7 +4,7 @@ import { sha3_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { deriveSalt, fingerprint, parseSeeds } from '../derive.ts';
-import { ConfigError } from '../../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 
 interface Vectors {
   derivations: Record<'name' | 'seed' | 'issuer' | 'clientId' | 'subject' | 'salt', string>[];

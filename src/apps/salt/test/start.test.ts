@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import salt from '../app.ts';
 import { fingerprint } from '../derive.ts';
-import { ConfigError } from '../../../library/errors.ts';
-import type { AppContext, Env } from '../../../server/index.ts';
-import { createLog } from '../../../service/log.ts';
-import { createUpstreams } from '../../../service/upstream.ts';
-import { startServer } from '../../../testing/start_server.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import type { AppContext, Env } from 'sui-enclave-server';
+import { createLog } from 'sui-enclave-service/log';
+import { createUpstreams } from 'sui-enclave-service/upstream';
+import { startServer } from 'sui-enclave-testing/start_server';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../../../server/main.ts', import.meta.url));

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { CLIENT_ID, GOOGLE, Issuer } from '../../../testing/oidc_issuer.ts';
-import { startServer, type TestServer } from '../../../testing/start_server.ts';
+import { CLIENT_ID, GOOGLE, Issuer } from 'sui-enclave-testing/oidc_issuer';
+import { startServer, type TestServer } from 'sui-enclave-testing/start_server';
 
 export { CLIENT_ID, GOOGLE, Issuer };
 

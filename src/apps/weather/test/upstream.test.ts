@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, WeatherService } from '../upstream.ts';
-import { createUpstream } from '../../../service/upstream.ts';
+import { createUpstream } from 'sui-enclave-service/upstream';
 
 /** Reads from a service whose answer has these properties, or this body. */
 async function read(members: object | string) {

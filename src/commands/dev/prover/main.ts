@@ -1,13 +1,13 @@
 /** `make prover`: the proving service on the development key, for wallets under development. */
 import pretty from 'pino-pretty';
-import { ConfigError, EnclaveError } from '../../../library/errors.ts';
-import { PROFILES } from '../../../prover/profile.ts';
-import { integer } from '../../../service/env.ts';
-import { createLog } from '../../../service/log.ts';
-import { endOnSignal } from '../../../service/signals.ts';
-import { discoverProvider, PROVIDERS } from '../../../library/zklogin/index.ts';
+import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { PROFILES } from 'sui-enclave-prover/profile';
+import { integer } from 'sui-enclave-service/env';
+import { createLog } from 'sui-enclave-service/log';
+import { endOnSignal } from 'sui-enclave-service/signals';
+import { discoverProvider, PROVIDERS } from 'sui-enclave/zklogin';
 import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
-import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from '../../../testing/issuer.ts';
+import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from 'sui-enclave-testing/issuer';
 import { startProver } from './service.ts';
 
 /** The least padding of SHA-256, in bytes. */

@@ -5,12 +5,12 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../../../library/errors.ts';
-import { type FrontendConfig, readFrontendConfig } from '../../../prover/frontend/config.ts';
-import { startFrontend } from '../../../prover/frontend/server.ts';
-import type { Logger } from '../../../service/log.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import { type FrontendConfig, readFrontendConfig } from 'sui-enclave-prover/frontend/config';
+import { startFrontend } from 'sui-enclave-prover/frontend/server';
+import type { Logger } from 'sui-enclave-service/log';
 import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
-import type { LocalIssuer } from '../../../testing/issuer.ts';
+import type { LocalIssuer } from 'sui-enclave-testing/issuer';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
 /** The front end asks https URLs for keys; `origins` leads this name to loopback. */

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
-import { ConfigError } from '../../../library/errors.ts';
+import { ConfigError } from 'sui-enclave/errors';
 import { senderOf } from '../../sui/signer.ts';
 
 export interface Account {

@@ -1,9 +1,9 @@
 /** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ConfigError, type EnclaveError } from '../../../library/errors.ts';
-import { integer } from '../../../service/env.ts';
-import { endOnSignal } from '../../../service/signals.ts';
+import { ConfigError, type EnclaveError } from 'sui-enclave/errors';
+import { integer } from 'sui-enclave-service/env';
+import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, commandFailure, runAsProcess } from '../../command.ts';
 import type { DevSui } from './service.ts';
 

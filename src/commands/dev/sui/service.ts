@@ -1,15 +1,15 @@
 /** The loopback node of the tests as a development service, with a faucet and a funded account. */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { certificatesFromPem } from '../../../library/attestation/index.ts';
+import { certificatesFromPem } from 'sui-enclave/attestation';
 import { modelChainId } from '../../sui/network.ts';
-import { DevelopmentTrust } from '../../../testing/development_trust.ts';
+import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { type Account, developmentAccount } from './account.ts';
-import { createFaucet } from '../../../testing/sui/faucet.ts';
-import { listen } from '../../../testing/sui/listen.ts';
-import { LoopbackNode } from '../../../testing/sui/node.ts';
+import { createFaucet } from 'sui-enclave-testing/sui/faucet';
+import { listen } from 'sui-enclave-testing/sui/listen';
+import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { builtKeys, signatureChecks } from './signatures.ts';
-import { MoveVm } from '../../../testing/sui/vm/vm.ts';
+import { MoveVm } from 'sui-enclave-testing/sui/vm/vm';
 
 /** 1000 SUI, in MIST. */
 const FUNDS = 1_000_000_000_000n;

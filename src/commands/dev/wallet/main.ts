@@ -1,8 +1,8 @@
 /** `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
-import { EnclaveError } from '../../../library/errors.ts';
-import { integer } from '../../../service/env.ts';
-import { createLog } from '../../../service/log.ts';
-import { endOnSignal } from '../../../service/signals.ts';
+import { EnclaveError } from 'sui-enclave/errors';
+import { integer } from 'sui-enclave-service/env';
+import { createLog } from 'sui-enclave-service/log';
+import { endOnSignal } from 'sui-enclave-service/signals';
 import { builtProver } from '../../prover/artifacts.ts';
 import { CLIENTS } from './servers.ts';
 import { startWalletServices, type WalletServices } from './services.ts';

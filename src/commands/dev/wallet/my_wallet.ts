@@ -1,6 +1,6 @@
 /** The part that the README's page leaves to the wallet: the addresses of its services, and its user interface. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { discoverProvider, type ZkLoginSession } from '../../../library/zklogin/index.ts';
+import { discoverProvider, type ZkLoginSession } from 'sui-enclave/zklogin';
 import type { Settings } from './servers.ts';
 
 export const settings: Settings = JSON.parse(document.querySelector('#settings')?.textContent ?? '');

@@ -1,6 +1,6 @@
 /** A wallet's page, as small as possible: the README's, with buttons. It shows its state for tests to read. */
 import { Transaction } from '@mysten/sui/transactions';
-import { cancelLogin } from '../../../library/zklogin/index.ts';
+import { cancelLogin } from 'sui-enclave/zklogin';
 import { client, session, settings, show, write } from './my_wallet.ts';
 import { load, logIn } from './wallet.ts';
 

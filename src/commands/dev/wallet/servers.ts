@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
-import { ConfigError } from '../../../library/errors.ts';
-import type { DiscoveryOptions } from '../../../library/zklogin/index.ts';
-import type { LoopbackNode } from '../../../testing/sui/node.ts';
+import { ConfigError } from 'sui-enclave/errors';
+import type { DiscoveryOptions } from 'sui-enclave/zklogin';
+import type { LoopbackNode } from 'sui-enclave-testing/sui/node';
 
 const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
 

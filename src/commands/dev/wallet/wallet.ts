@@ -10,7 +10,7 @@ import {
   resumeLogin,
   resumeSession,
   type ZkLoginSession,
-} from '../../../library/zklogin/index.ts';
+} from 'sui-enclave/zklogin';
 import { app, client, services, show } from './my_wallet.ts';
 
 const currentEpoch = epochOf(client);

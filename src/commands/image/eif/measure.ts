@@ -1,6 +1,6 @@
 /** The registers that an enclave of an image attests with, as Nitro measures it. */
 import { createHash } from 'node:crypto';
-import type { Image } from '../../../library/attestation/image.ts';
+import type { Image } from 'sui-enclave/attestation/image';
 import { checkParts, type ImageParts } from './format.ts';
 
 /** @throws ImageError: EIF_INVALID, for parts that no image can have */

@@ -1,6 +1,6 @@
 /** A call of the model as Move source: its arguments rebuilt, the call, and the comparison of what it left behind. */
 import { bcs } from '@mysten/sui/bcs';
-import type { PublicFunction } from '../../../move_bytecode/module_bytecode.ts';
+import type { PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
 import { type Call, Document, Rotation } from '../call.ts';
 import type { LedgerObject } from '../ledger.ts';
 import { Config, Enclave, Publisher, Registrar } from '../structs.ts';

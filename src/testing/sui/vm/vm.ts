@@ -6,7 +6,7 @@
  * use an object, transfers and gas.
  */
 import { initMovePackageBuilder, testMovePackage } from '@zktx.io/sui-move-builder/full';
-import { type ModuleInterface, readModule } from '../../../move_bytecode/module_bytecode.ts';
+import { type ModuleInterface, readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import { type Call, Document, type ExecutionContext, enclaveIdOf, MoveAbort } from '../call.ts';
 import { runCall } from '../contract.ts';
 import { Refusal } from '../failures.ts';

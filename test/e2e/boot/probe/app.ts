@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { totalmem } from 'node:os';
 import * as v from 'valibot';
 import weather from '../../../../src/apps/weather/app.ts';
-import { defineApp, endpoint } from '../../../../src/server/index.ts';
+import { defineApp, endpoint } from 'sui-enclave-server';
 
 const ENDS = {
   exit: () => process.exit(7),

@@ -1,14 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundle } from '../../../../src/commands/image/bundle.ts';
 import { digestOf } from '../../../../src/commands/image/bundle_digest.ts';
 import { licensesOf } from '../../../../src/commands/image/licenses.ts';
+import { shareModules } from '../../../../src/commands/image/share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 let stage: string;
@@ -96,7 +88,7 @@ describe('the bundle', () => {
         filter: (path) => !/node_modules|prover/.test(path),
       });
       cpSync(join(ROOT, 'package.json'), join(root, 'package.json'));
-      symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+      shareModules(ROOT, root);
       const change = (path: string, edit: (text: string) => string) =>
         writeFileSync(join(root, path), edit(readFileSync(join(root, path), 'utf8')));
       renameSync(join(root, 'src/server/signer.ts'), join(root, 'src/server/renamed.ts'));

@@ -24,7 +24,6 @@ function git(...args: string[]): string {
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'measurements-'));
   writeFileSync(join(root, 'debian.lock.json'), 'debian');
-  writeFileSync(join(root, 'package-lock.json'), 'npm');
   git('init', '-q');
   git('add', '.');
   git('commit', '-q', '-m', 'x');
@@ -33,7 +32,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 describe('the measurements', () => {
   test('name what the image was made from, and what it measures', () => {
-    expect(makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', EIF)).toEqual({
+    expect(makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', 'a digest', EIF)).toEqual({
       application: 'weather',
       commit: git('rev-parse', 'HEAD'),
       unchanged_tree: true,
@@ -47,14 +46,16 @@ describe('the measurements', () => {
         boot_ramdisk: sha256('b'),
         application_ramdisk: sha256('c'),
         debian_lock: sha256('debian'),
-        npm_lock: sha256('npm'),
+        npm_packages: 'a digest',
       },
     });
   });
 
   test('tell a lock that was refreshed from the committed one', () => {
     writeFileSync(join(root, 'debian.lock.json'), 'newer');
-    expect(makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', EIF)).toMatchObject({
+    expect(
+      makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', 'a digest', EIF),
+    ).toMatchObject({
       unchanged_tree: false,
       committed_lock: false,
     });
@@ -63,30 +64,37 @@ describe('the measurements', () => {
 
 describe('the channel', () => {
   test('stable is for an unchanged tree at a tag of a version', () => {
-    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/a tag such as v1.2.3/);
+    expect(() => checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toThrow(
+      /a tag such as v1.2.3/,
+    );
     git('tag', 'latest');
-    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/a tag such as v1.2.3/);
+    expect(() => checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toThrow(
+      /a tag such as v1.2.3/,
+    );
     git('tag', 'v1.2.3');
-    expect(checkChannel(root, 'stable', 'apps/x')).toBe('stable');
+    expect(checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toBe('stable');
     writeFileSync(join(root, 'new'), '');
-    expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/without changes/);
+    expect(() => checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toThrow(
+      /without changes/,
+    );
   });
 
-  test.each(['src/apps/weather', 'enclave', 'apps/x'])(
-    'stable is for no file of %s that git ignores',
-    (folder) => {
-      git('tag', 'v1.2.3');
-      mkdirSync(join(root, folder), { recursive: true });
-      writeFileSync(join(root, '.git/info/exclude'), '*.pem\n');
-      expect(checkChannel(root, 'stable', 'apps/x')).toBe('stable');
-      writeFileSync(join(root, folder, 'ca.pem'), '');
-      expect(() => checkChannel(root, 'stable', 'apps/x')).toThrow(/without ignored files:\n!! /);
-      expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
-    },
-  );
+  test.each(['src/server', 'enclave', 'apps/x'])('stable is for no file of %s that git ignores', (folder) => {
+    git('tag', 'v1.2.3');
+    mkdirSync(join(root, folder), { recursive: true });
+    writeFileSync(join(root, '.git/info/exclude'), '*.pem\n');
+    expect(checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toBe('stable');
+    writeFileSync(join(root, folder, 'ca.pem'), '');
+    expect(() => checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toThrow(
+      /without ignored files:\n!! /,
+    );
+    expect(checkChannel(root, 'experimental', ['src/server', 'enclave', 'apps/x'])).toBe('experimental');
+  });
 
   test('experimental accepts any tree, and other channels are refused', () => {
-    expect(checkChannel(root, 'experimental', 'apps/x')).toBe('experimental');
-    expect(() => checkChannel(root, 'nightly', 'apps/x')).toThrow(/stable or experimental/);
+    expect(checkChannel(root, 'experimental', ['src/server', 'enclave', 'apps/x'])).toBe('experimental');
+    expect(() => checkChannel(root, 'nightly', ['src/server', 'enclave', 'apps/x'])).toThrow(
+      /stable or experimental/,
+    );
   });
 });
