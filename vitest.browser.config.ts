@@ -13,7 +13,7 @@ const casesAsData: Plugin = {
   name: 'attestation-cases-as-data',
   enforce: 'pre',
   async load(id) {
-    if (!/\/test\/src\/attestation\/cases\/(index|real)\.ts$/.test(id)) return null;
+    if (!/\/test\/src\/library\/attestation\/cases\/(index|real)\.ts$/.test(id)) return null;
     const exported: Record<string, unknown> = await import(id);
     return Object.entries(exported)
       .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`)

@@ -42,7 +42,7 @@ test('it bundles for a browser', () => {
 });
 
 test('the client is in a chunk of its own, which a page loads for a sealed request only', () => {
-  const isOfClient = (id: string) => /\/src\/(attestation|client|sealing)\//.test(id);
+  const isOfClient = (id: string) => /\/library\/(attestation|client|sealing)\//.test(id);
   const entry = chunks.find(({ isEntry }) => isEntry);
   expect(loadedWith(entry).some((id) => id.endsWith('/src/library/zklogin/services.ts'))).toBe(true);
   expect(loadedWith(entry).filter(isOfClient)).toEqual([]);
