@@ -217,6 +217,13 @@ test('the library, which runs in browsers too, imports nothing of Node', () => {
   expect(files.flatMap(importsOf).filter((specifier) => specifier.startsWith('node:'))).toEqual([]);
 });
 
+test('the HTTP service knows nothing of enclaves and of Sui', () => {
+  const files = byName.get('sui-enclave-service')?.files ?? [];
+  const imported = files.flatMap(importsOf).filter((specifier) => specifier.startsWith('sui-enclave'));
+  expect(imported).toContain('sui-enclave/errors');
+  expect(imported.filter((each) => !/^sui-enclave\/(errors|fetch|token\/\w+)$/.test(each))).toEqual([]);
+});
+
 test('an application imports one module of the server, and what is in an image imports no stand-in', () => {
   for (const name of ['sui-enclave-weather', 'sui-enclave-salt']) {
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
