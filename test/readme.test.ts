@@ -21,8 +21,15 @@ const pages = globSync(['*.md', '{src,scripts,deploy,enclave,move,test}/**/*.md'
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 const makefile = read('Makefile');
 
-/** The applications that the server's page documents; others have a page of their own. */
-const APPS = 'src/apps/{salt,weather}';
+/** The pages with tables of settings and errors, and the packages that they are about. */
+const DOCUMENTED = [
+  { folder: 'src/server', sources: 'src/{server,service}/*.ts', errors: 'src/{server,service,server/nsm}' },
+  ...['src/apps/salt', 'src/apps/weather'].map((folder) => ({
+    folder,
+    sources: `${folder}/**/*.ts`,
+    errors: folder,
+  })),
+];
 
 /** The code spans in the first column of the tables below a heading. */
 function names(page: string, heading: string): string[] {
@@ -35,27 +42,22 @@ function names(page: string, heading: string): string[] {
 }
 
 describe('a page lists', () => {
-  test('every environment variable', () => {
-    const secrets = matches(all(`${APPS}/app.yaml`), /- ([A-Z_]+)$/gm).flatMap((name) => [
+  test.each(DOCUMENTED)('every environment variable of $folder', ({ folder, sources }) => {
+    const secrets = matches(all(`${folder}/app.yaml`), /- ([A-Z_]+)$/gm).flatMap((name) => [
       name,
       `${name}_FILE`,
     ]);
-    const code = all('src/{server,service}/*.ts') + all(`${APPS}/**/*.ts`);
     const variables = matches(
-      code,
+      all(sources),
       /(?:(?:string|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
     );
-    expect(variables).toContain('PORT');
-    expect(names('src/server/README.md', 'Environment').sort()).toEqual([...variables, ...secrets].sort());
+    expect(variables).not.toEqual([]);
+    const shown = names(`${folder}/README.md`, 'Environment');
+    expect(shown.sort()).toEqual([...variables, ...secrets].sort());
   });
 
-  test('every error that the server answers with, and its status', async () => {
-    const files = globSync(
-      ['src/{server,service,server/nsm}/{errors,enclave_errors}.ts', `${APPS}/errors.ts`],
-      {
-        cwd: root,
-      },
-    );
+  test.each(DOCUMENTED)('every error of $folder, and its status', async ({ folder, errors }) => {
+    const files = globSync(`${errors}/{errors,enclave_errors}.ts`, { cwd: root });
     const modules: object[] = await Promise.all(files.map((file) => import(join(root, file))));
     const tables = modules.flatMap((module) =>
       Object.entries(module).flatMap(([name, table]) => (name.endsWith('_ERRORS') ? [table] : [])),
@@ -63,8 +65,9 @@ describe('a page lists', () => {
     const expected = tables.flatMap((table) =>
       Object.entries(table).map(([code, entry]) => [code, (entry as { status: number }).status]),
     );
-    expect(tables).toHaveLength(5);
-    const rows = [...read('src/server/README.md').matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)];
+    // HTTP, enclave and NSM; an application has one table.
+    expect(tables).toHaveLength(folder === 'src/server' ? 3 : 1);
+    const rows = [...read(`${folder}/README.md`).matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)];
     const shown = rows.flatMap(([, status, codes = '']) =>
       matches(codes, /`([^`]+)`/g).map((code) => [code, Number(status)]),
     );
@@ -72,7 +75,7 @@ describe('a page lists', () => {
   });
 
   test('every failure of the weather stand-in', () => {
-    const shown = matches(read('src/server/README.md'), /`(!\w+)`/g);
+    const shown = matches(read('src/apps/weather/README.md'), /`(!\w+)`/g);
     expect(shown.sort()).toEqual(Object.keys(FAILURES).sort());
   });
 

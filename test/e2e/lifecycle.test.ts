@@ -63,7 +63,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   });
   expect(node.ledger.executed).toHaveLength(sent);
 
-  // Submit a reading: asked for and verified by the script, then by hand.
+  // Submit a reading: asked for and verified by the command, then by hand.
   const minted = await fixture.done(
     'update_weather',
     ...app,

@@ -63,7 +63,7 @@ export function imageSources({ workspaces }: Needed, appDir: string): string[] {
   return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', appDir])];
 }
 
-/** SHA-256 in hexadecimal over the packages of npm: path, version and integrity of each. */
+/** SHA-256 in hexadecimal over the packages of npm: path and integrity of each. */
 export function digestOfModules({ packages }: NpmLock, { modules }: Needed): string {
   const lines = modules.map((path) => `${path} ${packages[path]?.integrity}\n`);
   return createHash('sha256').update(lines.join('')).digest('hex');

@@ -1,6 +1,6 @@
 /**
  * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
- * methods that the scripts use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
+ * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
  * is a model (`contract.ts`). Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
