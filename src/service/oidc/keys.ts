@@ -1,6 +1,8 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
-import type { ExchangeFailed } from '../upstream.ts';
+import type { ExchangeFailed, Upstreams } from '../upstream.ts';
+import { waitForOther } from '../waiting.ts';
+import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
 
@@ -99,6 +101,28 @@ export class IssuerKeys {
     }
     this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
   }
+}
+
+/**
+ * One IssuerKeys for each URL of keys, shared by all issuers and clients with that URL.
+ *
+ * @param upstream makes the client that asks a host: one for each URL
+ * @throws what `upstream` throws
+ */
+export function keysByIssuer<Accepted extends Pick<Client, 'jwksUrl'>>(
+  clients: readonly Accepted[],
+  upstream: Upstreams,
+): (client: Accepted) => IssuerKeys {
+  const keys = new Map<string, IssuerKeys>();
+  for (const { jwksUrl } of clients) {
+    if (keys.has(jwksUrl.href)) continue;
+    const { hostname, pathname, search } = jwksUrl;
+    keys.set(
+      jwksUrl.href,
+      new IssuerKeys(upstream(hostname, KEYS_BOUNDS), pathname + search, { waitForOther }),
+    );
+  }
+  return ({ jwksUrl }) => keys.get(jwksUrl.href) as IssuerKeys;
 }
 
 async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
