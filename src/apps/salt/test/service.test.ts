@@ -180,7 +180,10 @@ describe('limits', () => {
       await refused.promise;
       return await verify(...given);
     });
-    onTestFinished(() => verifying.mockRestore());
+    onTestFinished(() => {
+      refused.resolve();
+      verifying.mockRestore();
+    });
     const first = server.ask(token);
     await began.promise;
     for (const { status, body } of await Promise.all(Array.from({ length: 20 }, () => server.ask(token)))) {
