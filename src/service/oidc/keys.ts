@@ -1,6 +1,6 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
-import type { ExchangeFailed, Upstreams } from '../upstream.ts';
+import { ExchangeFailed, parseJson, type Upstreams } from '../upstream.ts';
 import { waitForOther } from '../waiting.ts';
 import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
@@ -93,7 +93,7 @@ export class IssuerKeys {
 
   async #fetch(): Promise<void> {
     try {
-      const keys = await readKeySet(parse(await fetchKeys(this.#client, this.#path)));
+      const keys = await readKeySet(parseJson(await fetchKeys(this.#client, this.#path)));
       this.#kept = { keys, at: this.#now() };
       this.#failure = undefined;
     } catch (error) {
@@ -132,7 +132,7 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
     validateStatus: null,
   } as const;
   const { status, data } = await client.get<Buffer>(path, request).catch((error: unknown) => {
-    throw failureOf(error) ?? error;
+    throw error instanceof ExchangeFailed ? failureOf(error) : error;
   });
   if (status >= 300 && status < 400) {
     throw new OidcError(
@@ -148,11 +148,8 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
   return data;
 }
 
-/** Recognises an ExchangeFailed by its reason, since this folder imports only types of the server. */
-function failureOf(cause: unknown): OidcError | undefined {
-  const reason: unknown = cause instanceof Error && 'reason' in cause ? cause.reason : undefined;
-  if (typeof reason !== 'string' || !Object.hasOwn(FAILURES, reason)) return undefined;
-  const [code, message] = FAILURES[reason as Incomplete];
+function failureOf(cause: ExchangeFailed): OidcError {
+  const [code, message] = FAILURES[cause.reason as Incomplete];
   return new OidcError(code, message, { cause });
 }
 
@@ -171,12 +168,3 @@ const FAILURES: Readonly<Record<Incomplete, readonly [OidcCode, string]>> = {
   'slow body': SLOW,
   'too large': ['ISSUER_MALFORMED', `the issuer's keys are larger than ${KEYS_BOUNDS.maxSize} bytes`],
 };
-
-/** The parsed body; undefined if it is not JSON in UTF-8. */
-function parse(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
-  } catch {
-    return undefined;
-  }
-}
