@@ -193,7 +193,7 @@ describe('cycles', () => {
     const graph = new Map(
       files.map((file) => [file, importsOf(file).flatMap((specifier) => fileOf(file, specifier) ?? [])]),
     );
-    expect(graph.get('src/service/oidc/keys.ts'), 'type-only').toContain('src/service/upstream.ts');
+    expect(graph.get('src/service/oidc/keys.ts'), 'type-only').toContain('src/service/oidc/clients.ts');
     expect(graph.get('src/library/client/client.ts'), 'dynamic').toContain(
       'src/library/client/registered.ts',
     );

@@ -3,6 +3,7 @@ import type { Express, RequestHandler } from 'express';
 import * as v from 'valibot';
 import type { Application, Endpoint } from './app.ts';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
 import type { Manifest } from './manifest.ts';
 import type { Documents } from './nsm/documents.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
@@ -51,6 +52,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
     upstreamHosts: parts.upstreamHosts,
     log,
     corsOrigins: config.corsOrigins,
+    exposedHeaders: [ENCLAVE_KEY_HEADER],
     trustedProxies: config.trustedProxies,
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);

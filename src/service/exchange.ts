@@ -1,6 +1,7 @@
 /** One bounded exchange with a host of app.yaml: a request, and its answer. Applications ask by upstream.ts. */
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { append } from './append.ts';
 import { codeOf } from './log.ts';
 import { shareOpenFiles } from './open_files.ts';
 
@@ -201,18 +202,4 @@ function exchange(
 function withoutBytes(cause: unknown): unknown {
   if (cause instanceof Error && 'rawPacket' in cause) delete cause.rawPacket;
   return cause;
-}
-
-/**
- * Copies a chunk behind the first `size` bytes: the host chooses the size of chunks, and each one kept would cost
- * hundreds of bytes. @returns the buffer, or a larger one of `maxSize` bytes at most
- */
-function append(buffer: Buffer, size: number, chunk: Buffer, maxSize: number): Buffer {
-  // Most answers are one chunk.
-  if (size === 0) return chunk;
-  const end = size + chunk.length;
-  const target = end <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.min(2 * end, maxSize));
-  if (target !== buffer) buffer.copy(target, 0, 0, size);
-  chunk.copy(target, size);
-  return target;
 }

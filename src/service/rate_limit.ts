@@ -4,7 +4,7 @@
 const MAX_KEYS = 100_000;
 const MINUTE_MS = 60_000;
 
-/** At most `perMinute` requests for each key, in bursts or spread out. */
+/** At most `perMinute` requests for each key, in bursts or spread out: a token bucket, full again after a minute. */
 export class RateLimit {
   readonly #perMinute: number;
   readonly #now: () => number;

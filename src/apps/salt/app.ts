@@ -1,5 +1,4 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
 import {
   type AppContext,
@@ -11,9 +10,9 @@ import {
   integer,
   quantity,
   string,
-  waitForOther,
+  type Upstreams,
 } from 'sui-enclave-server';
-import { IssuerKeys, KEYS_BOUNDS } from 'sui-enclave-service/oidc/keys';
+import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';
@@ -42,7 +41,7 @@ function create({ env, log, upstream }: AppContext): Application {
     integer(env, 'SALT_ADDRESS_REQUESTS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 300 }),
   );
   const slots = new Slots(integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }));
-  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, upstream), slots);
+  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, waysOf(upstream)), slots);
   // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
@@ -142,25 +141,15 @@ function requireSeeds(
   }
 }
 
-/** One IssuerKeys for each URL of keys, shared by all issuers and clients with that URL. */
-function keysByIssuer(clients: readonly SaltClient[], upstream: AppContext['upstream']) {
-  const keys = new Map<string, IssuerKeys>();
-  for (const { jwksUrl } of clients) {
-    if (keys.has(jwksUrl.href)) continue;
-    keys.set(
-      jwksUrl.href,
-      new IssuerKeys(wayTo(jwksUrl, upstream), jwksUrl.pathname + jwksUrl.search, { waitForOther }),
-    );
-  }
-  return ({ jwksUrl }: SaltClient) => keys.get(jwksUrl.href) as IssuerKeys;
-}
-
-function wayTo({ hostname }: URL, upstream: AppContext['upstream']): AxiosInstance {
-  try {
-    return upstream(hostname, KEYS_BOUNDS);
-  } catch {
-    throw new ConfigError(`SALT_CLIENTS: ${hostname} is not among the endpoints of app.yaml: add it there`);
-  }
+/** The hosts of SALT_CLIENTS must be in app.yaml, which is measured. */
+function waysOf(upstream: Upstreams): Upstreams {
+  return (hostname, bounds) => {
+    try {
+      return upstream(hostname, bounds);
+    } catch {
+      throw new ConfigError(`SALT_CLIENTS: ${hostname} is not among the endpoints of app.yaml: add it there`);
+    }
+  };
 }
 
 /** A pseudonym of the user that is stable until the server stops and reveals nothing about the user. */

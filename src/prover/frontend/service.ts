@@ -1,12 +1,11 @@
 /** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
-import { IssuerKeys, KEYS_BOUNDS } from 'sui-enclave-service/oidc/keys';
+import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
 import type { Logger } from 'sui-enclave-service/log';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
 import { createUpstreams, ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
-import { waitForOther } from 'sui-enclave-service/waiting';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
@@ -55,7 +54,10 @@ export class ProvingService {
     this.hosts = issuers.size + 1;
     const upstream = createUpstreams({ endpoints: [...issuers] }, origins, this.hosts);
     this.#backend = new Backend(config.backend, config.timeoutSeconds, this.hosts);
-    this.#verifier = new TokenVerifier(config.clients, keysByIssuer(config, log, upstream));
+    this.#verifier = new TokenVerifier(
+      config.clients,
+      keysByIssuer(config.clients, logged(upstream, config, log)),
+    );
     this.#perUser = new RateLimit(config.userRequestsPerMinute);
   }
 
@@ -197,17 +199,13 @@ function hashOf(request: ProofRequest): string {
   return createHash('sha256').update(JSON.stringify(canonical)).digest('base64');
 }
 
-/** One IssuerKeys for each URL of keys. */
-function keysByIssuer({ clients, isLogged }: FrontendConfig, log: Logger, upstream: Upstreams) {
-  const keys = new Map<string, IssuerKeys>();
-  for (const { jwksUrl } of clients) {
-    if (keys.has(jwksUrl.href)) continue;
-    const { hostname, pathname, search } = jwksUrl;
-    const client = upstream(hostname, KEYS_BOUNDS);
-    if (isLogged('jwks')) logExchanges(client, hostname, log);
-    keys.set(jwksUrl.href, new IssuerKeys(client, pathname + search, { waitForOther }));
-  }
-  return ({ jwksUrl }: ProverClient) => keys.get(jwksUrl.href) as IssuerKeys;
+/** Logs what the issuers answer, if DEBUG says so. */
+function logged(upstream: Upstreams, { isLogged }: FrontendConfig, log: Logger): Upstreams {
+  return (host, bounds) => {
+    const client = upstream(host, bounds);
+    if (isLogged('jwks')) logExchanges(client, host, log);
+    return client;
+  };
 }
 
 function logExchanges(client: AxiosInstance, host: string, log: Logger): void {

@@ -19,6 +19,8 @@ export const readQuery = (query: string): ParsedUrlQuery => parse(query, '&', '=
 export interface AppOptions {
   /** The origins whose pages may read answers. */
   readonly corsOrigins: '*' | readonly string[];
+  /** Headers of answers that these pages may read, beside those of every service. Default: none. */
+  readonly exposedHeaders?: readonly string[] | undefined;
   /** Number of trusted proxies in front, for `request.ip`. */
   readonly trustedProxies: number;
 }
@@ -35,7 +37,7 @@ export function createApp({ inFlight, answerError, routes, ...options }: AppPart
   const app = express();
   configure(app, options);
   app.use(receive(inFlight, answerError));
-  app.use(cors(options.corsOrigins));
+  app.use(cors(options.corsOrigins, options.exposedHeaders));
   routes(app);
   requireDistinctPaths(app);
   app.use(unanswered(app));

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import { addHeader, writeHead } from './respond.ts';
 
 const METHODS = 'GET, HEAD, POST';
-const EXPOSED_HEADERS = 'x-request-id, retry-after, x-enclave-key';
+const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
 /** How long a browser may keep the answer to a preflight. */
 const MAX_AGE_SECONDS = '600';
 
@@ -10,8 +10,11 @@ const MAX_AGE_SECONDS = '600';
  * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials, and
  * answers their preflights. (The package `cors` recomputes its headers for each request, which would take a sixth of
  * the time of a request here. The policy is fixed, so the headers are too.)
+ *
+ * @param exposed the service's own headers that pages may read
  */
-export function cors(origins: '*' | readonly string[]): RequestHandler {
+export function cors(origins: '*' | readonly string[], exposed: readonly string[] = []): RequestHandler {
+  const exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
   return (request, response, next) => {
     const { origin } = request.headers;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
@@ -19,7 +22,7 @@ export function cors(origins: '*' | readonly string[]): RequestHandler {
     if (origins !== '*') addHeader(response, 'vary', 'Origin');
     if (allowed) {
       addHeader(response, 'access-control-allow-origin', origins === '*' ? '*' : (origin as string));
-      addHeader(response, 'access-control-expose-headers', EXPOSED_HEADERS);
+      addHeader(response, 'access-control-expose-headers', exposedHeaders);
     }
     if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
       next();

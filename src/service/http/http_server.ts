@@ -34,7 +34,8 @@ const connectionsOf = new WeakMap<Server, Connections>();
 
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
-  const { limits, log, corsOrigins, trustedProxies, routes, answerError: answerWith = answerError } = parts;
+  const { limits, log, routes, answerError: answerWith = answerError } = parts;
+  const { corsOrigins, exposedHeaders, trustedProxies } = parts;
   const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
   const connections = new Connections(maxConnections);
   const inFlight = new InFlight(log, connections, {
@@ -44,7 +45,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   });
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp({
-    ...{ corsOrigins, trustedProxies, inFlight, answerError: answerWith },
+    ...{ corsOrigins, exposedHeaders, trustedProxies, inFlight, answerError: answerWith },
     routes: (app) => routes(app, inFlight, bodies),
   });
   const server = createServer({

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { append } from '../append.ts';
 import { ServerError } from '../errors.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
 
@@ -157,25 +158,12 @@ export class JsonBodies {
     });
   }
 
-  /** Copies the chunk: the caller chooses the size of chunks, and each one kept would cost its own memory. */
   #append(reading: Reading, chunk: Buffer): void {
     const { buffer, bytes } = reading;
     reading.pieces += 1;
     reading.bytes += chunk.length;
-    if (reading.bytes > this.#limitBytes) {
-      reading.fail(this.#tooLarge());
-      return;
-    }
-    if (bytes === 0) {
-      this.#hold(reading, chunk);
-      return;
-    }
-    if (reading.bytes > buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.min(2 * reading.bytes, this.#limitBytes));
-      buffer.copy(larger, 0, 0, bytes);
-      this.#hold(reading, larger);
-    }
-    chunk.copy(reading.buffer, bytes);
+    if (reading.bytes > this.#limitBytes) reading.fail(this.#tooLarge());
+    else this.#hold(reading, append(buffer, bytes, chunk, this.#limitBytes));
   }
 
   /** Replaces the reading's buffer. Beyond the memory limit, the oldest other readings fail. */

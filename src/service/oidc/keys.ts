@@ -1,6 +1,8 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
-import type { ExchangeFailed } from '../upstream.ts';
+import { ExchangeFailed, parseJson, type Upstreams } from '../upstream.ts';
+import { waitForOther } from '../waiting.ts';
+import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
 
@@ -91,7 +93,7 @@ export class IssuerKeys {
 
   async #fetch(): Promise<void> {
     try {
-      const keys = await readKeySet(parse(await fetchKeys(this.#client, this.#path)));
+      const keys = await readKeySet(parseJson(await fetchKeys(this.#client, this.#path)));
       this.#kept = { keys, at: this.#now() };
       this.#failure = undefined;
     } catch (error) {
@@ -101,6 +103,28 @@ export class IssuerKeys {
   }
 }
 
+/**
+ * One IssuerKeys for each URL of keys, shared by all issuers and clients with that URL.
+ *
+ * @param upstream makes the client that asks a host: one for each URL
+ * @throws what `upstream` throws
+ */
+export function keysByIssuer<Accepted extends Pick<Client, 'jwksUrl'>>(
+  clients: readonly Accepted[],
+  upstream: Upstreams,
+): (client: Accepted) => IssuerKeys {
+  const keys = new Map<string, IssuerKeys>();
+  for (const { jwksUrl } of clients) {
+    if (keys.has(jwksUrl.href)) continue;
+    const { hostname, pathname, search } = jwksUrl;
+    keys.set(
+      jwksUrl.href,
+      new IssuerKeys(upstream(hostname, KEYS_BOUNDS), pathname + search, { waitForOther }),
+    );
+  }
+  return ({ jwksUrl }) => keys.get(jwksUrl.href) as IssuerKeys;
+}
+
 async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
   const request = {
     headers: { accept: 'application/json' },
@@ -108,7 +132,7 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
     validateStatus: null,
   } as const;
   const { status, data } = await client.get<Buffer>(path, request).catch((error: unknown) => {
-    throw failureOf(error) ?? error;
+    throw error instanceof ExchangeFailed ? failureOf(error) : error;
   });
   if (status >= 300 && status < 400) {
     throw new OidcError(
@@ -124,11 +148,8 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
   return data;
 }
 
-/** Recognises an ExchangeFailed by its reason, since this folder imports only types of the server. */
-function failureOf(cause: unknown): OidcError | undefined {
-  const reason: unknown = cause instanceof Error && 'reason' in cause ? cause.reason : undefined;
-  if (typeof reason !== 'string' || !Object.hasOwn(FAILURES, reason)) return undefined;
-  const [code, message] = FAILURES[reason as Incomplete];
+function failureOf(cause: ExchangeFailed): OidcError {
+  const [code, message] = FAILURES[cause.reason as Incomplete];
   return new OidcError(code, message, { cause });
 }
 
@@ -147,12 +168,3 @@ const FAILURES: Readonly<Record<Incomplete, readonly [OidcCode, string]>> = {
   'slow body': SLOW,
   'too large': ['ISSUER_MALFORMED', `the issuer's keys are larger than ${KEYS_BOUNDS.maxSize} bytes`],
 };
-
-/** The parsed body; undefined if it is not JSON in UTF-8. */
-function parse(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
-  } catch {
-    return undefined;
-  }
-}

@@ -181,6 +181,8 @@ describe('HTTP', () => {
     const open = await startTestFrontend({ CORS_ORIGINS: 'https://wallet.example' });
     expect(await preflight(open.url, 'https://wallet.example')).toBe('https://wallet.example');
     expect(await preflight(open.url, 'https://evil.example')).toBeNull();
+    const { headers } = await fetch(`${open.url}/ping`, { headers: { origin: 'https://wallet.example' } });
+    expect(headers.get('access-control-expose-headers')).toBe('x-request-id, retry-after');
   });
 
   test('a body that is too large, half, not JSON or compressed', async () => {

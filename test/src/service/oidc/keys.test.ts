@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../../src/service/oidc/jwk.ts';
-import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
-import { createUpstream } from '../../../../src/service/upstream.ts';
+import { IssuerKeys, KEYS_BOUNDS, keysByIssuer } from '../../../../src/service/oidc/keys.ts';
+import { createUpstream, createUpstreams } from '../../../../src/service/upstream.ts';
 import { changeDeadline } from '../../server/support.ts';
 import { Issuer } from '../../../../src/testing/oidc_issuer.ts';
 
@@ -207,4 +207,23 @@ describe('an issuer that', () => {
     await expect.poll(() => issuer.asked).toBe(3);
     await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'ISSUER_TIMEOUT' });
   });
+});
+
+test('clients share keys exactly where the URL of the keys is the same', () => {
+  const clients = ['https://a.example/jwks?v=1', 'https://b.example/jwks', 'https://a.example/jwks?v=1'].map(
+    (url) => ({ jwksUrl: new URL(url) }),
+  );
+  const asked: unknown[] = [];
+  const upstream = createUpstreams({ endpoints: ['a.example', 'b.example'] });
+  const keysOf = keysByIssuer(clients, (...given) => {
+    asked.push(given);
+    return upstream(...given);
+  });
+  const [first, other, again] = clients.map(keysOf);
+  expect(again).toBe(first);
+  expect(other).not.toBe(first);
+  expect(asked).toEqual([
+    ['a.example', KEYS_BOUNDS],
+    ['b.example', KEYS_BOUNDS],
+  ]);
 });

@@ -1,0 +1,82 @@
+/** A token bucket for each caller. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { RateLimit } from '../../../src/service/rate_limit.ts';
+
+describe('a rate limit', () => {
+  test('allows a burst of its size, and then one request at a time, and says how many seconds are left', () => {
+    let now = 0;
+    const limit = new RateLimit(3, () => now);
+    expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([0, 0, 0]);
+    expect(limit.take('a')).toBe(20);
+    now = 18_999;
+    expect(limit.take('a')).toBe(2);
+    now = 19_999;
+    expect(limit.take('a')).toBe(1);
+    now = 20_000;
+    expect([limit.take('a'), limit.take('a')]).toEqual([0, 20]);
+  });
+
+  test('is full again after a minute, and never more than full', () => {
+    let now = 0;
+    const limit = new RateLimit(2, () => now);
+    for (const later of [0, 60_000, 10_000_000]) {
+      now = later;
+      expect([limit.take('a'), limit.take('a'), limit.take('a') > 0]).toEqual([0, 0, true]);
+    }
+  });
+
+  const pauses = fc.array(fc.nat(30_000), { maxLength: 200 });
+
+  test('never gives more within an interval than its size and the refill', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), pauses, (perMinute, waits) => {
+        let now = 0;
+        const limit = new RateLimit(perMinute, () => now);
+        const given: number[] = [];
+        for (const wait of waits) {
+          now += wait;
+          if (limit.take('a') === 0) given.push(now);
+        }
+        for (const [index, start] of given.entries()) {
+          const spanMs = (given.at(-1) ?? 0) - start;
+          expect(given.length - index).toBeLessThanOrEqual(perMinute + (perMinute * spanMs) / 60_000 + 1e-6);
+        }
+      }),
+    );
+  });
+
+  test('allows a request after the wait that it returned, at any rate', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100_000 }), pauses, (perMinute, waits) => {
+        let now = 0.1;
+        const limit = new RateLimit(perMinute, () => now);
+        for (const wait of waits) {
+          now += wait / 7;
+          let told = 0;
+          for (let i = 0; i < 5 && told === 0; i++) told = limit.take('a');
+          now += told * 1000;
+          if (told > 0) expect(limit.take('a')).toBe(0);
+        }
+      }),
+    );
+  });
+
+  test('allows one request after each share of a minute, whatever the rounding of sums', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1000 }),
+        fc.integer({ max: 1_000_000, min: 0 }),
+        (perMinute, start) => {
+          let now = start / 7;
+          const limit = new RateLimit(perMinute, () => now);
+          for (let i = 0; i < perMinute; i++) expect(limit.take('a')).toBe(0);
+          for (let i = 0; i < 50; i++) {
+            now += 60_000 / perMinute;
+            expect(limit.take('a')).toBe(0);
+          }
+        },
+      ),
+    );
+  });
+});
