@@ -8,12 +8,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
+import { command, integer, runAsProcess } from '../../src/commands/command.ts';
 import { decodeAttestation } from '../../src/library/attestation/index.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';
 import { readCall } from '../../src/library/sealing/request.ts';
 import { decodeSealedSecrets, readSecrets } from '../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../src/library/sealing/user_data.ts';
-import { command, integer, runAsProcess } from '../../src/commands/command.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../../src/testing/attestation_ca.ts';
 
 /** Every code of a FuzzError, and what it means. */

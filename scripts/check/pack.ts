@@ -5,9 +5,9 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, quantity } from '../../src/library/errors.ts';
 import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
 import { type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
+import { ConfigError, quantity } from '../../src/library/errors.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 /** The output folder of tsconfig.lib.json. */

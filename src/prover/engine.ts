@@ -2,8 +2,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import * as v from 'valibot';
 import { quantity } from 'sui-enclave/errors';
+import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';
 

@@ -1,6 +1,7 @@
 /** Parses the JSON request for a proof that wallets send to a proving service. */
-import * as v from 'valibot';
+
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
+import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 
 /** Strings only: a JSON number would already have lost its low digits. */

@@ -1,13 +1,13 @@
 import type { Router } from 'express';
-import * as v from 'valibot';
 import { ConfigError } from 'sui-enclave/errors';
+import type { DeclaredStruct, SignedType } from 'sui-enclave/wire/intent';
 import type { Env } from 'sui-enclave-service/env';
 import { validate } from 'sui-enclave-service/http/validate';
 import type { Logger } from 'sui-enclave-service/log';
+import type { Upstreams } from 'sui-enclave-service/upstream';
+import * as v from 'valibot';
 import type { SecretsCheck } from './secrets.ts';
 import type { SignedAnswer } from './signer.ts';
-import type { Upstreams } from 'sui-enclave-service/upstream';
-import type { DeclaredStruct, SignedType } from 'sui-enclave/wire/intent';
 
 /**
  * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes. The core

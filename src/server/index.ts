@@ -1,4 +1,17 @@
 /** All that an application imports of this project: `src/apps/README.md` has one. The server itself doesn't import it. */
+
+export { ApplicationMistake, ConfigError, quantity } from 'sui-enclave/errors';
+export { text, type U64Input, u8, u64 } from 'sui-enclave/wire/bcs';
+export { type SignedType, signedType } from 'sui-enclave/wire/intent';
+export { address, bool, bytes, option, u16, u32, u128, u256, vector } from 'sui-enclave/wire/move';
+export { type Struct, struct } from 'sui-enclave/wire/struct';
+export { budgetFrom } from 'sui-enclave-service/budget';
+export { boolean, type Env, integer, string } from 'sui-enclave-service/env';
+export { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
+export { getJson } from 'sui-enclave-service/get_json';
+export { RateLimit } from 'sui-enclave-service/rate_limit';
+export { ExchangeFailed, type UpstreamBounds, type Upstreams } from 'sui-enclave-service/upstream';
+export { waitForOther } from 'sui-enclave-service/waiting';
 export {
   type AppContext,
   type Application,
@@ -10,16 +23,4 @@ export {
   processData,
   type Routes,
 } from './app.ts';
-export { ApplicationMistake, ConfigError, quantity } from 'sui-enclave/errors';
-export { budgetFrom } from 'sui-enclave-service/budget';
-export { boolean, type Env, integer, string } from 'sui-enclave-service/env';
-export { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
-export { getJson } from 'sui-enclave-service/get_json';
-export { RateLimit } from 'sui-enclave-service/rate_limit';
 export type { SignedAnswer } from './signer.ts';
-export { ExchangeFailed, type UpstreamBounds, type Upstreams } from 'sui-enclave-service/upstream';
-export { waitForOther } from 'sui-enclave-service/waiting';
-export { text, type U64Input, u8, u64 } from 'sui-enclave/wire/bcs';
-export { type SignedType, signedType } from 'sui-enclave/wire/intent';
-export { address, bool, bytes, option, u16, u32, u128, u256, vector } from 'sui-enclave/wire/move';
-export { type Struct, struct } from 'sui-enclave/wire/struct';

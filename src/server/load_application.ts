@@ -3,10 +3,10 @@ import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ApplicationModule } from './app.ts';
 import { ConfigError } from 'sui-enclave/errors';
-import { type Manifest, parseManifest } from './manifest.ts';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
+import type { ApplicationModule } from './app.ts';
+import { type Manifest, parseManifest } from './manifest.ts';
 
 /**
  * @param appsDir folder with one subfolder for each application, ending in a slash

@@ -1,9 +1,9 @@
 /** `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. */
 import { X509Certificate } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
+import { ConfigError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
-import { ConfigError } from 'sui-enclave/errors';
 
 const Hostname = v.pipe(
   v.string(),

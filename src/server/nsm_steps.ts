@@ -1,11 +1,11 @@
 /** What the start needs of the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
 import { randomBytes } from 'node:crypto';
+import type { EnclaveState } from 'sui-enclave/sealing/secrets';
+import type { Logger } from 'sui-enclave-service/log';
+import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
 import { type Documents, timestampOf } from './nsm/documents.ts';
 import { NsmError, unusableAnswer } from './nsm/errors.ts';
 import type { Nsm } from './nsm/nsm.ts';
-import type { EnclaveState } from 'sui-enclave/sealing/secrets';
-import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
-import type { Logger } from 'sui-enclave-service/log';
 
 /** Nonce of the document that the clock is compared with. */
 const CLOCK_NONCE_BYTES = 16;

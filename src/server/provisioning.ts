@@ -1,7 +1,6 @@
 /** Sealed secrets as they arrive: by the hand-off, or at `POST /secrets` from a provisioner of app.yaml. */
 import { createPublicKey, verify } from 'node:crypto';
 import { ConfigError } from 'sui-enclave/errors';
-import { unavailable } from './nsm/errors.ts';
 import {
   decodeSealedSecrets,
   type EnclaveState,
@@ -14,6 +13,7 @@ import {
   type SealedSecrets,
 } from 'sui-enclave/sealing/secrets';
 import { EnclaveServerError } from './enclave_errors.ts';
+import { unavailable } from './nsm/errors.ts';
 import { asEnclaveServerError } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 import type { Secrets } from './secrets.ts';

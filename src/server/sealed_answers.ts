@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { SealingError } from 'sui-enclave/sealing/errors';
 import { SEALED_TYPE } from 'sui-enclave/sealing/request';
 import { type AnswerSecret, sealAnswer } from 'sui-enclave/sealing/response';
-import { EnclaveServerError } from './enclave_errors.ts';
 import { wrapAnswers } from 'sui-enclave-service/http/respond';
+import { EnclaveServerError } from './enclave_errors.ts';
 import { sealAesGcm } from './sealing_key.ts';
 
 /** From here on, whatever answers this request is sealed. @param padding see `SEALED_PADDING_BYTES` */

@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express';
-import type { Endpoint } from './app.ts';
 import { type OpenedRequest, readCall, SEALED_TYPE } from 'sui-enclave/sealing/request';
-import { EnclaveServerError } from './enclave_errors.ts';
 import { ServerError } from 'sui-enclave-service/errors';
 import { readQuery } from 'sui-enclave-service/http/app';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
+import type { Endpoint } from './app.ts';
+import { EnclaveServerError } from './enclave_errors.ts';
 import { asEnclaveServerError, sealAnswers } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 

@@ -1,9 +1,10 @@
 /** Where the secrets come from: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
-import type { ApplicationModule } from './app.ts';
+
 import { ConfigError } from 'sui-enclave/errors';
-import type { Manifest } from './manifest.ts';
-import type { Config } from './config.ts';
 import type { Env } from 'sui-enclave-service/env';
+import type { ApplicationModule } from './app.ts';
+import type { Config } from './config.ts';
+import type { Manifest } from './manifest.ts';
 import { requireNotInEnv, Secrets, secretsFromEnv } from './secrets.ts';
 
 export interface SecretSources {

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
-import * as v from 'valibot';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
-import { EnclaveServerError } from './enclave_errors.ts';
 import type { Env } from 'sui-enclave-service/env';
 import type { Logger } from 'sui-enclave-service/log';
+import * as v from 'valibot';
+import { EnclaveServerError } from './enclave_errors.ts';
 
 /** The maximum size of a hand-off, which is one line of JSON, in bytes. */
 const MAX_HANDOFF_BYTES = 64 * 1024;

@@ -1,13 +1,13 @@
 /** The part that the production entries share: `main.ts`, and the bundle in the image. */
 import { writeSync } from 'node:fs';
-import type { ApplicationModule } from './app.ts';
-import type { Manifest } from './manifest.ts';
-import { NsmDevice } from './nsm/device.ts';
-import { boot } from './boot.ts';
-import { readServerConfig } from './config.ts';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { handleUncaught } from 'sui-enclave-service/uncaught';
+import type { ApplicationModule } from './app.ts';
+import { boot } from './boot.ts';
+import { readServerConfig } from './config.ts';
+import type { Manifest } from './manifest.ts';
+import { NsmDevice } from './nsm/device.ts';
 
 export interface StartOptions {
   readonly version: string;

@@ -1,12 +1,13 @@
 /** For tests: a server as `boot` makes it, on a free port, with its log recorded. */
-import { onTestFinished } from 'vitest';
-import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from './weather_api.ts';
-import { loadApplication } from 'sui-enclave-server/load_application';
-import { NsmDevice } from 'sui-enclave-server/nsm/device';
+
 import { type BootOptions, boot, type RunningServer } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { readServerConfig } from 'sui-enclave-server/config';
+import { loadApplication } from 'sui-enclave-server/load_application';
+import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { createLog } from 'sui-enclave-service/log';
+import { onTestFinished } from 'vitest';
+import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from './weather_api.ts';
 
 export const APPS = new URL('../apps/', import.meta.url);
 

@@ -7,8 +7,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { quantity } from '../../../src/library/errors.ts';
 import { command, integer, type Result, runAsProcess } from '../../../src/commands/command.ts';
+import { quantity } from '../../../src/library/errors.ts';
 import type { Load } from './load.ts';
 import type { PeerResult } from './peers.ts';
 import type { Comparison } from './table.ts';

@@ -2,8 +2,8 @@
 import type { AxiosInstance } from 'axios';
 import weather from '../../../src/apps/weather/app.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
-import { createLog } from '../../../src/service/log.ts';
 import { Signer } from '../../../src/server/signer.ts';
+import { createLog } from '../../../src/service/log.ts';
 import { median } from './measure.ts';
 import type { Comparison } from './table.ts';
 

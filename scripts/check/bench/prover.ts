@@ -8,9 +8,6 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildInput } from '../../../src/prover/input.ts';
-import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
-import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
 import { command, EXIT, type Io, runAsProcess, UsageError } from '../../../src/commands/command.ts';
 import {
   type Artifacts,
@@ -21,6 +18,9 @@ import {
   isSize,
   wasmGeneratorOf,
 } from '../../../src/commands/prover/artifacts.ts';
+import { buildInput } from '../../../src/prover/input.ts';
+import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
+import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
 import { type Cost, measureProcess, median } from './measure.ts';
 import { formatTable } from './table.ts';
 

@@ -3,13 +3,13 @@
  * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
  */
 import { readFileSync } from 'node:fs';
-import type { CircuitSize } from '../../../src/prover/profile.ts';
-import { createLog } from '../../../src/service/log.ts';
-import { getProof } from '../../../src/library/zklogin/index.ts';
 import { command, integer, runAsProcess, UsageError } from '../../../src/commands/command.ts';
-import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { startProver } from '../../../src/commands/dev/prover/service.ts';
 import { builtArtifacts, isSize } from '../../../src/commands/prover/artifacts.ts';
+import { getProof } from '../../../src/library/zklogin/index.ts';
+import type { CircuitSize } from '../../../src/prover/profile.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { formatTable } from './table.ts';
 
 const USAGE = `usage: npm run bench:prover:service -- [small] [full] [--requests 30]   (both sizes unless one is named)

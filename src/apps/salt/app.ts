@@ -1,5 +1,4 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import * as v from 'valibot';
 import {
   type AppContext,
   type Application,
@@ -13,6 +12,7 @@ import {
   type Upstreams,
 } from 'sui-enclave-server';
 import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
+import * as v from 'valibot';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';

@@ -1,9 +1,10 @@
 /** `SALT_CLIENTS`: the clients whose tokens get a salt, and the version of the seed for each. */
-import * as v from 'valibot';
-import { ConfigError } from 'sui-enclave-server';
-import * as oidc from 'sui-enclave-service/oidc/clients';
+
 import { isProvable } from 'sui-enclave/token/claims';
 import { MICROSOFT_ISSUER } from 'sui-enclave/token/issuer';
+import { ConfigError } from 'sui-enclave-server';
+import * as oidc from 'sui-enclave-service/oidc/clients';
+import * as v from 'valibot';
 
 /** A client id at an issuer, with the version of its seed, which must never change once the client has users. */
 export interface SaltClient extends oidc.Client {

@@ -1,7 +1,7 @@
 /** Derives salts from a seed, as README.md in this folder specifies. A change would lose every user's address. */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { ConfigError } from 'sui-enclave-server';
 import { normalizeIssuer } from 'sui-enclave/token/issuer';
+import { ConfigError } from 'sui-enclave-server';
 
 const SALT_BYTES = 16;
 const FINGERPRINT_BYTES = 16;

@@ -1,7 +1,7 @@
 /** A stand-in for Google's keys, which signs one token. The seed is public: its salts hide nothing. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { fingerprint } from './derive.ts';
 import { listenOnLoopback, type StandIns } from 'sui-enclave-testing/stand_ins';
+import { fingerprint } from './derive.ts';
 
 const ISSUER = 'https://accounts.google.com';
 const CLIENT_ID = 'development';

@@ -1,8 +1,9 @@
 /** Verifies that a token is genuine, currently valid, and issued to a client of SALT_CLIENTS. */
+
+import { SUI_V1, valueFault } from 'sui-enclave/token/claims';
 import { OidcError } from 'sui-enclave-service/oidc/errors';
 import type { IssuerKeys } from 'sui-enclave-service/oidc/keys';
 import * as oidc from 'sui-enclave-service/oidc/verify';
-import { SUI_V1, valueFault } from 'sui-enclave/token/claims';
 import type { SaltClient } from './clients.ts';
 import { SaltError } from './errors.ts';
 import type { Slots } from './limits.ts';

@@ -1,5 +1,5 @@
-import * as v from 'valibot';
 import { signedType, struct, text, u64 } from 'sui-enclave-server';
+import * as v from 'valibot';
 import { canonicalPlace } from './place.ts';
 
 /** `WeatherResponse { location: String, temperature: u64 }` of the Move module `weather`, intent 0. */

@@ -1,7 +1,7 @@
 /** weatherapi.com, `GET /v1/current.json`. */
 import type { AxiosInstance } from 'axios';
-import * as v from 'valibot';
 import { ExchangeFailed } from 'sui-enclave-server';
+import * as v from 'valibot';
 import { type WeatherCode, WeatherError } from './errors.ts';
 
 export const UPSTREAM_HOST = 'api.weatherapi.com';

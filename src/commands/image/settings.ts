@@ -1,8 +1,8 @@
 /** The settings in the application's ramdisk, for init (enclave/init/settings.h) and for the C library. */
 
 import { ConfigError } from 'sui-enclave/errors';
-import type { Manifest } from 'sui-enclave-server/manifest';
 import { readServerConfig } from 'sui-enclave-server/config';
+import type { Manifest } from 'sui-enclave-server/manifest';
 
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;

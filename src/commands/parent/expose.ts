@@ -1,7 +1,7 @@
 /** The parent's part of an enclave: forwards to its endpoints and its server, keeps its reports, passes secrets. */
 import { join } from 'node:path';
-import * as v from 'valibot';
 import type { Manifest } from 'sui-enclave-server/manifest';
+import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { type Forward, forwardsOf } from '../image/settings.ts';
 import { ParentError } from './errors.ts';

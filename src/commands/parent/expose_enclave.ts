@@ -1,8 +1,8 @@
 /** On the parent: forwards to the server and to its endpoints, and passes the secrets to the enclave. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
-import type { Manifest } from 'sui-enclave-server/manifest';
 import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
+import type { Manifest } from 'sui-enclave-server/manifest';
 import {
   type Context,
   command,

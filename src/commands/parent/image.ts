@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Image } from 'sui-enclave/attestation';
-import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
 import { readServerConfig } from 'sui-enclave-server/config';
+import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
 import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';

@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import * as v from 'valibot';
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import type { Contract, EnclaveConfig, Registration } from 'sui-enclave/sui/objects';
 import { addressOf } from 'sui-enclave/sui/values';
+import * as v from 'valibot';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { type Input, pcrsPath } from './command.ts';

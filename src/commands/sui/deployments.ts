@@ -6,8 +6,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import * as v from 'valibot';
 import { baseUrl } from 'sui-enclave/client/http';
+import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';

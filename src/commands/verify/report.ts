@@ -1,7 +1,5 @@
 /** The report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
-import { parseCertificate } from 'sui-enclave/attestation/certificate';
-import { certificateFingerprint } from 'sui-enclave/attestation/chain';
 import {
   type AttestationDocument,
   AttestationError,
@@ -12,6 +10,8 @@ import {
   readUserData,
   verifyAttestation,
 } from 'sui-enclave/attestation';
+import { parseCertificate } from 'sui-enclave/attestation/certificate';
+import { certificateFingerprint } from 'sui-enclave/attestation/chain';
 
 export interface Question {
   readonly document: Uint8Array;

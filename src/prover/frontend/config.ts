@@ -1,12 +1,13 @@
 /** The settings of the front end, from the environment and the command line. */
-import * as v from 'valibot';
+
 import { ConfigError } from 'sui-enclave/errors';
-import { clientEntry, parseClients } from 'sui-enclave-service/oidc/clients';
-import type { AcceptedClient } from 'sui-enclave-service/oidc/verify';
-import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from 'sui-enclave-service/env';
-import type { Limits } from 'sui-enclave-service/limits';
 import { isProvable } from 'sui-enclave/token/claims';
 import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
+import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from 'sui-enclave-service/env';
+import type { Limits } from 'sui-enclave-service/limits';
+import { clientEntry, parseClients } from 'sui-enclave-service/oidc/clients';
+import type { AcceptedClient } from 'sui-enclave-service/oidc/verify';
+import * as v from 'valibot';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
 import { type Keys, type NetworkName, readKeys } from './keys.ts';

@@ -1,12 +1,12 @@
 /** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
+import type { ProofRequest } from 'sui-enclave/zklogin/services';
+import type { Logger } from 'sui-enclave-service/log';
 import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
-import type { Logger } from 'sui-enclave-service/log';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
 import { createUpstreams, ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
-import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';

@@ -1,5 +1,5 @@
-import * as v from 'valibot';
 import { quantity } from 'sui-enclave/errors';
+import * as v from 'valibot';
 import { ServerError } from '../errors.ts';
 
 /** @throws INVALID_INPUT that names the property and what it must be, without repeating its value */

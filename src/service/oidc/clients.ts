@@ -1,8 +1,9 @@
 /** The clients whose tokens a service accepts, as JSON in one of its settings. */
-import * as v from 'valibot';
+
 import { ConfigError } from 'sui-enclave/errors';
 import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from 'sui-enclave/token/issuer';
 import { PROVIDERS } from 'sui-enclave/token/providers';
+import * as v from 'valibot';
 
 /** A client id at an issuer. */
 export interface Client {

@@ -2,10 +2,10 @@
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { toBase64 } from '@mysten/sui/utils';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
-import type { RsaKey } from 'sui-enclave-service/oidc/jwk';
 import { PROFILES } from 'sui-enclave-prover/profile';
 import { type PublicParts, publicInputOf } from 'sui-enclave-prover/public_input';
 import { type Groth16Proof, type VerifyingKey, verifyProof } from 'sui-enclave-prover/verify';
+import type { RsaKey } from 'sui-enclave-service/oidc/jwk';
 import { type LoopbackNode, verifierOf } from './node.ts';
 
 /** What validators know besides the signature, to verify its proof. */

@@ -2,6 +2,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { decode } from 'cborg';
+import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import {
   caBundle,
   createRoot,
@@ -12,7 +13,6 @@ import {
   signDocument,
   toPem,
 } from '../../../src/testing/attestation_ca.ts';
-import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import type { Machine } from './machine.ts';
 
 export interface Payload extends Omit<DocumentFields, 'pcrs'> {

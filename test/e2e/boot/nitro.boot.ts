@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
 import { readEif } from '../../../src/commands/image/eif/read.ts';
 import { parsePcrs } from '../../../src/library/attestation/image.ts';
+import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
 import { payloadOf, signAgain } from './gateway.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
 

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { forwardTls } from '../../../src/testing/tls.ts';
 import {
   DEV_API_KEY,
@@ -11,8 +13,6 @@ import {
   temperatureOf,
   type WeatherStandIn,
 } from '../../../src/testing/weather_api.ts';
-import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { endpointTls } from './applications.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
 

@@ -8,7 +8,6 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bcs } from '@mysten/bcs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import {
   certificatesFromPem,
   EnclaveClient,
@@ -17,6 +16,7 @@ import {
   signedType,
   u64,
 } from '../../../src/library/client/index.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const ENCLAVE = fileURLToPath(new URL('enclave.ts', import.meta.url));

@@ -1,7 +1,8 @@
 /** The request with the largest input of the full circuit: every part as long as the profile allows. */
+
+import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
 import type { SigningKey } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
-import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
 import { CLAIMS, OUR_KEY, requestFor, signToken } from '../../src/prover/support.ts';
 
 /** Its base64 consists of characters whose codes have three digits. */

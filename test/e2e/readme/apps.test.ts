@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { filesOf } from '../../../src/commands/dev/new_app.ts';
 import { bundle } from '../../../src/commands/image/bundle.ts';
 import { makeEnvironment, makeSettings } from '../../../src/commands/image/settings.ts';
-import { parseManifest } from '../../../src/server/manifest.ts';
 import { shareModules } from '../../../src/commands/image/share_modules.ts';
+import { parseManifest } from '../../../src/server/manifest.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');

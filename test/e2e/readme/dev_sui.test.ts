@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { scriptProcess } from '../../src/commands/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { encodePayload, signDocument } from '../../../src/testing/attestation_ca.ts';
 import { predictRegistration } from '../../../src/library/attestation/index.ts';
+import { encodePayload, signDocument } from '../../../src/testing/attestation_ca.ts';
 import { type Case, fromHex } from '../../src/library/attestation/cases/case.ts';
 import { cases } from '../../src/library/attestation/cases/index.ts';
 import { CHAIN, documentWith, fields, made, ROOT } from '../../src/library/attestation/cases/made.ts';

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
-import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
 import { Clock } from '../../../src/server/clock.ts';
+import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { startServer, startWeather } from './support.ts';
 
 let path: string;

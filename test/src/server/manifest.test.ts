@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { makeTls } from '../../../src/testing/tls.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { parseManifest } from '../../../src/server/manifest.ts';
+import { makeTls } from '../../../src/testing/tls.ts';
 import { newProvisioner } from './provisioner.ts';
 
 describe('app.yaml', () => {

@@ -1,13 +1,13 @@
 /** The steps of the start that ask the NSM. */
 import { encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { Clock, CONFIRM_EVERY_MS } from '../../../src/server/clock.ts';
 import { Documents } from '../../../src/server/nsm/documents.ts';
 import { NsmError, NsmIo, unavailable } from '../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
-import { Clock, CONFIRM_EVERY_MS } from '../../../src/server/clock.ts';
-import { createLog } from '../../../src/service/log.ts';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from '../../../src/server/nsm_steps.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 
 /** An NSM that fails, whatever it is asked for. */
 const failing = (error: Error) => new Nsm({ transact: () => Promise.reject(error), close() {} });

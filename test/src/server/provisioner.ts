@@ -5,12 +5,12 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
-import { type ApplicationModule, endpoint } from '../../../src/server/app.ts';
 import { decodeAttestation } from '../../../src/library/attestation/index.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import type { EnclaveState, ProvisionerKey } from '../../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
+import { type ApplicationModule, endpoint } from '../../../src/server/app.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 export interface TestProvisioner extends ProvisionerKey {

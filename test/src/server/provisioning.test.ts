@@ -1,7 +1,6 @@
 /** Sealed secrets at `POST /secrets` and in the hand-off: who may send them, and for which enclave. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { SEALED_TYPE } from '../../../src/library/sealing/request.ts';
 import {
   decodeSealedSecrets,
@@ -12,6 +11,7 @@ import {
   sealSecrets,
 } from '../../../src/library/sealing/secrets.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
+import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
 import { makePipe, newProvisioner, REFUSED, startVault, stateOf, VALUES } from './provisioner.ts';
 import { startServer, type TestServer } from './support.ts';

@@ -1,11 +1,11 @@
 /** `POST /sealed`: the same answers as to plain requests, readable by the caller alone. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { decodeAttestation } from '../../../src/library/attestation/index.ts';
 import { SEALED_TYPE, type SealedCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import type { Answer } from '../../../src/library/sealing/response.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
+import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 const nsm = new SoftwareNsm();

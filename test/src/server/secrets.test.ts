@@ -7,7 +7,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { createLog } from '../../../src/service/log.ts';
 import {
   receiveSecrets,
   requireNotInEnv,
@@ -15,6 +14,7 @@ import {
   SecretsMissing,
   secretsFromEnv,
 } from '../../../src/server/secrets.ts';
+import { createLog } from '../../../src/service/log.ts';
 
 describe('Secrets', () => {
   test('are missing, by name, until they are provided', () => {

@@ -3,10 +3,10 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { EphemeralKey } from '../../../src/server/key.ts';
-import { Signer } from '../../../src/server/signer.ts';
 import { text, u8, u64 } from '../../../src/library/wire/bcs.ts';
 import { signedType } from '../../../src/library/wire/intent.ts';
+import { EphemeralKey } from '../../../src/server/key.ts';
+import { Signer } from '../../../src/server/signer.ts';
 
 const key = EphemeralKey.create();
 

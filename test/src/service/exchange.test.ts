@@ -8,9 +8,9 @@ import { connect, type SecureContextOptions } from 'node:tls';
 import { inspect } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createUpstream, createUpstreams, ExchangeFailed } from '../../../src/service/upstream.ts';
 import { createCertificate, toPem } from '../../../src/testing/attestation_ca.ts';
 import { makeTls, type TlsFiles } from '../../../src/testing/tls.ts';
-import { createUpstream, createUpstreams, ExchangeFailed } from '../../../src/service/upstream.ts';
 import { echo, host, listen, RAW, rawHost } from './hosts.ts';
 
 const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AppContext } from '../../../src/server/app.ts';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { NsmDevice } from '../../../src/server/nsm/device.ts';
+import type { AppContext } from '../../../src/server/app.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
+import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { ServerError } from '../../../src/service/errors.ts';
 import { createLog, describeError, hideFromLog, type Logger } from '../../../src/service/log.ts';
 

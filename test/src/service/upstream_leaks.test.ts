@@ -6,11 +6,11 @@ import type { AxiosInstance, AxiosRequestConfig } from 'axios';
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { makeTls } from '../../../src/testing/tls.ts';
 import { type AppContext, processData } from '../../../src/server/app.ts';
 import { budgetFrom } from '../../../src/service/budget.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { createUpstream, ExchangeFailed } from '../../../src/service/upstream.ts';
+import { makeTls } from '../../../src/testing/tls.ts';
 import { startServer } from '../server/support.ts';
 import { host, listen } from './hosts.ts';
 

@@ -2,11 +2,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { WaitingRoom, waitForOther } from '../../../src/service/waiting.ts';
 import { CLIENT_ID, GOOGLE, Issuer, startSalt } from '../../../src/apps/salt/test/support.ts';
-import { type Flood, flood, getRequest, postRequest } from './flood.ts';
+import { WaitingRoom, waitForOther } from '../../../src/service/waiting.ts';
 import { requestFor, startTestFrontend } from '../prover/frontend/support.ts';
 import { changeDeadline, startServer, startWeather } from '../server/support.ts';
+import { type Flood, flood, getRequest, postRequest } from './flood.ts';
 
 const OVERLOADED = { code: 'OVERLOADED', status: 503, retryAfterSeconds: 1 };
 

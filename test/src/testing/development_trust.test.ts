@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
-import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { certificatesFromPem, parsePcrs, verifyAttestation } from '../../../src/library/attestation/index.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
+import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

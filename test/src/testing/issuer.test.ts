@@ -1,10 +1,10 @@
 /** The issuer of `make prover`, whose tokens the front end's verification accepts. */
 import { expect, onTestFinished, test } from 'vitest';
-import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readProofRequest } from '../../../src/prover/request.ts';
 import { verifyToken } from '../../../src/prover/token.ts';
+import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 
 const claimsOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 

@@ -1,6 +1,6 @@
+import { ConfigError } from 'sui-enclave/errors';
 import { describe, expect, test } from 'vitest';
 import { parseSaltClients } from '../clients.ts';
-import { ConfigError } from 'sui-enclave/errors';
 
 const GOOGLE = 'https://accounts.google.com';
 const MICROSOFT = 'https://login.microsoftonline.com/{tenantid}/v2.0';

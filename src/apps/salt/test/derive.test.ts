@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { sha3_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
+import { ConfigError } from 'sui-enclave/errors';
 import { describe, expect, test } from 'vitest';
 import { deriveSalt, fingerprint, parseSeeds } from '../derive.ts';
-import { ConfigError } from 'sui-enclave/errors';
 
 interface Vectors {
   derivations: Record<'name' | 'seed' | 'issuer' | 'clientId' | 'subject' | 'salt', string>[];

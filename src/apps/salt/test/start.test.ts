@@ -2,14 +2,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import salt from '../app.ts';
-import { fingerprint } from '../derive.ts';
 import { ConfigError } from 'sui-enclave/errors';
 import type { AppContext, Env } from 'sui-enclave-server';
 import { createLog } from 'sui-enclave-service/log';
 import { createUpstreams } from 'sui-enclave-service/upstream';
 import { startServer } from 'sui-enclave-testing/start_server';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import salt from '../app.ts';
+import { fingerprint } from '../derive.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../../../server/main.ts', import.meta.url));

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { CLIENT_ID, GOOGLE, Issuer } from 'sui-enclave-testing/oidc_issuer';
 import { startServer, type TestServer } from 'sui-enclave-testing/start_server';
+import { onTestFinished } from 'vitest';
 
 export { CLIENT_ID, GOOGLE, Issuer };
 

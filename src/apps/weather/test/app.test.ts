@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { DEV_API_KEY, type FAILURES, temperatureOf } from 'sui-enclave-testing/weather_api';
 import { changeDeadline } from 'sui-enclave-testing/change_deadline';
 import { startServer, startWeather } from 'sui-enclave-testing/start_server';
+import { DEV_API_KEY, type FAILURES, temperatureOf } from 'sui-enclave-testing/weather_api';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 
 interface Answer {
   response: { timestamp_ms: number; data: { location: string; temperature: number } };

@@ -1,9 +1,9 @@
 /** Tests which answers contain a valid temperature; other failures of the service are in app.test.ts. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createUpstream } from 'sui-enclave-service/upstream';
 import { expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, WeatherService } from '../upstream.ts';
-import { createUpstream } from 'sui-enclave-service/upstream';
 
 /** Reads from a service whose answer has these properties, or this body. */
 async function read(members: object | string) {

@@ -1,13 +1,13 @@
 /** `make prover`: the proving service on the development key, for wallets under development. */
 import pretty from 'pino-pretty';
 import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { discoverProvider, PROVIDERS } from 'sui-enclave/zklogin';
 import { PROFILES } from 'sui-enclave-prover/profile';
 import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
-import { discoverProvider, PROVIDERS } from 'sui-enclave/zklogin';
-import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
 import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from 'sui-enclave-testing/issuer';
+import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
 import { startProver } from './service.ts';
 
 /** The least padding of SHA-256, in bytes. */

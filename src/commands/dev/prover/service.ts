@@ -9,8 +9,8 @@ import { ConfigError } from 'sui-enclave/errors';
 import { type FrontendConfig, readFrontendConfig } from 'sui-enclave-prover/frontend/config';
 import { startFrontend } from 'sui-enclave-prover/frontend/server';
 import type { Logger } from 'sui-enclave-service/log';
-import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
 import type { LocalIssuer } from 'sui-enclave-testing/issuer';
+import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
 /** The front end asks https URLs for keys; `origins` leads this name to loopback. */

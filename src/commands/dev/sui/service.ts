@@ -2,14 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { certificatesFromPem } from 'sui-enclave/attestation';
-import { modelChainId } from '../../sui/network.ts';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
-import { type Account, developmentAccount } from './account.ts';
 import { createFaucet } from 'sui-enclave-testing/sui/faucet';
 import { listen } from 'sui-enclave-testing/sui/listen';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
-import { builtKeys, signatureChecks } from './signatures.ts';
 import { MoveVm } from 'sui-enclave-testing/sui/vm/vm';
+import { modelChainId } from '../../sui/network.ts';
+import { type Account, developmentAccount } from './account.ts';
+import { builtKeys, signatureChecks } from './signatures.ts';
 
 /** 1000 SUI, in MIST. */
 const FUNDS = 1_000_000_000_000n;

@@ -1,11 +1,11 @@
 /** The signatures that `make dev-sui` accepts: those of keys, and those of zkLogin with what is built to check proofs. */
 import { readFileSync } from 'node:fs';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
-import { readVerifyingKey, type VerifyingKey } from 'sui-enclave-prover/verify';
 import { PROVIDERS } from 'sui-enclave/zklogin';
-import { builtProver } from '../../prover/artifacts.ts';
+import { readVerifyingKey, type VerifyingKey } from 'sui-enclave-prover/verify';
 import type { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { issuerKeys, type ProofTrust, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-testing/sui/zklogin';
+import { builtProver } from '../../prover/artifacts.ts';
 
 type Verify = LoopbackNode['verify'];
 

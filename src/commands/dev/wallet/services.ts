@@ -7,17 +7,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadApplication } from 'sui-enclave-server/load_application';
-import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { readVerifyingKey } from 'sui-enclave-prover/verify';
 import { boot, type RunningServer } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { readServerConfig } from 'sui-enclave-server/config';
+import { loadApplication } from 'sui-enclave-server/load_application';
+import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import type { Logger } from 'sui-enclave-service/log';
-import type { Artifacts } from '../../prover/artifacts.ts';
-import { startProver } from '../prover/service.ts';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { issuerKeys, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-testing/sui/zklogin';
+import type { Artifacts } from '../../prover/artifacts.ts';
+import { startProver } from '../prover/service.ts';
 import { CLIENTS, createPageServer, createProverStandIn, listen, startProvider } from './servers.ts';
 
 export interface WalletServices {

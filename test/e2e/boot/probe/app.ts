@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { totalmem } from 'node:os';
+import { defineApp, endpoint } from 'sui-enclave-server';
 import * as v from 'valibot';
 import weather from '../../../../src/apps/weather/app.ts';
-import { defineApp, endpoint } from 'sui-enclave-server';
 
 const ENDS = {
   exit: () => process.exit(7),

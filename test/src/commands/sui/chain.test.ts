@@ -5,8 +5,6 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Refusal } from '../../../../src/testing/sui/failures.ts';
-import type { Fault } from '../../../../src/testing/sui/node.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import {
   applicationType,
@@ -15,6 +13,8 @@ import {
   parsePcrs,
   updatePcrs,
 } from '../../../../src/library/sui/index.ts';
+import { Refusal } from '../../../../src/testing/sui/failures.ts';
+import type { Fault } from '../../../../src/testing/sui/node.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 const APPLICATION = applicationType(PACKAGE, 'weather', 'WEATHER');

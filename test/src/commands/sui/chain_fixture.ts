@@ -7,10 +7,6 @@ import { bcs } from '@mysten/sui/bcs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
-import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
-import { developmentRegisters, SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
-import { Changes } from '../../../../src/testing/sui/ledger.ts';
-import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import {
   applicationType,
@@ -20,6 +16,10 @@ import {
   registerEnclave,
   updatePcrs,
 } from '../../../../src/library/sui/index.ts';
+import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
+import { developmentRegisters, SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { Changes } from '../../../../src/testing/sui/ledger.ts';
+import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
 export const PACKAGE = `0x${'e'.repeat(64)}`;

@@ -3,8 +3,8 @@ import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-build
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { incompatibilities } from '../../../../src/commands/sui/compatibility.ts';
-import { type ModuleInterface, readModule } from '../../../../src/move_bytecode/module_bytecode.ts';
 import { buildPackage, frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { type ModuleInterface, readModule } from '../../../../src/move_bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../../src/move_bytecode/package_digest.ts';
 
 const SELF = `0x${'5'.repeat(64)}`;

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { main } from '../../../../src/commands/sui/retire_config.ts';
 import { Changes } from '../../../../src/testing/sui/ledger.ts';
 import { PUBLISHER, Publisher } from '../../../../src/testing/sui/structs.ts';
-import { main } from '../../../../src/commands/sui/retire_config.ts';
 import { startServer } from '../../server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';

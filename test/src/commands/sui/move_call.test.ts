@@ -1,8 +1,8 @@
 /** The meaning of a Move function's parameters, and what an enclave signs for it. */
 import { describe, expect, test } from 'vitest';
-import type { ModuleInterface } from '../../../../src/move_bytecode/module_bytecode.ts';
 import { moveCall, signedTypeOf } from '../../../../src/commands/sui/move_call.ts';
 import { splitTypes, valueType } from '../../../../src/commands/sui/move_types.ts';
+import type { ModuleInterface } from '../../../../src/move_bytecode/module_bytecode.ts';
 
 const at = (digit: string) => `0x${digit.padStart(64, '0')}`;
 const APP = at('a');

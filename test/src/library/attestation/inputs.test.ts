@@ -3,7 +3,6 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import {
   AWS_NITRO_ROOT_SHA256,
   awsNitroRoot,
@@ -11,6 +10,7 @@ import {
   decodeAttestation,
   parsePcrs,
 } from '../../../../src/library/attestation/index.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { fromHex } from './cases/case.ts';
 import { realCases } from './cases/real.ts';
 

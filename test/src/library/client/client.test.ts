@@ -4,7 +4,6 @@ import { inspect } from 'node:util';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import {
   EnclaveClient,
@@ -15,6 +14,7 @@ import {
   u64,
 } from '../../../../src/library/client/index.ts';
 import { Signer } from '../../../../src/server/signer.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 

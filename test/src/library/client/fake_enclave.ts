@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { decode, encode } from 'cborg';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../../src/library/attestation/index.ts';
 import { EphemeralKey } from '../../../../src/server/key.ts';
 import { Signer } from '../../../../src/server/signer.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 
 export interface Reply {
   status: number;

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { bcs } from '@mysten/bcs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import {
   certificatesFromPem,
   EnclaveClient,
@@ -14,6 +13,7 @@ import {
   signedType,
   u64,
 } from '../../../../src/library/client/index.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { CLIENT_ID, GOOGLE, Issuer, SEED, seedFile } from '../../../../src/apps/salt/test/support.ts';
 import { certificatesFromPem, parsePcrs } from '../../../../src/library/attestation/index.ts';
 import {
   EnclaveClient,
@@ -14,7 +14,7 @@ import {
 } from '../../../../src/library/client/index.ts';
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
 import { getSalt } from '../../../../src/library/zklogin/index.ts';
-import { CLIENT_ID, GOOGLE, Issuer, SEED, seedFile } from '../../../../src/apps/salt/test/support.ts';
+import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
 import { Host, type Passing } from './host.ts';

@@ -17,8 +17,6 @@ import {
   toZkLoginPublicIdentifier,
 } from '@mysten/sui/zklogin';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
-import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
 import {
   cancelLogin,
   deriveAddress,
@@ -30,6 +28,8 @@ import {
   type SponsorRequest,
   type ZkLoginSession,
 } from '../../../../src/library/zklogin/index.ts';
+import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
+import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
 import { base64url, begin, issuerDetails, kept, validatorsIssuer, vector } from './support.ts';
 
 const [production, devnet] = vector('proofs');

@@ -9,12 +9,12 @@ import {
   ENGINE,
   generatorOf,
 } from '../../../../src/commands/prover/artifacts.ts';
+import { getProof } from '../../../../src/library/zklogin/index.ts';
 import { startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { createLog } from '../../../../src/service/log.ts';
-import { getProof } from '../../../../src/library/zklogin/index.ts';
 import { MAX_EPOCH } from '../support.ts';
 import { fileWith, OTHER_KEY, requestFor, startTestFrontend } from './support.ts';
 

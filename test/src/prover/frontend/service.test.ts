@@ -2,9 +2,9 @@
 import { request as httpRequest } from 'node:http';
 import { toBase64 } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';
-import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { writeNumber } from '../../../../src/library/zklogin/numbers.ts';
 import { getProof, readProof } from '../../../../src/library/zklogin/services.ts';
+import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { EPHEMERAL_KEY, RANDOMNESS, SALT } from '../support.ts';
 import { CLIENT_ID, GOOGLE, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
 

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../../src/service/oidc/jwk.ts';
 import { IssuerKeys, KEYS_BOUNDS, keysByIssuer } from '../../../../src/service/oidc/keys.ts';
 import { createUpstream, createUpstreams } from '../../../../src/service/upstream.ts';
-import { changeDeadline } from '../../server/support.ts';
 import { Issuer } from '../../../../src/testing/oidc_issuer.ts';
+import { changeDeadline } from '../../server/support.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

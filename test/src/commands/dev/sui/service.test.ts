@@ -10,11 +10,11 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { digestOf, type LedgerObject } from '../../../../../src/testing/sui/ledger.ts';
 import { main } from '../../../../../src/commands/dev/sui/main.ts';
 import { type DevSui, startDevSui } from '../../../../../src/commands/dev/sui/service.ts';
 import { isModelChain } from '../../../../../src/commands/sui/network.ts';
 import { certificatesFromPem } from '../../../../../src/library/attestation/index.ts';
+import { digestOf, type LedgerObject } from '../../../../../src/testing/sui/ledger.ts';
 import { call } from '../../run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dev-sui-'));

@@ -1,5 +1,6 @@
 /** Makes documents under a development authority, each with one chosen fault. */
 import { encode } from 'cborg';
+import type { Image } from '../../../../../src/library/attestation/index.ts';
 import {
   type CertificateChain,
   caBundle,
@@ -11,7 +12,6 @@ import {
   measure,
   signDocument,
 } from '../../../../../src/testing/attestation_ca.ts';
-import type { Image } from '../../../../../src/library/attestation/index.ts';
 import { type Case, toHex } from './case.ts';
 
 /** All certificates of `CHAIN` are valid from a minute before to three hours after. */
