@@ -37,7 +37,7 @@ describe('the bundle', () => {
       .map((path) => path.slice(ROOT.length));
     expect(own).toContain('src/library/wire/struct.ts');
     expect(
-      own.filter((path) => ['src/library/wire/move.ts', 'src/service/rate_limit.ts'].includes(path)),
+      own.filter((path) => ['src/library/wire/move.ts', 'src/service/get_json.ts'].includes(path)),
     ).toEqual([]);
   });
 
