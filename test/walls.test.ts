@@ -178,7 +178,7 @@ test.each([
 });
 
 describe('cycles', () => {
-  test('there is none between packages, even if what is for development counts', () => {
+  test('packages have none, even if what is for development counts', () => {
     const graph = new Map(
       PACKAGES.map(({ name, dependencies, devDependencies }) => [
         name,
@@ -188,7 +188,7 @@ describe('cycles', () => {
     expect(cyclesIn(graph)).toEqual([]);
   });
 
-  test('there is none between files, even if type-only and dynamic imports count', () => {
+  test('files have none, even if type-only and dynamic imports count', () => {
     const files = [...PACKAGES.flatMap((each) => each.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
     const graph = new Map(
       files.map((file) => [file, importsOf(file).flatMap((specifier) => fileOf(file, specifier) ?? [])]),

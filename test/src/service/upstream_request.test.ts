@@ -133,7 +133,7 @@ describe('an option with a value of no sense is refused:', () => {
   const values: [string, () => Config][] = [
     ['responseType stream', () => ({ responseType: 'stream' })],
     ['responseType blob', () => ({ responseType: 'blob' })],
-    ['a signal that is none', () => ({ signal: { aborted: false } })],
+    ['something that is no AbortSignal', () => ({ signal: { aborted: false } })],
     ['a validateStatus that is no function', () => ({ validateStatus: true as never })],
   ];
 
