@@ -1,6 +1,7 @@
 /**
- * `npm run package`: the library as `out/sui-enclave-<version>.tgz`, for `npm install`. Its manifest is its own:
- * it needs neither the server's dependencies nor the pinned Node. CHANNEL is `stable`, or `experimental` by default.
+ * `npm run package`: the library as `out/sui-enclave-<version>.tgz`, for `npm install`. Its manifest is that of its
+ * folder, but for what only the tree needs: there, `exports` names sources, and modules that only other packages of
+ * this repository import. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,12 +22,22 @@ const ENTRIES: Readonly<Record<string, string>> = {
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
 
-/**
- * Nearly every dapp has these already. A second copy would have its own `Transaction` and client classes, which
- * TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves
- * the messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
- */
-const PEERS: Readonly<Record<string, string>> = { '@mysten/bcs': '^2.1.1', '@mysten/sui': '^2.29.0' };
+/** What is packed of the package.json of a folder. */
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly type: string;
+  readonly sideEffects: boolean;
+  readonly dependencies: Readonly<Record<string, string>>;
+  /**
+   * Nearly every dapp has these already. A second copy would have its own `Transaction` and client classes, which
+   * TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves
+   * the messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
+   */
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
 
 /** The Node versions that `@mysten/sui` requires. */
 const NODE = '>=22';
@@ -79,13 +90,17 @@ function importedPackages(): string[] {
   return [...names].sort();
 }
 
-function manifest(version: string, channel: Channel): object {
-  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const { name, description, license, type, sideEffects } = root;
-  const own = importedPackages().filter((imported) => !Object.hasOwn(PEERS, imported));
-  const unknown = own.find((imported) => root.dependencies[imported] === undefined);
-  if (unknown !== undefined)
-    throw new Error(`${unknown} is imported, but package.json does not depend on it`);
+function readManifest(): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, 'src/library/package.json'), 'utf8'));
+}
+
+function manifest(own: Manifest, version: string, channel: Channel): object {
+  const { name, description, license, type, sideEffects, dependencies, peerDependencies } = own;
+  const imported = importedPackages().filter((each) => !Object.hasOwn(peerDependencies, each));
+  const unknown = imported.find((each) => dependencies[each] === undefined);
+  if (unknown !== undefined) {
+    throw new Error(`${unknown} is imported, but the library's package.json does not depend on it`);
+  }
   return {
     name,
     version,
@@ -104,19 +119,19 @@ function manifest(version: string, channel: Channel): object {
         ]),
       ),
     },
-    dependencies: Object.fromEntries(own.map((imported) => [imported, root.dependencies[imported]])),
-    peerDependencies: PEERS,
+    dependencies: Object.fromEntries(imported.map((each) => [each, dependencies[each]])),
+    peerDependencies,
   };
 }
 
-function readme(version: string): string {
+function readme({ peerDependencies }: Manifest, version: string): string {
   const minimum = NODE.replace('>=', '');
   return `# sui-enclave
 
 The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
 
 \`\`\`sh
-npm install ./sui-enclave-${version}.tgz ${Object.keys(PEERS).reverse().join(' ')}
+npm install ./sui-enclave-${version}.tgz ${Object.keys(peerDependencies).reverse().join(' ')}
 \`\`\`
 
 \`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used.
@@ -153,8 +168,8 @@ function writeRootEntry(): void {
 }
 
 function pack(channel: Channel): Result {
-  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const version = versionOf(root.version, channel, readSource());
+  const own = readManifest();
+  const version = versionOf(own.version, channel, readSource());
   rmSync(FOLDER, { recursive: true, force: true });
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
@@ -163,8 +178,11 @@ function pack(channel: Channel): Result {
   }
   copyFileSync(join(ROOT, 'LICENSE'), join(FOLDER, 'LICENSE'));
   writeRootEntry();
-  writeFileSync(join(FOLDER, 'README.md'), readme(version));
-  writeFileSync(join(FOLDER, 'package.json'), `${JSON.stringify(manifest(version, channel), null, 2)}\n`);
+  writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
+  writeFileSync(
+    join(FOLDER, 'package.json'),
+    `${JSON.stringify(manifest(own, version, channel), null, 2)}\n`,
+  );
   mkdirSync(OUT, { recursive: true });
   const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', OUT], {
     cwd: FOLDER,
