@@ -96,7 +96,8 @@ test-browser: install
 test-wallet: install
 	npm run --silent test:wallet
 
-# Packs the library for dapps: out/sui-enclave-<version>.tgz. CHANNEL is stable or experimental.
+# Packs the library for dapps and the server for applications: out/sui-enclave-<version>.tgz and
+# out/sui-enclave-server-<version>.tgz. CHANNEL is stable or experimental.
 package: install
 	@CHANNEL=$(CHANNEL) npm run --silent package
 
