@@ -115,7 +115,8 @@ build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/do
 test-move: install
 	npm run --silent test:move
 
-# Packs the library, installs it into an empty project and uses it from JavaScript, TypeScript and a page.
+# Packs the library and the server, installs each into an empty project and uses it from JavaScript and TypeScript, and the
+# library from a page.
 test-package: install
 	npm run --silent test:package
 
