@@ -1,15 +1,22 @@
 /**
- * `npm run package`: the library and the server as tarballs in `out`, for `npm install`. In the tree, `exports` of their
- * folders name sources, which Node doesn't run below node_modules; here each is compiled and has a manifest of its own.
- * CHANNEL is `stable`, or `experimental` by default.
+ * `npm run package`: the library, the server and the commands as tarballs in `out`, for `npm install`. In the tree,
+ * `exports` of their folders name sources, which Node doesn't run below node_modules; here each is compiled and has a
+ * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
 import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
 import { type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
 import { packLibrary } from './pack/library.ts';
-import { PACKED_WITH_SERVER, packServer } from './pack/server.ts';
+import { compileCommands, packCommands } from './pack/commands.ts';
+import { compileServer, packServer } from './pack/server.ts';
 import { readManifest, ROOT } from './pack/tarball.ts';
+
+/** What is packed is below these folders, but for the rest of the prover, where git ignores what is installed. */
+const SOURCES = [
+  ...['library', 'service', 'server', 'apps', 'move_bytecode', 'testing', 'commands'],
+  ...['prover/backend', 'prover/frontend', 'prover/keys'],
+].map((each) => `src/${each}`);
 
 /** The commit that is packed. */
 export interface Source {
@@ -20,7 +27,7 @@ export interface Source {
 }
 
 /**
- * The version of the package: that of package.json, as it is in the channel `stable`.
+ * The version of the packages: that of package.json, as it is in the channel `stable`.
  *
  * @throws ConfigError, if the commit can't be named, or is not the tag of a stable version
  */
@@ -49,7 +56,12 @@ function readSource(): Source {
 
 function pack(channel: Channel): Result {
   const version = versionOf(readManifest('library').version, channel, readSource());
-  const packages = [packLibrary(version, channel), packServer(version, channel)];
+  const internal = compileCommands(compileServer());
+  const packages = [
+    packLibrary(version, channel),
+    packServer(version, channel, internal),
+    packCommands(version, channel),
+  ];
   return {
     json: { version, channel, packages },
     text: packages
@@ -64,19 +76,13 @@ function pack(channel: Channel): Result {
 export const main = command({
   usage: `usage: npm run package
 
-Packs the library as out/sui-enclave-<version>.tgz, and the server as out/sui-enclave-server-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
+Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
+as out/sui-enclave-cli-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
 CHANNEL=experimental, the default, adds the commit to the version.
 
 exit codes: 0 packed; 1 refused or failed; 2 invalid command line`,
   options: {},
-  run: (_given, { env }) =>
-    pack(
-      checkChannel(
-        ROOT,
-        env['CHANNEL'] ?? 'experimental',
-        PACKED_WITH_SERVER.map((each) => `src/${each}`),
-      ),
-    ),
+  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', SOURCES)),
 });
 
 if (import.meta.main) await runAsProcess(main);

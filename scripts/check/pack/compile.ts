@@ -10,15 +10,25 @@ export function runCompiler(project: string): void {
   execFileSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: ['ignore', 2, 2] });
 }
 
+export interface Compilation {
+  /** Modules, from `src`. */
+  readonly entries: readonly string[];
+  /** Folders of `src`: the packages that may be reached. */
+  readonly packages: readonly string[];
+  /** Is emptied first. */
+  readonly folder: string;
+  /** Modules of another published package: their names in it, by their paths from `src` without extension. */
+  readonly elsewhere?: ReadonlyMap<string, string>;
+}
+
 /**
  * Compiles modules and what they reach to a folder that is laid out as `src` is. What they import by the name of a
- * package of this repository is compiled too, and imported by a relative path: no registry has it.
+ * package of this repository is compiled too, and imported by a relative path: that package is private, or is published
+ * without this module. What is `elsewhere` is imported from there, so that each class exists once.
  *
- * @param entries modules, from `src`
- * @param packages folders of `src`: the packages that may be reached
- * @param folder is emptied first
+ * @returns the modules `elsewhere` that are imported
  */
-export function compile(entries: readonly string[], packages: readonly string[], folder: string): void {
+export function compile({ entries, packages, folder, elsewhere = new Map() }: Compilation): string[] {
   const modules = modulesByName(packages);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -38,7 +48,21 @@ export function compile(entries: readonly string[], packages: readonly string[],
   };
   writeFileSync(project, JSON.stringify(config));
   runCompiler(project);
-  for (const file of globSync('**/*.{js,d.ts}', { cwd: folder })) link(folder, file, modules);
+  for (const module of elsewhere.keys()) {
+    for (const extension of ['js', 'd.ts']) rmSync(join(folder, `${module}.${extension}`), { force: true });
+  }
+  const linker = { folder, modules, elsewhere, imported: new Set<string>() };
+  for (const file of globSync('**/*.{js,d.ts}', { cwd: folder })) link(file, linker);
+  return [...linker.imported].sort();
+}
+
+/** @returns its compiled modules, from the folder and without extension */
+export function modulesIn(folder: string): string[] {
+  return globSync('**/*.js', { cwd: folder }).map(withoutExtension).sort();
+}
+
+function withoutExtension(path: string): string {
+  return path.replace(/\.(ts|js)$/, '');
 }
 
 /** The sources, from `src`, by the name under which other packages import them. */
@@ -51,27 +75,45 @@ function modulesByName(packages: readonly string[]): ReadonlyMap<string, string>
   return modules;
 }
 
-/** Lets a compiled module import the others where they are. */
-function link(folder: string, file: string, modules: ReadonlyMap<string, string>): void {
-  const path = join(folder, file);
-  const linked = readFileSync(path, 'utf8').replaceAll(IMPORTS, (whole, start, quote, specifier) => {
-    const target = targetOf(specifier, file, modules);
-    if (target === undefined) return whole;
-    if (target.endsWith('.cjs')) copyCommonJs(folder, join(dirname(file), target));
-    return `${start}${quote}${target.replace(/\.ts$/, '.js')}${quote}`;
-  });
+interface Linker extends Required<Pick<Compilation, 'folder' | 'elsewhere'>> {
+  /** Sources, from `src`, by name. */
+  readonly modules: ReadonlyMap<string, string>;
+  /** Gets the modules `elsewhere` that are imported. */
+  readonly imported: Set<string>;
+}
+
+/** Lets a compiled module find the others where they are. */
+function link(file: string, linker: Linker): void {
+  const path = join(linker.folder, file);
+  const linked = readFileSync(path, 'utf8')
+    .replaceAll(IMPORTS, (_whole, start, quote, specifier) => {
+      const target = targetOf(specifier, file, linker);
+      if (target.endsWith('.cjs')) copyCommonJs(linker.folder, join(dirname(file), target));
+      return `${start}${quote}${target}${quote}`;
+    })
+    .replaceAll(OWN_FILES, '$1.js$2');
   writeFileSync(path, linked);
 }
 
 /** As the compiler writes them, also within types; not what looks like one in a comment. */
 const IMPORTS = /(^(?:import|export)\b(?:[^;'"]*?\bfrom)?\s*|\bimport\()(['"])([^'"\n]+)\2/gm;
 
-/** What a module must import instead; undefined for a package of npm or of Node. */
-function targetOf(specifier: string, file: string, modules: ReadonlyMap<string, string>): string | undefined {
-  if (specifier.startsWith('.')) return specifier;
-  const module = modules.get(specifier);
-  if (module === undefined) return undefined;
-  const path = relative(dirname(file), module);
+/** Modules that are started or bundled by their path. */
+const OWN_FILES = /(\bnew URL\('[^'\n]+)\.ts(', import\.meta\.url\))/g;
+
+/** What a module must import instead. */
+function targetOf(specifier: string, file: string, { modules, elsewhere, imported }: Linker): string {
+  const isRelative = specifier.startsWith('.');
+  const source = isRelative ? join(dirname(file), specifier) : modules.get(specifier);
+  // Of npm or of Node.
+  if (source === undefined) return specifier;
+  const module = withoutExtension(source);
+  const name = elsewhere.get(module);
+  if (name !== undefined) {
+    imported.add(module);
+    return name;
+  }
+  const path = relative(dirname(file), source).replace(/\.ts$/, '.js');
   return path.startsWith('.') ? path : `./${path}`;
 }
 

@@ -2,7 +2,7 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/commands/image/measurements.ts';
-import { compile } from './compile.ts';
+import { compile, modulesIn } from './compile.ts';
 import { type Manifest, makeTarball, readManifest, ROOT, type Tarball } from './tarball.ts';
 
 const FOLDER = join(ROOT, 'build/package-server');
@@ -14,17 +14,39 @@ export const PACKED_WITH_SERVER = ['library', 'service', 'server'] as const;
 const ONLY_IN_A_CHECKOUT = './built_addon';
 
 /** The Node that is pinned here, in which it is tested. */
-const NODE = '>=24';
+export const NODE = '>=24';
 
-export function packServer(version: string, channel: Channel): Tarball {
+/** Its public entries, and their modules from `src`, without extension. */
+function entriesOf({ exports }: Manifest): [entry: string, module: string][] {
+  return Object.entries(exports)
+    .filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT)
+    .map(([entry, path]) => [entry, join('server', path).replace(/\.ts$/, '')]);
+}
+
+/** @returns the names of its modules in the package, by their paths from `src` without extension */
+export function compileServer(): ReadonlyMap<string, string> {
   const own = readManifest('server');
-  const exported = Object.entries(own.exports).filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT);
-  const sources = exported.map(([entry, path]) => [entry, join('server', path)] as const);
-  compile(
-    sources.map(([, path]) => path),
-    PACKED_WITH_SERVER,
-    FOLDER,
-  );
+  const entries = entriesOf(own);
+  compile({
+    entries: entries.map(([, module]) => `${module}.ts`),
+    packages: PACKED_WITH_SERVER,
+    folder: FOLDER,
+  });
+  return new Map([
+    ...modulesIn(FOLDER).map((module) => [module, `${own.name}/internal/${module}`] as const),
+    ...entries.map(([entry, module]) => [module, join(own.name, entry)] as const),
+  ]);
+}
+
+/** @param internal modules that are exported for the commands, whose exact peer it is, under `./internal` */
+export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
+  const own = readManifest('server');
+  const entries = entriesOf(own);
+  const isPublic = (module: string) => entries.some(([, each]) => each === module);
+  const exported = [
+    ...entries,
+    ...internal.filter((each) => !isPublic(each)).map((each) => [`./internal/${each}`, each] as const),
+  ];
   // Whoever builds an image compiles it, against the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
   // An application has schemas and BCS types of its own: a second copy of either would not know them.
@@ -32,7 +54,7 @@ export function packServer(version: string, channel: Channel): Tarball {
   writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
-    entries: Object.fromEntries(sources.map(([entry, path]) => [entry, `./${path.replace(/\.ts$/, '')}`])),
+    entries: Object.fromEntries(exported.map(([entry, module]) => [entry, `./${module}`])),
     dependencies: Object.assign({}, ...PACKED_WITH_SERVER.map((each) => readManifest(each).dependencies)),
   });
 }
@@ -97,6 +119,8 @@ await start({
 \`\`\`
 
 \`APP=greeting node main.js\` then answers \`POST /process_data\` with \`{"payload": {"name": "Ada"}}\`, on port 3000. Outside an enclave there is no NSM, and the server starts without one; in an enclave, \`NSM_REQUIRED=true\` prevents that.
+
+What it exports under \`internal\` is for the commands of the same version, and changes without notice.
 
 The NSM's addon is not compiled here: its source is \`server/nsm/addon.cc\`, for the image that the server runs in, with the headers of that image's Node and of \`node-addon-api\` ${addonApi}.
 `;
