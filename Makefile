@@ -96,7 +96,8 @@ test-browser: install
 test-wallet: install
 	npm run --silent test:wallet
 
-# Packs the library for dapps: out/sui-enclave-<version>.tgz. CHANNEL is stable or experimental.
+# Packs the library for dapps, the server for applications, and the commands: out/sui-enclave-<version>.tgz,
+# out/sui-enclave-server-<version>.tgz and out/sui-enclave-cli-<version>.tgz. CHANNEL is stable or experimental.
 package: install
 	@CHANNEL=$(CHANNEL) npm run --silent package
 
@@ -114,7 +115,8 @@ build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/do
 test-move: install
 	npm run --silent test:move
 
-# Packs the library, installs it into an empty project and uses it from JavaScript, TypeScript and a page.
+# Packs the library, the server and the commands, and installs them into empty projects: uses the library from JavaScript,
+# TypeScript and a page, lets an application answer in the server, and runs a command.
 test-package: install
 	npm run --silent test:package
 

@@ -1,35 +1,22 @@
 /**
- * `npm run package`: the library as `out/sui-enclave-<version>.tgz`, for `npm install`. Its manifest is its own:
- * it needs neither the server's dependencies nor the pinned Node. CHANNEL is `stable`, or `experimental` by default.
+ * `npm run package`: the library, the server and the commands as tarballs in `out`, for `npm install`. In the tree,
+ * `exports` of their folders name sources, which Node doesn't run below node_modules; here each is compiled and has a
+ * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
 import { type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
+import { compileCommands, packCommands } from './pack/commands.ts';
+import { packLibrary } from './pack/library.ts';
+import { compileServer, packServer } from './pack/server.ts';
+import { ROOT, readManifest } from './pack/tarball.ts';
 
-const ROOT = new URL('../../', import.meta.url).pathname;
-/** The output folder of tsconfig.lib.json. */
-const FOLDER = join(ROOT, 'build/package');
-const OUT = join(ROOT, 'out');
-
-const ENTRIES: Readonly<Record<string, string>> = {
-  attestation: 'verifies attestation documents',
-  client: 'calls an enclave and trusts only what it proves',
-  sui: 'reads and manages registered enclaves on Sui, submits what they sign',
-  zklogin: "a wallet's zkLogin, from the login to the signature",
-};
-
-/**
- * Nearly every dapp has these already. A second copy would have its own `Transaction` and client classes, which
- * TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves
- * the messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
- */
-const PEERS: Readonly<Record<string, string>> = { '@mysten/bcs': '^2.1.1', '@mysten/sui': '^2.29.0' };
-
-/** The Node versions that `@mysten/sui` requires. */
-const NODE = '>=22';
+/** What is packed is below these folders, but for the rest of the prover, where git ignores what is installed. */
+const SOURCES = [
+  ...['library', 'service', 'server', 'apps', 'move_bytecode', 'testing', 'commands'],
+  ...['prover/backend', 'prover/frontend', 'prover/keys'],
+].map((each) => `src/${each}`);
 
 /** The commit that is packed. */
 export interface Source {
@@ -40,7 +27,7 @@ export interface Source {
 }
 
 /**
- * The version of the package: that of package.json, as it is in the channel `stable`.
+ * The version of the packages: that of package.json, as it is in the channel `stable`.
  *
  * @throws ConfigError, if the commit can't be named, or is not the tag of a stable version
  */
@@ -67,126 +54,35 @@ function readSource(): Source {
   }
 }
 
-/** The packages that the compiled library imports. */
-function importedPackages(): string[] {
-  const names = new Set<string>();
-  for (const path of globSync('**/*.{js,d.ts}', { cwd: FOLDER })) {
-    const code = readFileSync(join(FOLDER, path), 'utf8');
-    for (const [, name] of code.matchAll(/\b(?:from|import\()\s*["']((?:@[\w-]+\/)?[\w-]+)[/"']/g)) {
-      names.add(name as string);
-    }
-  }
-  return [...names].sort();
-}
-
-function manifest(version: string, channel: Channel): object {
-  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const { name, description, license, type, sideEffects } = root;
-  const own = importedPackages().filter((imported) => !Object.hasOwn(PEERS, imported));
-  const unknown = own.find((imported) => root.dependencies[imported] === undefined);
-  if (unknown !== undefined)
-    throw new Error(`${unknown} is imported, but package.json does not depend on it`);
-  return {
-    name,
-    version,
-    description,
-    license,
-    type,
-    sideEffects,
-    engines: { node: NODE },
-    publishConfig: { tag: channel },
-    exports: {
-      '.': { types: './index.d.ts', default: './index.js' },
-      ...Object.fromEntries(
-        Object.keys(ENTRIES).map((entry) => [
-          `./${entry}`,
-          { types: `./${entry}/index.d.ts`, default: `./${entry}/index.js` },
-        ]),
-      ),
-    },
-    dependencies: Object.fromEntries(own.map((imported) => [imported, root.dependencies[imported]])),
-    peerDependencies: PEERS,
-  };
-}
-
-function readme(version: string): string {
-  const minimum = NODE.replace('>=', '');
-  return `# sui-enclave
-
-The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
-
-\`\`\`sh
-npm install ./sui-enclave-${version}.tgz ${Object.keys(PEERS).reverse().join(' ')}
-\`\`\`
-
-\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used.
-
-\`\`\`ts
-import { bcs } from '@mysten/bcs';
-import { EnclaveClient, parsePcrs, signedType, text, u64 } from 'sui-enclave/client';
-
-// The type that the application signs, with its intent and its fields in order.
-const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
-
-const client = new EnclaveClient('https://weather.example', {
-  policy: { images: [parsePcrs(pcrsText)] }, // out/nitro.pcrs of the image that you built or audited
-});
-const asked = { location: 'San Francisco' };
-const { data } = await client.processData(asked, WeatherResponse, { expect: asked });
-data.temperature; // attested and signed
-\`\`\`
-
-| import | does |
-| --- | --- |
-${Object.entries(ENTRIES)
-  .map(([entry, does]) => `| [\`sui-enclave/${entry}\`](${entry}/README.md) | ${does} |`)
-  .join('\n')}
-`;
-}
-
-/** `import 'sui-enclave'`: each entry is loaded by its own name, so that a page gets only what it uses. */
-function writeRootEntry(): void {
-  const entries = Object.keys(ENTRIES).map((entry) => `sui-enclave/${entry}`);
-  const message = `import one of the entries of sui-enclave instead: ${entries.join(', ')}`;
-  writeFileSync(join(FOLDER, 'index.js'), `throw new Error(${JSON.stringify(message)});\n`);
-  writeFileSync(join(FOLDER, 'index.d.ts'), `/** Throws: ${message}. */\nexport {};\n`);
-}
-
 function pack(channel: Channel): Result {
-  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const version = versionOf(root.version, channel, readSource());
-  rmSync(FOLDER, { recursive: true, force: true });
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
-  for (const entry of Object.keys(ENTRIES)) {
-    copyFileSync(join(ROOT, 'src/library', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
-  }
-  copyFileSync(join(ROOT, 'LICENSE'), join(FOLDER, 'LICENSE'));
-  writeRootEntry();
-  writeFileSync(join(FOLDER, 'README.md'), readme(version));
-  writeFileSync(join(FOLDER, 'package.json'), `${JSON.stringify(manifest(version, channel), null, 2)}\n`);
-  mkdirSync(OUT, { recursive: true });
-  const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', OUT], {
-    cwd: FOLDER,
-    encoding: 'utf8',
-  });
-  const [{ filename, entryCount, size }] = JSON.parse(packed);
-  const file = `out/${filename}`;
+  const version = versionOf(readManifest('library').version, channel, readSource());
+  const internal = compileCommands(compileServer());
+  const packages = [
+    packLibrary(version, channel),
+    packServer(version, channel, internal),
+    packCommands(version, channel),
+  ];
   return {
-    json: { file, version, channel, files: entryCount, bytes: size },
-    text: `${file}: ${quantity(entryCount, 'file')}, ${quantity(size, 'byte')} (${channel})`,
+    json: { version, channel, packages },
+    text: packages
+      .map(
+        ({ file, files, bytes }) =>
+          `${file}: ${quantity(files, 'file')}, ${quantity(bytes, 'byte')} (${channel})`,
+      )
+      .join('\n'),
   };
 }
 
 export const main = command({
   usage: `usage: npm run package
 
-Packs the library as out/sui-enclave-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
+Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
+as out/sui-enclave-cli-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
 CHANNEL=experimental, the default, adds the commit to the version.
 
 exit codes: 0 packed; 1 refused or failed; 2 invalid command line`,
   options: {},
-  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', ['src/library'])),
+  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', SOURCES)),
 });
 
 if (import.meta.main) await runAsProcess(main);

@@ -1,10 +1,10 @@
 /**
- * `npm run test:package`: makes the library's package, installs it into an empty project beside the oldest and
+ * `npm run test:package`: makes the packages. Installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
- * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`.
+ * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the server and
+ * the commands: see `package/server.ts` and `package/commands.ts`.
  */
 
-import { execFile } from 'node:child_process';
 import {
   copyFileSync,
   globSync,
@@ -18,15 +18,23 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 import { quantity } from '../../src/library/errors.ts';
+import { commandsSteps } from './package/commands.ts';
+import { serverSteps } from './package/server.ts';
+import {
+  checkDependencies,
+  expectEqual,
+  installedTwice,
+  ROOT,
+  readPublished,
+  run,
+  type Steps,
+  versionHere,
+} from './package/support.ts';
 
-const run = promisify(execFile);
-
-const ROOT = new URL('../../', import.meta.url).pathname;
 const FIXTURES = join(ROOT, 'test/e2e/package');
 const VECTOR = join(ROOT, 'test/vectors/nautilus-weather.hex');
 const ROOT_SHA256 = '641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b';
@@ -40,33 +48,18 @@ const MAX_BUNDLE_SIZE = 120_000;
 
 const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
 
-const { version, dependencies: pinned } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-/** Set by the first step. */
-let tarball = '';
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+/** Paths of the tarballs by package: set by the first step. */
+const tarballs = new Map<string, string>();
+const tarballOf = (name: string) => tarballs.get(name) ?? '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
 /** The files of the tarball. */
 const shipped = join(work, 'package');
 const project = join(work, 'app');
 
-function manifest(): Record<string, Record<string, string>> {
-  return JSON.parse(readFileSync(join(shipped, 'package.json'), 'utf8'));
-}
-
-function expectEqual(found: unknown, expected: unknown): void {
-  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
-  if (a !== b) throw new Error(`found ${a}, expected ${b}`);
-}
-
 /** The lowest version that a peer range such as ^1.2.3 allows. */
 function lowest(range: string): string {
   return range.replace(/^\^/, '');
-}
-
-/** Packages that are installed more than once. */
-function installedTwice(): string[] {
-  const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
-  const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
-  return names.filter((name, index) => names.indexOf(name) !== index);
 }
 
 /** Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are fragments. */
@@ -86,14 +79,14 @@ async function install(suiVersion: string): Promise<string> {
   mkdirSync(project);
   const empty = { name: 'app', type: 'module', private: true };
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
-  const wanted = [tarball, `@mysten/sui@${suiVersion}`];
+  const wanted = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`];
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
   // The suffix .txt hides code that imports the installed package from this project's own compiler.
   for (const name of readdirSync(FIXTURES)) {
     copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
   }
   writeFileSync(join(project, 'weather.pcrs'), PCRS);
-  expectEqual(installedTwice(), []);
+  expectEqual(installedTwice(project), []);
   const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
   return `no package twice, ${stdout.split('\t')[0]} MB in node_modules`;
 }
@@ -135,12 +128,12 @@ async function useFromTypeScript(): Promise<string> {
 }
 
 /** The steps in order: each needs the result of the one before it. */
-const steps: Record<string, () => Promise<string>> = {
+const steps: Steps = {
   async 'make package ships compiled JavaScript with declarations, and no source'() {
-    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts')]);
-    const [, path = '', channel] = /^(out\/\S+\.tgz): .* \((\w+)\)$/m.exec(stdout) ?? [];
-    tarball = join(ROOT, path);
-    await run('tar', ['-xzf', tarball, '-C', work]);
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts'), '--json']);
+    const { channel, packages } = JSON.parse(stdout);
+    for (const { name, file } of packages) tarballs.set(name, join(ROOT, file));
+    await run('tar', ['-xzf', tarballOf('sui-enclave'), '-C', work]);
     const paths = globSync('**/*.*', { cwd: shipped });
     const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
     expectEqual(foreign, []);
@@ -148,38 +141,25 @@ const steps: Record<string, () => Promise<string>> = {
       ['index.js', 'index.d.ts', 'README.md'].map((name) => `${entry}/${name}`),
     ).filter((path) => !paths.includes(path));
     expectEqual(missing, []);
-    const { version: packed, publishConfig } = manifest();
-    expectEqual(String(packed).startsWith(`${version}-experimental.`), channel === 'experimental');
+    const { version: packed, publishConfig, exports } = readPublished(shipped);
+    expectEqual(Object.keys(exports), ['.', ...ENTRIES.map((entry) => `./${entry}`)]);
+    expectEqual(packed.startsWith(`${version}-experimental.`), channel === 'experimental');
     expectEqual(publishConfig, { tag: channel });
-    return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarball).size, 'byte')} packed`;
+    return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarballOf('sui-enclave')).size, 'byte')} packed`;
   },
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
-    const { dependencies = {}, peerDependencies = {}, ...rest } = manifest();
-    // A bundler finds the imports, not the pattern that the manifest was made with.
-    const bundle = await rolldown({
-      input: ENTRIES.map((entry) => join(shipped, entry, 'index.js')),
-      external: /^[^./]/,
-    });
-    const { output } = await bundle.generate();
-    await bundle.close();
-    const imported = new Set<string>();
-    for (const name of output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))) {
-      const isOwn = output.some(({ fileName }) => fileName === name);
-      if (!isOwn) imported.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
-    }
-    expectEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort(), [...imported].sort());
-    for (const [name, version] of Object.entries(dependencies)) expectEqual(version, pinned[name]);
-    expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui']);
-    for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
-      if (unwanted in rest) throw new Error(`the manifest has "${unwanted}"`);
-    }
-    return quantity(imported.size, 'package');
+    expectEqual(Object.keys(readPublished(shipped).peerDependencies), ['@mysten/bcs', '@mysten/sui']);
+    const count = await checkDependencies(
+      shipped,
+      ENTRIES.map((entry) => `${entry}/index.js`),
+    );
+    return quantity(count, 'package');
   },
 
   async 'its README names the Node, the file and the peers that its manifest does'() {
     const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
-    const { version: packed, engines, peerDependencies = {} } = manifest();
+    const { version: packed, engines, peerDependencies } = readPublished(shipped);
     const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
     expectEqual(engines, { node: `>=${node}` });
     const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
@@ -193,10 +173,10 @@ const steps: Record<string, () => Promise<string>> = {
   },
 
   'it installs beside the lowest @mysten/sui that it allows': () =>
-    install(lowest(manifest()['peerDependencies']?.['@mysten/sui'] ?? '')),
+    install(lowest(readPublished(shipped).peerDependencies['@mysten/sui'] ?? '')),
   'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
   'TypeScript accepts its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
-  'it installs beside the @mysten/sui that is pinned here': () => install(pinned['@mysten/sui']),
+  'it installs beside the @mysten/sui that is pinned here': () => install(versionHere('@mysten/sui')),
   'plain JavaScript verifies a real document with it': useFromJavaScript,
   'the package without an entry says which to import': importRoot,
   'TypeScript accepts its types and the snippets of its READMEs, and refuses what they forbid':
@@ -240,6 +220,9 @@ const steps: Record<string, () => Promise<string>> = {
       await browser.close();
     }
   },
+
+  ...serverSteps(work, () => tarballOf('sui-enclave-server')),
+  ...commandsSteps(work, () => tarballOf('sui-enclave-cli')),
 };
 
 let passed = 0;

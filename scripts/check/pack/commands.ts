@@ -1,0 +1,73 @@
+/** The published commands, with the stand-ins of development and tests. They run beside the server, their exact peer. */
+import { cpSync, globSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Channel } from '../../../src/commands/image/measurements.ts';
+import { compile } from './compile.ts';
+import { NODE, PACKED_WITH_SERVER } from './server.ts';
+import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+
+const SRC = join(ROOT, 'src');
+const FOLDER = join(ROOT, 'build/package-cli');
+
+/** Folders of `src`. */
+const PACKAGES = [
+  ...PACKED_WITH_SERVER,
+  ...['apps/salt', 'apps/weather', 'move_bytecode', 'prover', 'testing', 'commands'],
+];
+
+/** Of `src/testing`: what the stand-in and the tests of an application import. */
+const TESTING = ['stand_ins', 'start_server'];
+
+/** What commands read beside their modules, from `src`. */
+const FILES = ['commands/**/*.{sh,service}', 'prover/keys/*.json', 'testing/move_framework/**/*.{move,toml}'];
+
+/** `onTestFinished` works in the copy that runs the test only. */
+const RUNNER = 'vitest';
+
+/**
+ * @param elsewhere the names of the server's modules
+ * @returns those that the commands import
+ */
+export function compileCommands(elsewhere: ReadonlyMap<string, string>): string[] {
+  const entries = [
+    ...globSync('commands/**/*.ts', { cwd: SRC }),
+    ...TESTING.map((each) => `testing/${each}.ts`),
+  ];
+  return compile({ entries, packages: PACKAGES, folder: FOLDER, elsewhere });
+}
+
+export function packCommands(version: string, channel: Channel): Tarball {
+  const own = readManifest('commands');
+  const server = readManifest('server');
+  for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
+  const { [RUNNER]: runner = '', ...dependencies }: Record<string, string> = Object.assign(
+    {},
+    ...PACKAGES.map((each) => readManifest(each).dependencies),
+  );
+  const peerDependencies = { ...server.peerDependencies, [server.name]: version, [RUNNER]: runner };
+  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
+  return makeTarball({
+    ...{ folder: FOLDER, own, version, channel, node: NODE, dependencies, peerDependencies },
+    entries: Object.fromEntries(TESTING.map((each) => [`./testing/${each}`, `./testing/${each}`])),
+  });
+}
+
+function readme(name: string, peers: Readonly<Record<string, string>>, version: string): string {
+  const wanted = Object.entries(peers).map(([peer, exact]) =>
+    exact === version ? `./${peer}-${version}.tgz` : `${peer}@${exact}`,
+  );
+  return `# ${name}
+
+The commands of authors, admins and operators of enclaves, for Node ${NODE.replace('>=', '')} or newer. They run beside the server of the same version, whose classes they use.
+
+\`\`\`sh
+npm install ./${name}-${version}.tgz ${wanted.join(' ')}
+\`\`\`
+
+Each is a module in \`commands\`, and has \`--help\` and \`--json\`:
+
+\`\`\`sh
+node node_modules/${name}/commands/sui/status.js --help
+\`\`\`
+`;
+}

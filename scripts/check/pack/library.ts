@@ -1,0 +1,86 @@
+/** The published library. Each of its four entries is a folder with a README. */
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Channel } from '../../../src/commands/image/measurements.ts';
+import { runCompiler } from './compile.ts';
+import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+
+/** The output folder of tsconfig.lib.json. */
+const FOLDER = join(ROOT, 'build/package');
+
+const ENTRIES: Readonly<Record<string, string>> = {
+  attestation: 'verifies attestation documents',
+  client: 'calls an enclave and trusts only what it proves',
+  sui: 'reads and manages registered enclaves on Sui, submits what they sign',
+  zklogin: "a wallet's zkLogin, from the login to the signature",
+};
+
+/** The Node versions that `@mysten/sui` requires. */
+const NODE = '>=22';
+
+/** Only the public entries: in the tree, `exports` also has modules that only packages of this repository import. */
+export function packLibrary(version: string, channel: Channel): Tarball {
+  const own = readManifest('library');
+  // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client classes, which
+  // TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves the
+  // messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
+  const { dependencies, peerDependencies = {} } = own;
+  rmSync(FOLDER, { recursive: true, force: true });
+  runCompiler('tsconfig.lib.json');
+  for (const entry of Object.keys(ENTRIES)) {
+    copyFileSync(join(ROOT, 'src/library', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
+  }
+  writeRootEntry();
+  writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
+  const entries = {
+    '.': './index',
+    ...Object.fromEntries(Object.keys(ENTRIES).map((entry) => [`./${entry}`, `./${entry}/index`])),
+  };
+  return makeTarball({
+    ...{ folder: FOLDER, own, version, channel, node: NODE },
+    ...{ entries, dependencies, peerDependencies },
+  });
+}
+
+function readme({ peerDependencies = {} }: Manifest, version: string): string {
+  const minimum = NODE.replace('>=', '');
+  return `# sui-enclave
+
+The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
+
+\`\`\`sh
+npm install ./sui-enclave-${version}.tgz ${Object.keys(peerDependencies).reverse().join(' ')}
+\`\`\`
+
+\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used.
+
+\`\`\`ts
+import { bcs } from '@mysten/bcs';
+import { EnclaveClient, parsePcrs, signedType, text, u64 } from 'sui-enclave/client';
+
+// The type that the application signs, with its intent and its fields in order.
+const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
+
+const client = new EnclaveClient('https://weather.example', {
+  policy: { images: [parsePcrs(pcrsText)] }, // out/nitro.pcrs of the image that you built or audited
+});
+const asked = { location: 'San Francisco' };
+const { data } = await client.processData(asked, WeatherResponse, { expect: asked });
+data.temperature; // attested and signed
+\`\`\`
+
+| import | does |
+| --- | --- |
+${Object.entries(ENTRIES)
+  .map(([entry, does]) => `| [\`sui-enclave/${entry}\`](${entry}/README.md) | ${does} |`)
+  .join('\n')}
+`;
+}
+
+/** `import 'sui-enclave'`: each entry is loaded by its own name, so that a page gets only what it uses. */
+function writeRootEntry(): void {
+  const entries = Object.keys(ENTRIES).map((entry) => `sui-enclave/${entry}`);
+  const message = `import one of the entries of sui-enclave instead: ${entries.join(', ')}`;
+  writeFileSync(join(FOLDER, 'index.js'), `throw new Error(${JSON.stringify(message)});\n`);
+  writeFileSync(join(FOLDER, 'index.d.ts'), `/** Throws: ${message}. */\nexport {};\n`);
+}

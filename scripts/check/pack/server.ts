@@ -1,0 +1,127 @@
+/** The published server. The service and the modules of the library that it imports are in it. */
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Channel } from '../../../src/commands/image/measurements.ts';
+import { compile, modulesIn } from './compile.ts';
+import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+
+const FOLDER = join(ROOT, 'build/package-server');
+
+/** Folders of `src`. */
+export const PACKED_WITH_SERVER = ['library', 'service', 'server'] as const;
+
+/** It names a file of a checkout. */
+const ONLY_IN_A_CHECKOUT = './built_addon';
+
+/** The Node that is pinned here, in which it is tested. */
+export const NODE = '>=24';
+
+/** Its public entries, and their modules from `src`, without extension. */
+function entriesOf({ exports }: Manifest): [entry: string, module: string][] {
+  return Object.entries(exports)
+    .filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT)
+    .map(([entry, path]) => [entry, join('server', path).replace(/\.ts$/, '')]);
+}
+
+/** @returns the names of its modules in the package, by their paths from `src` without extension */
+export function compileServer(): ReadonlyMap<string, string> {
+  const own = readManifest('server');
+  const entries = entriesOf(own);
+  compile({
+    entries: entries.map(([, module]) => `${module}.ts`),
+    packages: PACKED_WITH_SERVER,
+    folder: FOLDER,
+  });
+  return new Map([
+    ...modulesIn(FOLDER).map((module) => [module, `${own.name}/internal/${module}`] as const),
+    ...entries.map(([entry, module]) => [module, join(own.name, entry)] as const),
+  ]);
+}
+
+/** @param internal modules that are exported for the commands, whose exact peer it is, under `./internal` */
+export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
+  const own = readManifest('server');
+  const entries = entriesOf(own);
+  const isPublic = (module: string) => entries.some(([, each]) => each === module);
+  const exported = [
+    ...entries,
+    ...internal.filter((each) => !isPublic(each)).map((each) => [`./internal/${each}`, each] as const),
+  ];
+  // Whoever builds an image compiles it, against the Node of that image.
+  copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
+  // An application has schemas and BCS types of its own: a second copy of either would not know them.
+  const { peerDependencies = {} } = own;
+  writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
+  return makeTarball({
+    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
+    entries: Object.fromEntries(exported.map(([entry, module]) => [entry, `./${module}`])),
+    dependencies: Object.assign({}, ...PACKED_WITH_SERVER.map((each) => readManifest(each).dependencies)),
+  });
+}
+
+function readme({ name, dependencies, peerDependencies = {} }: Manifest, version: string): string {
+  const peers = Object.entries(peerDependencies).map(([peer, exact]) => `${peer}@${exact}`);
+  const addonApi = dependencies['node-addon-api'];
+  return `# ${name}
+
+The server that runs inside an AWS Nitro Enclave and signs what an application computes. It needs Node ${NODE.replace('>=', '')} or newer.
+
+\`\`\`sh
+npm install ./${name}-${version}.tgz ${peers.join(' ')}
+\`\`\`
+
+${Object.keys(peerDependencies)
+  .map((peer) => `\`${peer}\``)
+  .join(
+    ' and ',
+  )} are peer dependencies, at exactly these versions: the application's own copies are used. In TypeScript, an application needs \`@types/node\` and \`@types/express\` as well.
+
+\`apps/greeting/app.ts\`
+
+\`\`\`ts
+import { defineApp, processData, signedType, struct, text, u64 } from '${name}';
+import * as v from 'valibot';
+
+const Greeting = signedType(0, struct('Greeting', { name: text, letters: u64 }));
+const payload = v.strictObject({ name: v.string() });
+
+export default defineApp({
+  signs: [Greeting],
+  create: ({ sign }) => ({
+    endpoints: [
+      processData({
+        payload,
+        handle: async ({ name }) => sign(Greeting, BigInt(Date.now()), { name, letters: BigInt(name.length) }),
+      }),
+    ],
+  }),
+});
+\`\`\`
+
+\`apps/greeting/app.yaml\`: the hosts that it may ask, and the secrets that it needs
+
+\`\`\`yaml
+endpoints: []
+secrets: []
+\`\`\`
+
+\`main.js\`
+
+\`\`\`js
+import { loadApplication } from '${name}/load_application';
+import { start } from '${name}/start';
+
+await start({
+  version: '1.0.0',
+  load: (name) => loadApplication(new URL('apps/', import.meta.url), name),
+  nsmAddon: '/usr/lib/nsm.node',
+});
+\`\`\`
+
+\`APP=greeting node main.js\` then answers \`POST /process_data\` with \`{"payload": {"name": "Ada"}}\`, on port 3000. Outside an enclave there is no NSM, and the server starts without one; in an enclave, \`NSM_REQUIRED=true\` prevents that.
+
+What it exports under \`internal\` is for the commands of the same version, and changes without notice.
+
+The NSM's addon is not compiled here: its source is \`server/nsm/addon.cc\`, for the image that the server runs in, with the headers of that image's Node and of \`node-addon-api\` ${addonApi}.
+`;
+}

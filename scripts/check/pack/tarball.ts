@@ -1,0 +1,107 @@
+/** What every package has: a manifest of its own, a licence, a tarball in `out`. */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Channel } from '../../../src/commands/image/measurements.ts';
+
+export const ROOT = new URL('../../../', import.meta.url).pathname;
+const OUT = join(ROOT, 'out');
+
+type Versions = Readonly<Record<string, string>>;
+
+/** What packing reads of the package.json of a folder of `src`. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly type: string;
+  readonly sideEffects: boolean;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly dependencies: Versions;
+  readonly peerDependencies?: Versions;
+}
+
+/** @param folder of `src` */
+export function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, 'src', folder, 'package.json'), 'utf8'));
+}
+
+/** A folder with the compiled modules of a package and its README, and what its package.json says. */
+export interface Content {
+  readonly folder: string;
+  readonly own: Manifest;
+  readonly version: string;
+  readonly channel: Channel;
+  /** The oldest Node that it runs in: a range. */
+  readonly node: string;
+  /** Compiled modules by entry, without extension: `./client/index`. */
+  readonly entries: Readonly<Record<string, string>>;
+  /** Where the versions of its dependencies are: only those that it imports are listed. */
+  readonly dependencies: Versions;
+  readonly peerDependencies: Versions;
+}
+
+export interface Tarball {
+  readonly name: string;
+  /** From the root of the repository. */
+  readonly file: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Writes package.json and licence to the folder, and packs it. */
+export function makeTarball(content: Content): Tarball {
+  const { folder, own } = content;
+  copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published(content), null, 2)}\n`);
+  mkdirSync(OUT, { recursive: true });
+  const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', OUT], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const [{ filename, entryCount, size }] = JSON.parse(packed);
+  return { name: own.name, file: `out/${filename}`, files: entryCount, bytes: size };
+}
+
+function published(content: Content): object {
+  const { folder, own, version, channel, node, entries, dependencies, peerDependencies } = content;
+  const { name, description, license, type, sideEffects } = own;
+  const imported = importedPackages(folder).filter((each) => !Object.hasOwn(peerDependencies, each));
+  const unknown = imported.find((each) => dependencies[each] === undefined);
+  if (unknown !== undefined) {
+    throw new Error(`${name} imports ${unknown}, but no package.json in it depends on that`);
+  }
+  return {
+    name,
+    version,
+    description,
+    license,
+    type,
+    sideEffects,
+    engines: { node },
+    publishConfig: { tag: channel },
+    exports: Object.fromEntries(
+      Object.entries(entries).map(([entry, path]) => [
+        entry,
+        { types: `${path}.d.ts`, default: `${path}.js` },
+      ]),
+    ),
+    dependencies: Object.fromEntries(imported.map((each) => [each, dependencies[each]])),
+    peerDependencies,
+  };
+}
+
+/** The packages that the compiled modules of a folder import when they run. */
+function importedPackages(folder: string): string[] {
+  const names = new Set<string>();
+  for (const path of globSync('**/*.{js,cjs}', { cwd: folder })) {
+    const code = readFileSync(join(folder, path), 'utf8');
+    for (const [, name] of code.matchAll(
+      /\b(?:from|import\(|require\()\s*["']((?:@[\w.-]+\/)?\w[\w.-]*)[/"']/g,
+    )) {
+      names.add(name as string);
+    }
+  }
+  return [...names].sort();
+}

@@ -1,0 +1,116 @@
+/** Installs the tarball of the commands in the project of the server's steps, beside the server. */
+import { copyFileSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { quantity } from '../../../src/library/errors.ts';
+import {
+  checkDependencies,
+  expectEqual,
+  installedTwice,
+  ROOT,
+  readPublished,
+  run,
+  type Steps,
+  versionHere,
+} from './support.ts';
+
+/** In an application's folder it is `stand_in.ts`. */
+const STAND_IN = `import { listenOnLoopback, type StandIns } from 'sui-enclave-cli/testing/stand_ins';
+
+export async function start(): Promise<StandIns> {
+  const { origin, close } = await listenOnLoopback((_request, response) => response.end('{}'));
+  // @ts-expect-error: an origin is a string
+  const wrong: number = origin;
+  return {
+    origins: { 'api.example': origin },
+    secrets: {},
+    example: { path: '/process_data', body: { payload: { item: 'tea' } } },
+    close,
+  };
+}
+`;
+
+/** @param tarball its path, once it is packed */
+export function commandsSteps(work: string, tarball: () => string): Steps {
+  const shipped = join(work, 'commands/package');
+  const [server, project] = [join(work, 'server/package'), join(work, 'server_app')];
+  const installed = join(project, 'node_modules/sui-enclave-cli');
+
+  return {
+    async 'the commands ship as compiled JavaScript with declarations, without source or a module of the server'() {
+      mkdirSync(join(work, 'commands'));
+      await run('tar', ['-xzf', tarball(), '-C', join(work, 'commands')]);
+      const modules = globSync('**/*.js', { cwd: shipped });
+      const declarations = globSync('**/*.d.ts', { cwd: shipped });
+      expectEqual(declarations.sort(), modules.map((path) => path.replace(/\.js$/, '.d.ts')).sort());
+      const sources = globSync('**/*.{ts,cts}', { cwd: shipped }).filter((path) => !path.endsWith('.d.ts'));
+      expectEqual(sources, []);
+      const inServer = new Set(globSync('**/*.{js,cjs}', { cwd: server }));
+      expectEqual(
+        modules.filter((path) => inServer.has(path)),
+        [],
+      );
+      const code = globSync('**/*.{js,d.ts}', { cwd: shipped }).map((path) =>
+        readFileSync(join(shipped, path), 'utf8'),
+      );
+      const internal = code.flatMap(
+        (text) => text.match(/(?<=["']sui-enclave-server\/)internal\/[\w/]+/g) ?? [],
+      );
+      const exported = Object.keys(readPublished(server).exports).filter((entry) => /internal/.test(entry));
+      expectEqual(
+        exported,
+        [...new Set(internal)].sort().map((path) => `./${path}`),
+      );
+      const commands = globSync('commands/**/*.ts', { cwd: join(ROOT, 'src') });
+      expectEqual(modules.filter((path) => path.startsWith('commands/')).length, commands.length);
+      return `${quantity(modules.length, 'module')}, ${quantity(statSync(tarball()).size, 'byte')} packed`;
+    },
+
+    async "the commands' manifest lists what they import, at the versions pinned here, and exact peers"() {
+      const { version, peerDependencies } = readPublished(shipped);
+      const peers = ['@mysten/bcs', 'valibot', 'vitest'].map((name) => [name, versionHere(name)]);
+      const expected = Object.fromEntries([...peers, ['sui-enclave-server', version]]);
+      expectEqual(Object.entries(peerDependencies).sort(), Object.entries(expected).sort());
+      const modules = globSync(['commands/**/*.js', 'testing/{stand_ins,start_server}.js'], { cwd: shipped });
+      return quantity(await checkDependencies(shipped, modules), 'package');
+    },
+
+    async "they install beside the server by their README's command, and bring no second copy of it or of a peer"() {
+      const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
+      const [, wanted = ''] = /^npm install (.*)$/m.exec(readme) ?? [];
+      const files = wanted.split(' ').filter((each) => each.startsWith('./'));
+      const { version, peerDependencies } = readPublished(shipped);
+      expectEqual(files, [`./sui-enclave-cli-${version}.tgz`, `./sui-enclave-server-${version}.tgz`]);
+      copyFileSync(tarball(), join(project, files[0] ?? ''));
+      await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...wanted.split(' ')], {
+        cwd: project,
+      });
+      const twice = installedTwice(project);
+      expectEqual(
+        twice.filter((name) => Object.hasOwn(peerDependencies, name)),
+        [],
+      );
+      const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
+      return `${stdout.split('\t')[0]} MB in node_modules with the server`;
+    },
+
+    async 'a command runs from node_modules, and refuses what it does not know'() {
+      const status = join(installed, 'commands/sui/status.js');
+      const { stdout } = await run(process.execPath, [status, '--help'], { cwd: project });
+      expectEqual(/^usage: .*/.exec(stdout)?.[0].includes('status'), true);
+      const refused = await run(process.execPath, [status, '--bogus', '--json'], { cwd: project }).catch(
+        (error) => error,
+      );
+      expectEqual([refused.code, JSON.parse(refused.stdout).code], [2, 'USAGE']);
+      return stdout.split('\n')[0] ?? '';
+    },
+
+    async "TypeScript accepts an application's stand-in on their types, and refuses what they forbid"() {
+      writeFileSync(join(project, 'apps/stock/stand_in.ts'), STAND_IN);
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2024'];
+      const rest = ['--types', 'node', '--module', 'nodenext', 'apps/stock/stand_in.ts'];
+      await run(process.execPath, [tsc, ...options, ...rest], { cwd: project });
+      return 'libraries checked as well';
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** What the steps of `npm run test:package` share. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { rolldown } from 'rolldown';
+
+export const run = promisify(execFile);
+
+export const ROOT = new URL('../../../', import.meta.url).pathname;
+
+/** Steps in order by what they show: each needs the result of the one before it, and says what it found. */
+export type Steps = Record<string, () => Promise<string>>;
+
+export interface Published {
+  readonly version: string;
+  readonly publishConfig: unknown;
+  readonly engines: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+
+/** The package.json of an unpacked tarball. */
+export function readPublished(folder: string): Published {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+export function expectEqual(found: unknown, expected: unknown): void {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
+  if (a !== b) throw new Error(`found ${a}, expected ${b}`);
+}
+
+/** The version of a package of npm that is installed here. */
+export function versionHere(name: string): string {
+  return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
+}
+
+/** Packages that are installed more than once in a project. */
+export function installedTwice(project: string): string[] {
+  const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
+  const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
+  return names.filter((name, index) => names.indexOf(name) !== index);
+}
+
+/**
+ * Checks that a manifest depends on what its modules import, at the versions that are installed here, and has nothing
+ * that is for development. A bundler finds the imports, not the pattern that the manifest was made with.
+ *
+ * @param folder of the unpacked tarball
+ * @returns how many packages they import
+ */
+export async function checkDependencies(folder: string, modules: readonly string[]): Promise<number> {
+  const { dependencies, peerDependencies, ...rest } = readPublished(folder);
+  const imported = new Set<string>();
+  const bundle = await rolldown({
+    input: modules.map((module) => join(folder, module)),
+    platform: 'node',
+    external(specifier) {
+      const isOwn = /^[./]/.test(specifier);
+      if (!isOwn && !isBuiltin(specifier)) {
+        imported.add(specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/'));
+      }
+      return !isOwn;
+    },
+  });
+  await bundle.generate();
+  await bundle.close();
+  expectEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort(), [...imported].sort());
+  for (const [name, version] of Object.entries(dependencies)) expectEqual(version, versionHere(name));
+  for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
+    if (unwanted in rest) throw new Error(`the manifest has "${unwanted}"`);
+  }
+  return imported.size;
+}
