@@ -104,7 +104,9 @@ describe.each(PACKAGES)('$name', ({ files, ...own }) => {
   });
 
   test('exports modules that are there, and, but for the entries of the published ones, only what others import', () => {
-    const others = PACKAGES.filter(({ name }) => name !== own.name).flatMap((each) => each.files);
+    const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
+    const packages = PACKAGES.filter(({ name }) => name !== own.name).flatMap((each) => each.files);
+    const others = [...packages, ...tests];
     const imported = new Set(others.flatMap(importsOf));
     for (const [path, target] of Object.entries(own.exports ?? {})) {
       expect(existsSync(join(ROOT, own.folder, target)), target).toBe(true);

@@ -49,8 +49,7 @@ export const main = command({
     if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(appDir) || !existsSync(join(ROOT, appDir, 'app.yaml'))) {
       throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
     }
-    const npmLock = readLock(ROOT);
-    const needed = neededByImage(npmLock, appDir);
+    const needed = neededByImage(ROOT, appDir);
     const channel = checkChannel(ROOT, values.channel, imageSources(needed, appDir));
     const dir = resolve(values.dir);
     mkdirSync(dir, { recursive: true });
@@ -77,7 +76,7 @@ export const main = command({
     rmSync(output, { recursive: true });
     writeFileSync(target(`${values.name}.pcrs`), registers);
     writeFileSync(target(values.name === 'nitro' ? 'licenses.txt' : `${values.name}.licenses.txt`), licenses);
-    const packages = digestOfModules(npmLock, needed);
+    const packages = digestOfModules(readLock(ROOT), needed);
     const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, packages, eif);
     writeFileSync(
       target(values.name === 'nitro' ? 'measurements.json' : `${values.name}.measurements.json`),

@@ -52,10 +52,15 @@ export function readLock(root: string): NpmLock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 }
 
-/** What the server needs with an application, which need not be a package of its own. */
-export function neededByImage(lock: NpmLock, appDir: string): Needed {
-  const application = lock.packages[appDir] ? [appDir] : [];
-  return neededModules(lock, [SERVER, ...application], BUILD_PACKAGES);
+/**
+ * What the server needs with an application. Without a package.json of its own, an application has the packages of the
+ * server; one that is no workspace may name packages that are installed at the root.
+ */
+export function neededByImage(root: string, appDir: string, { packages }: NpmLock = readLock(root)): Needed {
+  const file = join(root, appDir, 'package.json');
+  const own = packages[appDir] ?? (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')));
+  const all = own ? { ...packages, [appDir]: own } : packages;
+  return neededModules({ packages: all }, own ? [SERVER, appDir] : [SERVER], BUILD_PACKAGES);
 }
 
 /** The files and folders of the repository that an image is built from. */
@@ -75,7 +80,7 @@ export function makeContext(root: string, dir: string, appDir: string): string {
   const context = join(dir, 'context');
   rmSync(context, { recursive: true, force: true });
   mkdirSync(context, { recursive: true });
-  const needed = neededByImage(readLock(root), appDir);
+  const needed = neededByImage(root, appDir);
   for (const path of imageSources(needed, appDir)) {
     // The application is a layer of its own: the others are the same for all.
     const to = path === appDir ? join('application', path) : path;

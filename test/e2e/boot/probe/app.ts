@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { totalmem } from 'node:os';
 import { defineApp, endpoint } from 'sui-enclave-server';
+import weather from 'sui-enclave-weather/app';
 import * as v from 'valibot';
-import weather from '../../../../src/apps/weather/app.ts';
 
 const ENDS = {
   exit: () => process.exit(7),

