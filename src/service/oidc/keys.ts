@@ -17,13 +17,6 @@ const PAUSE_AFTER_FAILURE_MS = 5000;
 /** For upstream(). The largest key set of the known providers has about 20 KB. */
 export const KEYS_BOUNDS = { timeoutMs: 5000, maxSize: 256 * 1024 };
 
-export interface IssuerKeysOptions {
-  /** A monotonic clock in milliseconds. */
-  readonly now?: () => number;
-  /** Waits for the request that another caller began. A server limits how many do. */
-  readonly waitForOther?: <T>(call: Promise<T>) => Promise<T>;
-}
-
 interface Kept {
   readonly keys: KeysById;
   readonly at: number;
@@ -33,7 +26,6 @@ export class IssuerKeys {
   readonly #client: AxiosInstance;
   readonly #path: string;
   readonly #now: () => number;
-  readonly #waitForOther: <T>(call: Promise<T>) => Promise<T>;
   #kept: Kept | undefined;
   /** Why the last attempt failed: of an upstream, or of the budget of calls to it. */
   #failure: unknown;
@@ -43,16 +35,12 @@ export class IssuerKeys {
   /**
    * @param client for the host of the keys, with KEYS_BOUNDS
    * @param path path and query of the keys
+   * @param now a monotonic clock in milliseconds
    */
-  constructor(
-    client: AxiosInstance,
-    path: string,
-    { now = () => performance.now(), waitForOther = (call) => call }: IssuerKeysOptions = {},
-  ) {
+  constructor(client: AxiosInstance, path: string, now: () => number = () => performance.now()) {
     this.#client = client;
     this.#path = path;
     this.#now = now;
-    this.#waitForOther = waitForOther;
   }
 
   /**
@@ -69,7 +57,7 @@ export class IssuerKeys {
     const started = running ? undefined : this.#renew();
     // While the issuer fails, known keys are used without waiting for the next attempt.
     if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) {
-      await (running ? this.#waitForOther(running) : started);
+      await (running ? waitForOther(running) : started);
     }
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;
@@ -117,10 +105,7 @@ export function keysByIssuer<Accepted extends Pick<Client, 'jwksUrl'>>(
   for (const { jwksUrl } of clients) {
     if (keys.has(jwksUrl.href)) continue;
     const { hostname, pathname, search } = jwksUrl;
-    keys.set(
-      jwksUrl.href,
-      new IssuerKeys(upstream(hostname, KEYS_BOUNDS), pathname + search, { waitForOther }),
-    );
+    keys.set(jwksUrl.href, new IssuerKeys(upstream(hostname, KEYS_BOUNDS), pathname + search));
   }
   return ({ jwksUrl }) => keys.get(jwksUrl.href) as IssuerKeys;
 }

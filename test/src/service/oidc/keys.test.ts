@@ -15,7 +15,7 @@ const HOUR = 60 * MINUTE;
 async function setUp() {
   const issuer = await Issuer.start();
   const clock = { now: 0 };
-  const keys = new IssuerKeys(createUpstream(issuer.origin)(KEYS_BOUNDS), '/jwks', { now: () => clock.now });
+  const keys = new IssuerKeys(createUpstream(issuer.origin)(KEYS_BOUNDS), '/jwks', () => clock.now);
   return { issuer, clock, keys };
 }
 
