@@ -11,7 +11,7 @@ export interface Bounds {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Names the enclave key that signed an answer, in hex. A hint: whoever passes the answer on may write it. */
+/** The header that names the key that signed an answer, in hex. Only a hint: anyone on the path can write it. */
 export const ENCLAVE_KEY_HEADER = 'x-enclave-key';
 
 interface Outcome {

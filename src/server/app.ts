@@ -93,8 +93,8 @@ type Schema<Output> = v.GenericSchema<unknown, Output>;
 
 interface Handler<Input, Output = Answer> {
   /**
-   * False: repeating a request has an effect of its own, such as a second payment. A sealed request is then refused,
-   * since the host could repeat it: nothing tells the copy from the original. Default: true.
+   * False: repeating a request has another effect, such as a second payment. A sealed request is then refused, since
+   * the host could repeat it, and a copy does not differ from the original. Default: true.
    */
   readonly idempotent?: boolean;
   /** @param input the validated body or query; undefined for a GET without a schema */

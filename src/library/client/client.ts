@@ -35,7 +35,7 @@ export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
 }
 
 /**
- * Talks to an enclave, and trusts only what it proves: the key comes from an attestation document that answers a
+ * Calls an enclave, and accepts only verified answers: the key comes from an attestation document that answers a
  * fresh random nonce and meets the policy, and that key must have signed every answer.
  *
  * Exported as `sui-enclave/client`.

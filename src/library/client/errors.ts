@@ -76,13 +76,13 @@ export class EnclaveRefusedError extends ClientError {
 }
 
 /**
- * What came back to a sealed request is not sealed. The enclave says so before it can open a request (`BODY_TOO_LARGE`,
- * `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but so may anyone between: show it, and conclude nothing from it.
+ * The answer to a sealed request is not sealed. The enclave gives such answers before it can open a request
+ * (`BODY_TOO_LARGE`, `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but anyone on the path can too: don't act on it.
  */
 export class UnauthenticatedError extends ClientError {
   /** HTTP status. */
   readonly status: number;
-  /** The code that whoever answered gave, if any. */
+  /** The code in the answer, if any; not authenticated. */
   readonly serverCode: string | null;
 
   constructor(status: number, serverCode: string | null) {

@@ -27,7 +27,7 @@ export interface SealedCall {
 }
 
 export interface SealOptions {
-  /** The sealed content is padded to a multiple of so many bytes, so that its length says less. Default: 0, none. */
+  /** The sealed content is padded to a multiple of this number of bytes, to hide its length. Default: 0, none. */
   readonly padding?: number;
   readonly suite?: Suite;
 }

@@ -41,7 +41,7 @@ export type SealNow = (
 
 /**
  * @param nonce for test vectors; otherwise random
- * @param label tells apart what is answered; default: a request
+ * @param label identifies the kind of message that is answered; default: a request
  */
 export async function answerSecret(
   exportSecret: ExportSecret,

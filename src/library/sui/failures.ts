@@ -70,7 +70,7 @@ export function suiErrorOf(error: unknown): SuiError {
   return known;
 }
 
-/** The SuiError for an error of the GraphQL client, which has neither classes nor statuses to tell errors by. */
+/** The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status. */
 function graphqlErrorOf(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
   const message = printable(errors.map((each) => each.message).join('; '));

@@ -163,7 +163,7 @@ export interface ListedEnclave extends Enclave {
 
 export interface EnclaveList {
   readonly enclaves: ListedEnclave[];
-  /** The ids of enclaves that were destroyed, of every version: an id doesn't tell its version. */
+  /** The ids of enclaves that were destroyed, of every version, since an id does not contain its version. */
   readonly destroyed: string[];
   /** Where to go on; null: this is the end of the list. */
   readonly cursor: string | null;

@@ -147,7 +147,7 @@ export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionRe
 export function revokeRegistrarCap(
   tx: Transaction,
   call: AdminCall & {
-    /** Not an object: whoever revokes a stolen registrar doesn't hold it. */
+    /** An id, not an object: the admin who revokes a capability does not own it. */
     readonly registrarId: string;
   },
 ): void {

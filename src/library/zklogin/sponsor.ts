@@ -23,8 +23,8 @@ export interface SponsoredTransaction {
 }
 
 /**
- * Who pays the gas: a key that is at hand, or a function that asks a service. With a key, the node chooses coins of its
- * address; commands that take from `tx.gas` take from it too.
+ * Who pays the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of its address;
+ * commands that take from `tx.gas` take from that address too.
  */
 export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTransaction>);
 

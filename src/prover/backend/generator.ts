@@ -10,7 +10,7 @@ export interface Generator {
   /** The program and its arguments; the names of input and output are appended. */
   readonly command: readonly string[];
   readonly size: CircuitSize;
-  /** Returns whether its witnesses may have this number of wires, as far as its files tell. */
+  /** Returns whether its witnesses can have this number of wires, as far as its files show. */
   canMake(wires: number): boolean;
 }
 

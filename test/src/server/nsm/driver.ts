@@ -1,5 +1,5 @@
 /**
- * The NSM driver's fake: the real addon runs in a child process in which `preload.c` replaces the kernel, and
+ * The fake NSM driver: the real addon runs in a child process in which `preload.c` replaces the kernel, and
  * what the "driver" answers is decided here.
  */
 import { type ChildProcess, fork } from 'node:child_process';
