@@ -8,7 +8,7 @@ export interface StandIns {
   readonly origins: Readonly<Record<string, string>>;
   /** All secrets of app.yaml. Those of the environment are not read, so that a fake never sees a real secret. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Settings that only fit the fakes. The environment wins over them, and they win over server.env. */
+  /** Settings that only fit the fakes. The environment overrides them, and they override server.env. */
   readonly settings?: Readonly<Record<string, string>>;
   /** A request to try, with a body for POST. */
   readonly example: { readonly path: string; readonly body?: object };

@@ -8,7 +8,7 @@ import { SEALED_TYPE } from 'sui-enclave/sealing/request';
 import { type EnclaveState, SECRETS_PATH, type SealedMessage } from 'sui-enclave/sealing/secrets';
 import { ProvisionError } from './errors.ts';
 
-/** What an enclave must prove before anything is sealed for it. */
+/** The requirements that an enclave must meet before anything is sealed for it. */
 export interface Requirements {
   readonly images: readonly Image[];
   /** DER of the roots to trust instead of AWS's, for development. */
@@ -89,7 +89,7 @@ function noReceipt(error: unknown): never {
   throw new ProvisionError('SECRETS_RECEIPT', message, error.code);
 }
 
-/** What to change where the enclave itself answers so. */
+/** Advice for answers of the enclave itself. */
 const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_NO_PROVISIONERS:
     'its app.yaml names no provisioners: hand the secrets over by expose_enclave --secrets',

@@ -152,7 +152,7 @@ export class EnclaveClient {
   }
 }
 
-/** What `EnclaveClient.forConfig` returns: its answers are signed by keys that are registered under the config. */
+/** The client of `EnclaveClient.forConfig`, whose answers are signed by keys that are registered under the config. */
 export class RegisteredEnclaveClient extends EnclaveClient {
   override async processData<Data, Input>(
     payload: unknown,

@@ -27,7 +27,7 @@ export const CLIENT_CODES = {
 
 export type ClientCode = keyof typeof CLIENT_CODES;
 
-/** What the client itself throws. If the attestation fails, it throws an AttestationError instead. */
+/** The errors of the client itself. If the attestation fails, it throws an AttestationError instead. */
 export class ClientError extends CodedError<ClientCode> {}
 
 /** The enclave did not answer: the network failed, or the answer took too long. */

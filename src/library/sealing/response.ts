@@ -17,9 +17,9 @@ const SECRET_SIZE = 32;
 export interface Answer {
   /** HTTP status. */
   readonly status: number;
-  /** What a plain answer has as its JSON body. */
+  /** The JSON body of the plain answer. */
   readonly body: unknown;
-  /** What a plain answer has as `Retry-After`, in seconds. */
+  /** The `Retry-After` of the plain answer, in seconds. */
   readonly retryAfterSeconds: number | undefined;
 }
 

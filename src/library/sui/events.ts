@@ -44,7 +44,7 @@ export const ENCLAVE_EVENTS = {
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
   /** A registrar may no longer register. Its enclaves remain. */
   RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
-  /** An enclave may speak for the application. `registeredBy` is the capability or registrar that was used. */
+  /** An enclave was registered for the application. `registeredBy` is the capability or registrar that was used. */
   EnclaveRegistered: bcs.struct('EnclaveRegistered', {
     ...Enclave,
     registeredAtMs: u64,

@@ -28,7 +28,7 @@ const HTTP_STATUSES: Readonly<Record<string, string>> = {
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
 };
-/** What fetch reports for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
+/** The messages of fetch for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
 

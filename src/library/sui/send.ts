@@ -13,7 +13,7 @@ export interface SignedTransaction<Included extends Include = object> {
   readonly transaction: Uint8Array;
   /** In base64: the sender's, then the sponsor's if another address pays the gas. */
   readonly signatures: readonly string[];
-  /** What the result holds, as the client's `executeTransaction` takes it. */
+  /** The content of the result, as for the client's `executeTransaction`. */
   readonly include?: Included;
   /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
@@ -28,7 +28,7 @@ export interface SignedTransaction<Included extends Include = object> {
 
 const LOOK_UP_MS = 10_000;
 const WAIT_MS = 60_000;
-/** What timers accept (WHATWG HTML, "Timers"). */
+/** The maximum delay of timers (WHATWG HTML, "Timers"). */
 const MAX_MS = 2_147_483_647;
 
 /**

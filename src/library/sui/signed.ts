@@ -1,4 +1,4 @@
-/** What an enclave signed, as the arguments of a Move call. Browser-safe. */
+/** Turns a signed answer into the arguments of a Move call. Browser-safe. */
 import { type BcsType, BcsWriter } from '@mysten/bcs';
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import type { U64Input } from '../wire/bcs.ts';
@@ -16,7 +16,7 @@ export interface SubmittedAnswer<Data> {
   readonly signature: Uint8Array;
 }
 
-/** What no Move function takes field by field: numbers, text, bytes, vectors, options, enums. */
+/** Values without fields to pass separately: numbers, text, bytes, vectors, options, enums. */
 type Whole =
   | string
   | number

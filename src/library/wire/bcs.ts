@@ -4,7 +4,7 @@
  */
 import { BcsType, bcs } from '@mysten/bcs';
 
-/** What a type knows about itself in Move, beside its bytes. A type of `@mysten/bcs` can't be asked for it. */
+/** The properties of a type in Move. A type of `@mysten/bcs` does not have them. */
 export interface InMove {
   /** As Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly move: string;

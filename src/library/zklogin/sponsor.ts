@@ -7,7 +7,7 @@ import { equalBytes } from '@noble/curves/utils.js';
 import { suiErrorOf } from '../sui/failures.ts';
 import { ZkLoginError } from './errors.ts';
 
-/** What a sponsor is asked to pay for. */
+/** The transaction that a sponsor is asked to pay for. */
 export interface SponsorRequest {
   /** BCS of the `TransactionKind`: inputs and commands, without sender and gas. */
   readonly kind: Uint8Array;
@@ -44,7 +44,7 @@ export async function sponsoredBy(
     readonly transaction: Transaction;
     readonly client: ClientWithCoreApi;
     readonly sender: string;
-    /** What the sponsor's function returned for this transaction earlier. */
+    /** An earlier result of the sponsor's function for this transaction. */
     readonly before: SponsoredTransaction | undefined;
   },
 ): Promise<SponsoredTransaction> {

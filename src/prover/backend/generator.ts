@@ -14,7 +14,7 @@ export interface Generator {
   canMake(wires: number): boolean;
 }
 
-/** What a generator's files say of it. */
+/** The properties of a generator that its files contain. */
 interface Found extends Omit<Generator, 'size'> {
   /** Returns the number of elements of an input signal, 0 if the circuit has no such signal. */
   sizeOf(signal: string): number;

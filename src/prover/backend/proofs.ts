@@ -165,7 +165,7 @@ function stopping(): BackendError {
   return new BackendError('BACKEND_STOPPING', 'the service is stopping: try again', { retryAfterSeconds: 1 });
 }
 
-/** What the caller learns of a fault. The cause is for the log. */
+/** The error that the caller gets for a fault. The cause is for the log. */
 function answerTo(error: unknown): unknown {
   if (error instanceof WitnessRefusal) {
     return new BackendError(
