@@ -15,9 +15,9 @@ export abstract class EnclaveError extends Error {
 }
 
 /**
- * The error of an area that tells its causes apart by their codes alone: `class AttestationError extends
- * CodedError<AttestationCode>`. The union lets the compiler check a `switch (error.code)`. A cause that carries
- * properties of its own has a class of its own.
+ * The base of an area's errors, which distinguishes causes by code alone: `class AttestationError extends
+ * CodedError<AttestationCode>`. The union lets the compiler check a `switch (error.code)`. A cause with
+ * properties of its own has its own class.
  */
 export abstract class CodedError<Code extends string> extends EnclaveError {
   readonly code: Code;

@@ -11,7 +11,7 @@ export interface Bounds {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Names the enclave key that signed an answer, in hex. A hint: whoever passes the answer on may write it. */
+/** The header that names the key that signed an answer, in hex. Only a hint: anyone on the path can write it. */
 export const ENCLAVE_KEY_HEADER = 'x-enclave-key';
 
 interface Outcome {
@@ -137,7 +137,7 @@ export function isTimeout(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && value <= 2_147_483_647;
 }
 
-/** What isTimeout accepts, for messages. */
+/** The range that isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
 /** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError; the signal's reason */

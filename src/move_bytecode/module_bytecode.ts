@@ -9,7 +9,7 @@ export interface ModuleInterface {
   readonly name: string;
   readonly datatypes: ReadonlyMap<string, Datatype>;
   readonly functions: ReadonlyMap<string, PublicFunction>;
-  /** What a transaction can call: the public functions, and those that are entry functions only. */
+  /** The functions that a transaction can call: the public ones, and those that are entry functions only. */
   readonly callable: ReadonlyMap<string, PublicFunction>;
 }
 

@@ -25,7 +25,7 @@ const KEY_DESCRIPTOR = 3;
 /** The path of the key that a worker was started with as a descriptor. */
 export const INHERITED_KEY = `/dev/fd/${KEY_DESCRIPTOR}`;
 
-/** What the worker says about a key. */
+/** The worker's description of a key. */
 export interface LoadedKey {
   /** Number of wires of a witness. */
   readonly wires: number;

@@ -23,7 +23,7 @@ export interface ApplicationModule {
   create(context: AppContext): Application;
 }
 
-/** What the core provides to an application, which may sign the types `Signed`. */
+/** The functions and settings that the core provides to an application, which may sign the types `Signed`. */
 export interface AppContext<Signed = DeclaredStruct> {
   readonly env: Env;
   readonly log: Logger;
@@ -74,7 +74,7 @@ export function defineApp<const Signs extends readonly DeclaredStruct[]>(
   return definition;
 }
 
-/** What `endpoint` and `processData` make. The types of its input stay within. */
+/** The result of `endpoint` and `processData`, without the types of its input. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -93,8 +93,8 @@ type Schema<Output> = v.GenericSchema<unknown, Output>;
 
 interface Handler<Input, Output = Answer> {
   /**
-   * False: repeating a request has an effect of its own, such as a second payment. A sealed request is then refused,
-   * since the host could repeat it: nothing tells the copy from the original. Default: true.
+   * False: repeating a request has another effect, such as a second payment. A sealed request is then refused, since
+   * the host could repeat it, and a copy does not differ from the original. Default: true.
    */
   readonly idempotent?: boolean;
   /** @param input the validated body or query; undefined for a GET without a schema */
@@ -122,7 +122,7 @@ interface Post<Input> extends Handler<Input> {
   readonly query?: never;
 }
 
-/** What the handler of a GET reads must come from a schema. */
+/** The handler of a GET reads only properties that a schema describes. */
 type NeedsQuery<Input> = undefined extends Input ? unknown : { readonly query: unknown };
 
 /** An endpoint, whose handler has the type of input that its schema describes. @throws ConfigError */

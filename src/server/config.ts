@@ -17,7 +17,7 @@ export interface Config extends Address, Limits {
   readonly requests: 'any' | 'sealed';
   /** `sealed`: secrets are accepted sealed only, never from the environment. */
   readonly secrets: 'any' | 'sealed';
-  /** Sealed answers are padded to a multiple of so many bytes. 0: not at all. */
+  /** Sealed answers are padded to a multiple of this number of bytes. 0: no padding. */
   readonly sealedPaddingBytes: number;
   /** How long SIGTERM waits for requests in flight. */
   readonly shutdownGraceMs: number;

@@ -1,4 +1,4 @@
-/** What the start needs of the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
+/** The start's requests to the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
 import { randomBytes } from 'node:crypto';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
 import type { Logger } from 'sui-enclave-service/log';

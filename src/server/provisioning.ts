@@ -23,7 +23,7 @@ export interface ProvisioningParts {
   readonly key: SealingKey;
   /** Those of app.yaml: ed25519, in hexadecimal. */
   readonly provisioners: readonly string[];
-  /** What secrets must be sealed for. Undefined without an NSM. */
+  /** The start of an image that secrets must be sealed for. Undefined without an NSM. */
   readonly state: EnclaveState | undefined;
   /** `SECRETS`. */
   readonly accepted: 'any' | 'sealed';

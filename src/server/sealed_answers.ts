@@ -1,4 +1,4 @@
-/** What happens to sealed requests that can't be used, and to the answers to those that can. */
+/** Refuses sealed requests that can't be used, and seals the answers to those that can. */
 import type { ServerResponse } from 'node:http';
 import { SealingError } from 'sui-enclave/sealing/errors';
 import { SEALED_TYPE } from 'sui-enclave/sealing/request';
@@ -15,7 +15,7 @@ export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padd
   });
 }
 
-/** What callers learn about something sealed that can't be used. @throws EnclaveServerError, or the error itself */
+/** Turns an error about a sealed message into one for callers. @throws EnclaveServerError, or the error itself */
 export function asEnclaveServerError(error: unknown): never {
   if (!(error instanceof SealingError)) throw error;
   const { code, message } = error;

@@ -21,7 +21,7 @@ export class SealedEndpoint {
   readonly #padding: number;
   readonly #endpoints = new Map<string, { readonly own: Endpoint; readonly call: CallEndpoint }>();
 
-  /** @param padding sealed answers have a multiple of so many bytes; 0: any number */
+  /** @param padding the length of sealed answers is a multiple of this number of bytes; 0: no padding */
   constructor(key: SealingKey, bodies: JsonBodies, padding: number) {
     this.#key = key;
     this.#bodies = bodies;

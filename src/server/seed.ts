@@ -10,7 +10,7 @@ const MIN_NSM_RANDOM_BYTES = 32;
  * getrandom(2) seeds once the kernel's pool is ready, followed by the NSM's bytes if there is an NSM. The key is as
  * strong as the stronger of the two sources.
  *
- * @param label tells the keys of one boot apart
+ * @param label differs for each key of one boot
  * @param nsmRandom at least 32 bytes from GetRandom, which the caller wipes
  * @returns 32 bytes, which the caller wipes
  */

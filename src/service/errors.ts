@@ -35,7 +35,7 @@ export abstract class HttpError<Code extends string = string> extends CodedError
   readonly status: ErrorStatus;
   readonly retryAfterSeconds: number | undefined;
 
-  /** What the body says beside message and code. */
+  /** Further properties of the body, beside message and code. */
   get details(): Readonly<Record<string, unknown>> {
     return {};
   }

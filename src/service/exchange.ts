@@ -185,7 +185,7 @@ function exchange(
       answer.on('end', () => {
         if (state === 'done') return;
         finish();
-        // The host may have answered without reading the whole request, and would keep the connection for ever.
+        // The host may have answered without reading the whole request, and would keep the connection without limit.
         if (!sent.writableFinished) sent.destroy();
         resolve({
           status: answer.statusCode as number,

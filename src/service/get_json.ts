@@ -1,4 +1,4 @@
-/** What most applications ask of an upstream: JSON of a certain shape, or an error of their own. */
+/** A GET as most applications need it: JSON that a schema describes, or an error of the application. */
 import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
 import type { HttpErrorOptions } from './errors.ts';

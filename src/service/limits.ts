@@ -5,7 +5,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** What a service accepts. */
+/** The limits on requests and connections that a service accepts. */
 export interface Limits {
   readonly bodyLimitBytes: number;
   readonly maxConcurrentRequests: number;

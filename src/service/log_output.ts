@@ -79,7 +79,7 @@ export class LogOutput {
     try {
       while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest));
     } catch {
-      // There is nobody left to tell.
+      // Nobody reads the log any more.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Waiting for a call that another request makes, such as the same question to an upstream. Who waits costs neither CPU nor
- * a place upstream, so it gives up its slot for work meanwhile and takes a place in a bounded room.
+ * Waiting for a call that another request makes, such as the same request to an upstream. A waiting request costs
+ * neither CPU nor an upstream connection, so it releases its slot for work and joins a bounded queue meanwhile.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServerError } from './errors.ts';

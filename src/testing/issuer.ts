@@ -1,4 +1,4 @@
-/** An issuer on loopback that gives a token to whoever asks: a proof can be tried without a login. */
+/** An issuer on loopback that gives a token to anyone, to try a proof without a login. */
 import { randomUUID } from 'node:crypto';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';

@@ -52,7 +52,7 @@ interface Register {
 
 type Arguments = Record<string, unknown>;
 
-/** PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 tells the applications apart. */
+/** PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 differs for each application. */
 export function developmentRegisters(application: string): Uint8Array[] {
   return ['PCR0', 'PCR1', `PCR2 ${application}`].map((name) => measure(`sui-enclave development ${name}`));
 }

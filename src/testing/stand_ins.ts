@@ -1,4 +1,4 @@
-/** The stand-ins that `make dev` uses for an application's hosts and secrets: see src/apps/README.md. */
+/** The fakes that `make dev` uses for an application's hosts and secrets: see src/apps/README.md. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 export interface StandIns {
   /** The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones. */
   readonly origins: Readonly<Record<string, string>>;
-  /** All secrets of app.yaml. Those of the environment are not read, so that a stand-in never sees a real secret. */
+  /** All secrets of app.yaml. Those of the environment are not read, so that a fake never sees a real secret. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Settings that only fit the stand-ins. The environment wins over them, and they win over server.env. */
+  /** Settings that only fit the fakes. The environment overrides them, and they override server.env. */
   readonly settings?: Readonly<Record<string, string>>;
   /** A request to try, with a body for POST. */
   readonly example: { readonly path: string; readonly body?: object };
-  /** Lines that `make dev` prints: what a caller must know to use the stand-ins, such as client ids. */
+  /** Lines that `make dev` prints: what a caller must know to use the fakes, such as client ids. */
   readonly notes?: readonly string[];
   close(): Promise<void>;
 }

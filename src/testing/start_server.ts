@@ -50,7 +50,7 @@ export async function startServer({
   };
 }
 
-/** A weather server and its stand-in upstream; both stop with the test. */
+/** A weather server and its fake upstream; both stop with the test. */
 export async function startWeather(
   options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
 ): Promise<{ server: TestServer; weather: WeatherStandIn; ask: (location: string) => Promise<Response> }> {

@@ -1,4 +1,4 @@
-/** A certificate authority for stand-ins, and TLS in front of them as real endpoints have it. */
+/** A certificate authority for fakes, and TLS in front of them as real endpoints have it. */
 import { connect, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
@@ -14,7 +14,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** TLS as a real endpoint has it, in front of a stand-in that speaks plain HTTP. */
+/** TLS as a real endpoint has it, in front of a fake that speaks plain HTTP. */
 export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFiles): void {
   const inside = new TLSSocket(socket, { isServer: true, cert, key });
   const standIn = connect(Number(new URL(origin).port), '127.0.0.1');

@@ -1,12 +1,12 @@
 /**
- * A stand-in for weatherapi.com on loopback: a real HTTP server that answers `GET /v1/current.json` in the
+ * A fake of weatherapi.com on loopback: a real HTTP server that answers `GET /v1/current.json` in the
  * documented shape, with weather that depends on the place alone. For development and tests.
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Loopback, listenOnLoopback } from './stand_ins.ts';
 
-/** The only API key that the stand-in accepts. */
+/** The only API key that the fake accepts. */
 export const DEV_API_KEY = 'key-of-the-weather-stand-in';
 
 /** The real service refreshes a place about every 15 minutes. */

@@ -10,7 +10,7 @@ test('make dev-wallet starts the page and all that it talks to, says what is a s
   await once(taken, 'listening');
   const { port } = taken.address() as AddressInfo;
   const PORT = String(port);
-  // With nothing in its cache, the proving service is the stand-in.
+  // With nothing in its cache, the proving service is the fake.
   const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent' };
   const second = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
   const stderr = `make dev-wallet: can't listen on PORT ${PORT}: EADDRINUSE. Set PORT to another\n`;

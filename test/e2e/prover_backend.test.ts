@@ -1,4 +1,4 @@
-/** The prover's backend as a process of its own, with stand-ins of the engine and the witness generator. */
+/** The prover's backend as a process of its own, with fakes of the engine and the witness generator. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';

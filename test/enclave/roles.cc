@@ -48,7 +48,7 @@ int hand_off(const Address& from) {
   return 1;
 }
 
-// Supervises a bridge, with a stand-in for the server that runs until the pipe closes.
+// Supervises a bridge, with a fake of the server that runs until the pipe closes.
 int supervise_bridge(const char* last_end, const Address& from, const Address& to) {
   const auto bridge = [&from, &to] {
     Fd listener = listen_on(from);

@@ -1,5 +1,5 @@
 /**
- * The floor of a request for a new place: Node's own HTTP server, which asks the stand-in at `STAND_IN` by Node's own
+ * The floor of a request for a new place: Node's own HTTP server, which asks the fake at `STAND_IN` by Node's own
  * client. With `SIGNS` it also signs its answer, as a server without BCS would.
  */
 import { generateKeyPairSync, sign } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
  * Other servers for enclaves, where they are present, asked the same requests as ours. They would ask the real weather
- * service, which a benchmark must not reach: proxy.ts leads them to the stand-in. A peer that ignores the proxy, or does
+ * service, which a benchmark must not reach: proxy.ts leads them to the fake. A peer that ignores the proxy, or does
  * not trust its authority, has no answer to /process_data, and its line says so.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * A proxy for peers, a process of its own: it leads their requests to api.weatherapi.com to the stand-in at `STAND_IN`,
+ * A proxy for peers, a process of its own: it leads their requests to api.weatherapi.com to the fake at `STAND_IN`,
  * over TLS with a certificate of an authority of its own, which it writes to the file `AUTHORITY`; all others are
  * refused.
  */

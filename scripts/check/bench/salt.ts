@@ -1,5 +1,5 @@
 /**
- * The salt server as production configures it. It asks the keys of a stand-in for Google on loopback, which has the
+ * The salt server as production configures it. It asks the keys of a fake of Google on loopback, which has the
  * public key `TOKEN_KEY` (a JWK).
  */
 import { listenOnLoopback } from '../../../src/testing/stand_ins.ts';

@@ -1,4 +1,4 @@
-/** The stand-in of the weather service, 20 ms away. A process of its own, so that its CPU is not the server's. */
+/** The fake of the weather service, 20 ms away. A process of its own, so that its CPU is not the server's. */
 import { startWeatherStandIn } from '../../../src/testing/weather_api.ts';
 import { tell } from './tell.ts';
 

@@ -1,6 +1,6 @@
 /**
  * The weather server as production configures it, log and all limits included, but for the budget of calls, with a
- * software NSM and the stand-in at `STAND_IN`.
+ * software NSM and the fake at `STAND_IN`.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';

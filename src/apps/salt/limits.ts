@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { RateLimit } from 'sui-enclave-server';
 import { SaltError } from './errors.ts';
 
-/** At most so many requests a minute for each key. */
+/** The maximum number of requests per minute for each key. */
 export class SaltRateLimit {
   readonly #limit: RateLimit;
 

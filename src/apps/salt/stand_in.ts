@@ -1,4 +1,4 @@
-/** A stand-in for Google's keys, which signs one token. The seed is public: its salts hide nothing. */
+/** A fake of Google's keys, which signs one token. The seed is public: its salts hide nothing. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { listenOnLoopback, type StandIns } from 'sui-enclave-testing/stand_ins';
 import { fingerprint } from './derive.ts';

@@ -18,7 +18,7 @@ const SETTLE_MS = 100;
 /** Requests in flight may finish in this time. */
 const STOP_MS = 2000;
 
-/** What a server tells: a file that it loads, its port when it listens, or that it wants the seed. */
+/** A message from a server: a file that it loads, its port when it listens, or a request for the seed. */
 type Message = { readonly file: string } | { readonly port: string } | { readonly wants: 'seed' };
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The server as in production, against stand-ins on loopback, as `main.ts` runs it for `make dev`. Only this
- * entry has stand-ins; `src/server/main.ts` can't reach them.
+ * The server as in production, against fakes on loopback, as `main.ts` runs it for `make dev`. Only this
+ * entry has fakes; `src/server/main.ts` can't reach them.
  */
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What can stop the build of an image: one `code` for each cause. The message says what to do about it. */
+/** The errors that stop the build of an image: one `code` for each cause. The message says what to do. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of an ImageError, and what it means. */

@@ -1,4 +1,4 @@
-/** `out/measurements.json`: what an image was made from, and what it measures. */
+/** `out/measurements.json`: the sources of an image, and its measurements. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

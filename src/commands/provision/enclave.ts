@@ -8,7 +8,7 @@ import { SEALED_TYPE } from 'sui-enclave/sealing/request';
 import { type EnclaveState, SECRETS_PATH, type SealedMessage } from 'sui-enclave/sealing/secrets';
 import { ProvisionError } from './errors.ts';
 
-/** What an enclave must prove before anything is sealed for it. */
+/** The requirements that an enclave must meet before anything is sealed for it. */
 export interface Requirements {
   readonly images: readonly Image[];
   /** DER of the roots to trust instead of AWS's, for development. */
@@ -41,8 +41,8 @@ export async function attest(
 }
 
 /**
- * Whether the enclave waits for its secrets. Anyone on the way can forge the answer, and so delay, but gains nothing
- * else: secrets are sealed for an attested enclave only.
+ * Whether the enclave waits for its secrets. Anyone on the path can forge the answer, which only causes delay:
+ * secrets are sealed for an attested enclave only.
  *
  * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any other answer than those of the server
  */
@@ -89,7 +89,7 @@ function noReceipt(error: unknown): never {
   throw new ProvisionError('SECRETS_RECEIPT', message, error.code);
 }
 
-/** What to change where the enclave itself answers so. */
+/** Advice for answers of the enclave itself. */
 const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_NO_PROVISIONERS:
     'its app.yaml names no provisioners: hand the secrets over by expose_enclave --secrets',

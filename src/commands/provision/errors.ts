@@ -12,9 +12,9 @@ export const PROVISION_CODES = {
 
 export type ProvisionCode = keyof typeof PROVISION_CODES;
 
-/** What provisioning throws itself. Beside it come AttestationErrors, ClientErrors and SealingErrors. */
+/** The errors of provisioning itself. It also throws AttestationErrors, ClientErrors and SealingErrors. */
 export class ProvisionError extends CodedError<ProvisionCode> {
-  /** The code that the enclave, or whoever answered, gave. */
+  /** The code in the answer, from the enclave or anyone on the path. */
   readonly serverCode: string | null;
 
   constructor(code: ProvisionCode, message: string, serverCode: string | null = null) {

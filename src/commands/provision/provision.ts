@@ -101,7 +101,7 @@ async function provision(options: Options, url: string | undefined, context: Con
   const { attest, needsSecrets } = await import('./enclave.ts');
   if (options.watch) return await watchEnclave(work, options, context);
   const names = Object.keys(work.secrets);
-  // First, so that wrong registers are told of an enclave that has secrets, too.
+  // First, so that wrong registers are reported even if the enclave has its secrets already.
   const recipient = await attest(work.http, work.requirements);
   if (!(await needsSecrets(work.http))) {
     const text =

@@ -9,7 +9,7 @@ export interface Watched {
   log(line: string): void;
 }
 
-/** Anyone on the way can forge it. */
+/** Anyone on the path can forge it. */
 const CLAIM = 'unconfirmed: /readyz says that the enclave has secrets';
 
 /** The longest pause after failures, as a multiple of the interval. */

@@ -3,7 +3,7 @@ import { baseUrl } from 'sui-enclave/client/http';
 import { addressOf, identifierOf, invalidValue } from 'sui-enclave/sui/values';
 import type { CommandLine } from './help.ts';
 
-/** What a command line gives; the deployment file may have filled in ids. */
+/** The arguments of a command line, with the ids that the deployment file added. */
 export interface Given {
   /** The positional arguments, by name; an optional one may be missing. */
   readonly args: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ interface Attested {
   readonly now: number;
 }
 
-/** What an enclave must prove. */
+/** The requirements that an enclave must meet. */
 export interface Expected {
   readonly image: Image;
   /** DER of the roots to trust in place of AWS's. */

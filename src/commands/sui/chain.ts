@@ -31,9 +31,9 @@ export interface Submission {
 }
 
 export class Chain {
-  /** Notes that a command makes on its way; printed with the outcome. */
+  /** Notes that a command makes while it runs; printed with the outcome. */
   readonly notes: string[] = [];
-  /** Time to wait for the node to show what it executed, or what it perhaps executed. */
+  /** Time to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #env: Readonly<Record<string, string | undefined>>;
@@ -206,7 +206,7 @@ export class Chain {
   async originalPackage(packageId: string): Promise<string> {
     const answer = this.client.movePackageService.getPackage({ packageId });
     const { response } = await fromNode(answer).catch((error: SuiError) => {
-      // A node says so without a text.
+      // The node gives this answer without a text.
       const isMissing = error instanceof NodeRefusedError && error.status === 'NOT_FOUND';
       throw isMissing ? new ObjectNotFoundError(packageId) : error;
     });

@@ -163,7 +163,7 @@ export class Deployments {
     return Object.fromEntries(values);
   }
 
-  /** What differs from the file in given arguments, as notes. */
+  /** Notes about the arguments that differ from the file. */
   contradictions(args: Readonly<Record<string, string>>): string[] {
     try {
       const file = this.read();

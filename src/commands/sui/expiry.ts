@@ -47,7 +47,7 @@ async function hasOwnedInput(client: ClientWithCoreApi, data: TransactionData): 
     ...inputs.flatMap(({ Object: object }) => object?.ImmOrOwnedObject ?? []),
   ].map(({ objectId }) => objectId);
   if (objectIds.length === 0) return false;
-  // The transaction itself does not tell owned objects from immutable ones.
+  // The transaction itself does not distinguish owned objects from immutable ones.
   const { objects } = await client.core.getObjects({ objectIds });
   return objects.some((object) => !(object instanceof Error) && object.owner.$kind === 'AddressOwner');
 }

@@ -20,7 +20,7 @@ export type Answering =
 /** Several enclaves may answer at one URL by turns. */
 const MAX_REQUESTS = 16;
 
-/** @param enclaves that may speak: so many answers are expected behind a URL at most, unless some are unknown */
+/** @param enclaves those that contracts accept: a URL has at most as many keys, unless some are unknown */
 export async function answering(
   urls: readonly string[],
   config: EnclaveConfig,

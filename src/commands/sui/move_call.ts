@@ -8,7 +8,7 @@ import type { ModuleInterface } from 'sui-enclave-move-bytecode/module_bytecode'
 import { SuiCommandError } from './errors.ts';
 import { splitTypes, valueType } from './move_types.ts';
 
-/** What an argument is. */
+/** The kind of an argument. */
 export type Role =
   | { readonly kind: 'value'; readonly index: number }
   | { readonly kind: 'timestamp' | 'signature' | 'enclave' | 'config' | 'clock' | 'random' }

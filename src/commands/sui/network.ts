@@ -108,7 +108,7 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-/** Without TLS, anyone on the way to the node could change its answers, which end up in what is signed. */
+/** Without TLS, anyone on the path to the node could change its answers, from which transactions are built. */
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isLocal = url !== null && isLoopback(url);

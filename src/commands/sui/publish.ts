@@ -5,7 +5,7 @@ import { type Input, PUBLISHED_OPTION, publishedPath, type SuiCommand, suiComman
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 
-/** What the deployment file says of the package, if that is on the node's chain. @throws SuiCommandError: DEPLOYMENT */
+/** The package's entry in the deployment file, if it is for the node's chain. @throws SuiCommandError: DEPLOYMENT */
 async function present({ deployments, args }: Input, chain: Chain): Promise<Outcome | undefined> {
   const { package: name = '' } = args;
   const noted = deployments?.read()?.applications[name];

@@ -60,7 +60,7 @@ export function readPublished(path: string): string {
   }
 }
 
-/** What tells the node's chain from others: see `chainId` of a Publication. @throws SuiError */
+/** The identifier of the node's chain: see `chainId` of a Publication. @throws SuiError */
 export async function chainOf(chain: Chain): Promise<string> {
   return toHex(fromBase58(await chain.identifier()).slice(0, 4));
 }

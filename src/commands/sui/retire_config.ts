@@ -1,4 +1,4 @@
-/** `npm run retire_config`: ends a config for ever. */
+/** `npm run retire_config`: retires a config, permanently. */
 import { runAsProcess } from '../command.ts';
 import { type Input, suiCommand } from './command.ts';
 import { SuiCommandError } from './errors.ts';

@@ -12,7 +12,7 @@ function ageOf(ms: number): string {
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
 }
 
-/** What to ask: the arguments, or the URLs that the deployment file has for the config. */
+/** The URLs to call: the arguments, or those that the deployment file has for the config. */
 function urlsOf({ args, lists, isFilled, deployments }: Input): string[] {
   const given = [args['enclave_url'] ?? [], lists['url'] ?? []].flat();
   if (given.length > 0 || !isFilled) return [...new Set(given)];

@@ -56,7 +56,7 @@ export interface Report {
     readonly timestamp: Date;
     readonly publicKey: string | null;
     readonly userData: string | null;
-    /** What the user data says; null where it is not in the form of this project's enclaves. */
+    /** The content of the user data; null if it does not have the form of this project's enclaves. */
     readonly enclave: {
       readonly application: string;
       readonly version: string;

@@ -29,7 +29,7 @@ export interface AttestationDocument {
   readonly userData: Uint8Array | null;
   /** Up to 512 bytes; null when null, empty or left out. */
   readonly nonce: Uint8Array | null;
-  /** What the signature covers: the payload's CBOR as received. */
+  /** The signed bytes: the payload's CBOR as received. */
   readonly payload: Uint8Array;
   /** r ‖ s, 48 bytes each, big-endian. */
   readonly signature: Uint8Array;

@@ -49,7 +49,7 @@ export const ATTESTATION_CODES = {
   POLICY_USER_DATA: 'The document holds other user data, or none.',
   POLICY_TOO_OLD: 'The document is older than the policy allows.',
   POLICY_FROM_FUTURE: 'The document is dated further ahead of `now` than the policy allows.',
-  // What readUserData throws, after the document was verified.
+  // Thrown by readUserData, after the document was verified.
   USER_DATA_MISSING: 'The document holds no user data: the enclave has no key to seal to.',
   USER_DATA_FORMAT: 'The user data does not describe an enclave in the known form.',
 } as const;

@@ -10,7 +10,7 @@ import { awsNitroRoot } from './root.ts';
 export interface VerifyOptions {
   /** The time at which the document must be valid: a Date, or milliseconds since 1970. */
   readonly now: Date | number;
-  /** What the enclave must be. */
+  /** The requirements that the enclave must meet. */
   readonly policy: AttestationPolicy;
   /**
    * DER of the roots to trust instead of AWS's. For development: whoever holds the key of such a root can attest

@@ -76,9 +76,9 @@ export class Calls {
   }
 
   /**
-   * Seals the request again where its message came to an enclave that can't open it. That is harmless, even though
-   * anyone on the way may claim it of a message that was opened: the server refuses sealed requests to an endpoint that
-   * is not idempotent, since a host could repeat them by itself.
+   * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can claim this of a
+   * message that was opened. That is harmless: the server refuses sealed requests to endpoints that are not idempotent,
+   * since a host could repeat them by itself.
    */
   async #requestSealed(
     endpoint: string,

@@ -35,7 +35,7 @@ export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
 }
 
 /**
- * Talks to an enclave, and trusts only what it proves: the key comes from an attestation document that answers a
+ * Calls an enclave, and accepts only verified answers: the key comes from an attestation document that answers a
  * fresh random nonce and meets the policy, and that key must have signed every answer.
  *
  * Exported as `sui-enclave/client`.
@@ -152,7 +152,7 @@ export class EnclaveClient {
   }
 }
 
-/** What `EnclaveClient.forConfig` returns: its answers are signed by keys that are registered under the config. */
+/** The client of `EnclaveClient.forConfig`, whose answers are signed by keys that are registered under the config. */
 export class RegisteredEnclaveClient extends EnclaveClient {
   override async processData<Data, Input>(
     payload: unknown,

@@ -27,7 +27,7 @@ export const CLIENT_CODES = {
 
 export type ClientCode = keyof typeof CLIENT_CODES;
 
-/** What the client itself throws. If the attestation fails, it throws an AttestationError instead. */
+/** The errors of the client itself. If the attestation fails, it throws an AttestationError instead. */
 export class ClientError extends CodedError<ClientCode> {}
 
 /** The enclave did not answer: the network failed, or the answer took too long. */
@@ -76,13 +76,13 @@ export class EnclaveRefusedError extends ClientError {
 }
 
 /**
- * What came back to a sealed request is not sealed. The enclave says so before it can open a request (`BODY_TOO_LARGE`,
- * `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but so may anyone between: show it, and conclude nothing from it.
+ * The answer to a sealed request is not sealed. The enclave gives such answers before it can open a request
+ * (`BODY_TOO_LARGE`, `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but anyone on the path can too: don't act on it.
  */
 export class UnauthenticatedError extends ClientError {
   /** HTTP status. */
   readonly status: number;
-  /** The code that whoever answered gave, if any. */
+  /** The code in the answer, if any; not authenticated. */
   readonly serverCode: string | null;
 
   constructor(status: number, serverCode: string | null) {

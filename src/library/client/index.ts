@@ -1,4 +1,4 @@
-/** `sui-enclave/client`: call an enclave and trust only what it proves, in Node and browsers. */
+/** `sui-enclave/client`: calls an enclave and accepts only verified answers, in Node and browsers. */
 export { AttestationError, certificatesFromPem, type Image, parsePcrs } from '../attestation/index.ts';
 export { text, u8, u64 } from '../wire/bcs.ts';
 export { type SignedType, signedType } from '../wire/intent.ts';

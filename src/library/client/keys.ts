@@ -119,12 +119,12 @@ export class KnownKeys {
   }
 
   /**
-   * The one place that decides by which key an answer is judged: the one that the hint names, if it is known, another
-   * known one, one that the chain has registered, or one that a new attestation shows.
+   * The one place that chooses the key to verify an answer with: the one that the hint names, if it is known, another
+   * known one, one that is registered on chain, or one from a new attestation.
    *
-   * @param hint the key that the answer claims to be signed with, in hex: whoever passed it on may have written it
+   * @param hint the key that the answer claims to be signed with, in hex: anyone on the path can have written it
    * @returns the key that signed
-   * @throws ClientError: CLIENT_SIGNATURE; what the last attestation threw that failed
+   * @throws ClientError: CLIENT_SIGNATURE; or the error of the last attestation that failed
    */
   async signerOf(
     answer: ReceivedAnswer<unknown>,

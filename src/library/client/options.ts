@@ -16,7 +16,7 @@ export interface EnclaveClientOptions {
    * a proxy can read or change either. Default: false.
    */
   readonly sealed?: boolean;
-  /** Sealed requests are padded to a multiple of so many bytes, up to 65536, to hide their length. Default: 0, none. */
+  /** Sealed requests are padded to a multiple of this number of bytes, at most 65536. Default: 0, no padding. */
   readonly paddingBytes?: number;
   /** How long an attested key is used before the enclave is attested again. Default: 1 hour. */
   readonly pinMaxAgeMs?: number;

@@ -1,4 +1,4 @@
-/** What is known of a call that failed: whether the enclave may have executed it, and whether to try it again. */
+/** The outcome of a failed call: whether the enclave may have executed it, and whether to retry it. */
 import { AttestationError } from '../attestation/index.ts';
 import { CodedError } from '../errors.ts';
 import { failedToConnect, pause } from '../fetch.ts';
@@ -11,7 +11,7 @@ import {
   UnauthenticatedError,
 } from './errors.ts';
 
-/** What failed calls threw, whose requests have left. */
+/** The errors of failed calls whose requests were sent. */
 const unknownOutcomes = new WeakSet<object>();
 
 /** Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its digest. */

@@ -10,7 +10,7 @@ const TYPE = /^application\/vnd\.sui-enclave\.sealed[ \t]*(;|$)/i;
 
 /**
  * @param sealingKey of the attested enclave, 32 bytes
- * @param padding the sealed content is padded to a multiple of so many bytes
+ * @param padding the sealed content is padded to a multiple of this number of bytes
  * @returns the JSON body of the answer that the enclave sealed
  * @throws ClientError: EnclaveRefusedError only if the enclave sealed its refusal
  */

@@ -2,7 +2,7 @@
 import { AttestationError, type AttestationPolicy } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
 
-/** What an enclave must be. */
+/** The requirements that an enclave must meet. */
 export interface Requirements {
   readonly policy: AttestationPolicy;
   /** Changes with the policy: keys that were attested under another version are not trusted any more. */
@@ -13,7 +13,7 @@ export interface Trust {
   current(): Promise<Requirements>;
   /** Called when an attestation showed another image. Resolves to newer requirements, or to null if nothing has changed. */
   renewed(outdated: Requirements): Promise<Requirements | null>;
-  /** Whether a key that a hint names may speak without an attestation for this client. */
+  /** Whether a key that a hint names is accepted without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;
   /** The last word on a key that signed: the id of its enclave on chain, if there is one. */
   admit(publicKey: Uint8Array): Promise<string | undefined>;

@@ -1,9 +1,9 @@
-/** What is sealed: JSON in UTF-8, padded with spaces, which JSON allows at its end (RFC 8259, section 2). */
+/** The sealed plaintext: JSON in UTF-8, padded with spaces, which JSON allows at its end (RFC 8259, section 2). */
 import { SealingError } from './errors.ts';
 
 const SPACE = 0x20;
 
-/** @param multiple the length is padded to a multiple of so many bytes; 0 and 1: not at all */
+/** @param multiple the length is padded to a multiple of this number of bytes; 0 and 1: no padding */
 export function encodeContent(json: string, multiple: number): Uint8Array {
   const bytes = new TextEncoder().encode(json);
   const excess = multiple > 1 ? bytes.length % multiple : 0;

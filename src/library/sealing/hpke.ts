@@ -31,10 +31,10 @@ export interface Suite {
   readonly aead: Readonly<AEAD>;
 }
 
-/** What a context has besides its message: secrets that only the two sides can derive. */
+/** Exports a secret from a context, which only the two sides can derive. */
 export type ExportSecret = (context: Uint8Array, size: number) => Promise<Uint8Array>;
 
-/** What both sides must know. The ciphertext authenticates it, but doesn't contain it. */
+/** Data that both sides must know. The ciphertext authenticates it, but doesn't contain it. */
 export interface Bound {
   readonly info: Uint8Array;
   readonly aad: Uint8Array;
@@ -111,7 +111,7 @@ export function altered(): SealingError {
   return new SealingError('SEALED_ALTERED', message);
 }
 
-/** What a missing algorithm of the platform means; undefined for any other error. */
+/** The error for an algorithm that the platform lacks; undefined for any other error. */
 export function unsupported(error: unknown): SealingError | undefined {
   if (!(error instanceof NotSupportedError)) return undefined;
   const message =

@@ -17,17 +17,17 @@ const INFO = new TextEncoder().encode('sui-enclave sealed request 1');
 const HEADER_SIZE = 1 + KEY_SIZE;
 const MIN_SIZE = HEADER_SIZE + KEY_SIZE + TAG_SIZE;
 
-/** What the host doesn't see of a request. */
+/** The part of a request that the host can't read. */
 export interface SealedCall {
   readonly method: 'GET' | 'POST';
   /** With its query, such as `/draw?note=a`. */
   readonly path: string;
-  /** What a plain request has as its JSON body. Undefined for GET. */
+  /** The JSON body of the plain request. Undefined for GET. */
   readonly body?: unknown;
 }
 
 export interface SealOptions {
-  /** The sealed content is padded to a multiple of so many bytes, so that its length says less. Default: 0, none. */
+  /** The sealed content is padded to a multiple of this number of bytes, to hide its length. Default: 0, none. */
   readonly padding?: number;
   readonly suite?: Suite;
 }

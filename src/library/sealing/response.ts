@@ -17,9 +17,9 @@ const SECRET_SIZE = 32;
 export interface Answer {
   /** HTTP status. */
   readonly status: number;
-  /** What a plain answer has as its JSON body. */
+  /** The JSON body of the plain answer. */
   readonly body: unknown;
-  /** What a plain answer has as `Retry-After`, in seconds. */
+  /** The `Retry-After` of the plain answer, in seconds. */
   readonly retryAfterSeconds: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export type SealNow = (
 
 /**
  * @param nonce for test vectors; otherwise random
- * @param label tells apart what is answered; default: a request
+ * @param label identifies the kind of message that is answered; default: a request
  */
 export async function answerSecret(
   exportSecret: ExportSecret,

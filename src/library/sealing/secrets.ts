@@ -37,7 +37,7 @@ const PADDING = 256;
 /** Of the JSON of all secrets, in bytes: sealed and in base64, it fits into a hand-off of 64 KiB. */
 const MAX_CONTENT_SIZE = 48_000;
 
-/** What a set of secrets is sealed for: one start of one image. */
+/** The recipient of a set of secrets: one start of one image. */
 export interface EnclaveState {
   readonly application: string;
   readonly version: string;
@@ -70,7 +70,7 @@ export interface ProvisionerKey {
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
-/** What an enclave says about the secrets that it has accepted, in the same order. */
+/** An enclave's receipt for the secrets that it has accepted, in the same order. */
 export interface Receipt {
   readonly names: readonly string[];
   /** HMAC-SHA256 of each value in UTF-8, in hexadecimal. */
@@ -105,7 +105,7 @@ export function secretsInfo({ application, version, registers, signingKey }: Enc
   return Info.serialize(fields).toBytes();
 }
 
-/** What a provisioner signs. */
+/** The structure that a provisioner signs. */
 export function provisionedBytes({ key, enc, ciphertext }: SealedSecrets, state: EnclaveState): Uint8Array {
   const info = secretsInfo(state);
   const fields = { label: SIGNED_LABEL, ...ALGORITHM_IDS, key, info, enc, ciphertext };

@@ -5,7 +5,7 @@ import { text } from '../wire/bcs.ts';
 import { SealingError } from './errors.ts';
 import { ALGORITHM_IDS, KEY_SIZE } from './hpke.ts';
 
-/** What an enclave says about itself in its attestation documents. */
+/** The user data that an enclave puts into its attestation documents. */
 export interface UserData {
   /** X25519, 32 bytes: requests are sealed to it. */
   readonly sealingKey: Uint8Array;

@@ -101,7 +101,7 @@ export interface Abort {
   readonly name?: string | undefined;
   /** The message of the error constant. */
   readonly text?: string | undefined;
-  /** What the transaction aborted with: meaningless where the error is a constant with a name, else the constant. */
+  /** The number that the transaction aborted with: the constant, or meaningless if the constant has a name. */
   readonly number: string;
 }
 

@@ -9,7 +9,7 @@ import { addressOf, invalidValue } from './values.ts';
  */
 export type ObjectInput = TransactionObjectInput;
 
-/** The properties by which `@mysten/sui` tells forms of object arguments apart. */
+/** The properties by which `@mysten/sui` distinguishes the forms of object arguments. */
 const OBJECT_FORMS = ['GasCoin', 'Input', 'Result', 'NestedResult', 'Object', 'UnresolvedObject'];
 
 /** In bytes, of one pure argument: a limit of Sui's protocol. */

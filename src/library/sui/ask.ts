@@ -8,7 +8,7 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** More pages than any list has: a node that always names a next one must not keep the caller for ever. */
+/** More pages than any list has: a node that always names a next one must not keep the caller waiting without end. */
 export const MAX_PAGES = 100_000;
 
 /**

@@ -44,7 +44,7 @@ export const ENCLAVE_EVENTS = {
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
   /** A registrar may no longer register. Its enclaves remain. */
   RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
-  /** An enclave may speak for the application. `registeredBy` is the capability or registrar that was used. */
+  /** An enclave was registered for the application. `registeredBy` is the capability or registrar that was used. */
   EnclaveRegistered: bcs.struct('EnclaveRegistered', {
     ...Enclave,
     registeredAtMs: u64,
@@ -64,11 +64,11 @@ interface EventOf<Name extends EnclaveEventName> extends Contract {
   readonly transactionDigest: string;
   /** Its place among the events of the transaction. */
   readonly eventIndex: number;
-  /** The checkpoint of the transaction, or null if the node doesn't tell. */
+  /** The checkpoint of the transaction, or null if the node doesn't report it. */
   readonly checkpoint: bigint | null;
 }
 
-/** An event: `name` tells which, and with it the type of `data`. */
+/** An event: `name` identifies it, and determines the type of `data`. */
 export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
   [One in Name]: EventOf<One>;
 }[Name];

@@ -24,7 +24,7 @@ export type EnclaveCalls = {
   ) => (tx: Transaction) => ReturnType<Builders[Name]>;
 };
 
-/** What `suiEnclave()` adds to a client. */
+/** The methods that `suiEnclave()` adds to a client. */
 export class SuiEnclaveExtension {
   readonly #client: ClientWithCoreApi;
   /** The builders: `tx.add(client.suiEnclave.call.updatePcrs({ … }))`. */

@@ -28,7 +28,7 @@ const HTTP_STATUSES: Readonly<Record<string, string>> = {
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
 };
-/** What fetch reports for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
+/** The messages of fetch for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
 
@@ -70,7 +70,7 @@ export function suiErrorOf(error: unknown): SuiError {
   return known;
 }
 
-/** The SuiError for an error of the GraphQL client, which has neither classes nor statuses to tell errors by. */
+/** The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status. */
 function graphqlErrorOf(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
   const message = printable(errors.map((each) => each.message).join('; '));

@@ -31,7 +31,7 @@ export interface EnclaveConfig extends Contract {
   readonly capabilityId: string;
   /** The number of times that the registers changed. */
   readonly configVersion: bigint;
-  /** The greatest age at which a key may speak, in milliseconds since its attestation; null: any. */
+  /** The maximum age of an accepted key, in milliseconds since its attestation; null: no maximum. */
   readonly maxKeyAgeMs: bigint | null;
   /** The ids of the registrars that may register enclaves. */
   readonly registrars: readonly string[];
@@ -147,7 +147,7 @@ export async function findRegistration(
 }
 
 export interface ListOptions extends AskOptions {
-  /** `current`: only the enclaves of the config's version, which alone may speak. Default: `all`. */
+  /** `current`: only the enclaves of the config's version; contracts accept no others. Default: `all`. */
   readonly versions?: 'all' | 'current';
   /** The greatest number of registrations to look at: then the result may have a `cursor`. Default: all of them. */
   readonly limit?: number;
@@ -163,7 +163,7 @@ export interface ListedEnclave extends Enclave {
 
 export interface EnclaveList {
   readonly enclaves: ListedEnclave[];
-  /** The ids of enclaves that were destroyed, of every version: an id doesn't tell its version. */
+  /** The ids of enclaves that were destroyed, of every version, since an id does not contain its version. */
   readonly destroyed: string[];
   /** Where to go on; null: this is the end of the list. */
   readonly cursor: string | null;

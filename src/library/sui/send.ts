@@ -13,7 +13,7 @@ export interface SignedTransaction<Included extends Include = object> {
   readonly transaction: Uint8Array;
   /** In base64: the sender's, then the sponsor's if another address pays the gas. */
   readonly signatures: readonly string[];
-  /** What the result holds, as the client's `executeTransaction` takes it. */
+  /** The content of the result, as for the client's `executeTransaction`. */
   readonly include?: Included;
   /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
@@ -28,14 +28,14 @@ export interface SignedTransaction<Included extends Include = object> {
 
 const LOOK_UP_MS = 10_000;
 const WAIT_MS = 60_000;
-/** What timers accept (WHATWG HTML, "Timers"). */
+/** The maximum delay of timers (WHATWG HTML, "Timers"). */
 const MAX_MS = 2_147_483_647;
 
 /**
- * Executes a signed transaction, and waits until the node shows it: what is read or built afterwards sees its changes,
- * unless another node answers. When the node doesn't answer, or answers with what it also says of executed
- * transactions (the gRPC statuses ABORTED and RESOURCE_EXHAUSTED among them), it is asked for the digest until the
- * transaction shows, or the time is over. Sending the same bytes again is safe: the chain executes them once.
+ * Executes a signed transaction, and waits until the node shows it: later reads and builds see its changes, unless
+ * another node answers. If the node doesn't answer, or gives an answer that nodes also give for executed transactions
+ * (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function asks for the digest until the node shows
+ * the transaction, or the time is over. Sending the same bytes again is safe: the chain executes them once.
  *
  * @returns the client's description of the transaction
  * @throws SuiError: UnknownOutcomeError with the digest if the node doesn't know the transaction in time;

@@ -1,4 +1,4 @@
-/** What an enclave signed, as the arguments of a Move call. Browser-safe. */
+/** Turns a signed answer into the arguments of a Move call. Browser-safe. */
 import { type BcsType, BcsWriter } from '@mysten/bcs';
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import type { U64Input } from '../wire/bcs.ts';
@@ -16,7 +16,7 @@ export interface SubmittedAnswer<Data> {
   readonly signature: Uint8Array;
 }
 
-/** What no Move function takes field by field: numbers, text, bytes, vectors, options, enums. */
+/** Values without fields to pass separately: numbers, text, bytes, vectors, options, enums. */
 type Whole =
   | string
   | number
@@ -51,7 +51,7 @@ export interface SignedArguments<Data> {
  * the function puts into its struct, the time and the signature. Give them in the order of your function, with the
  * objects that it takes.
  *
- * A field is passed in BCS, by the signed type: whoever submits can neither round nor rename anything. Sui takes
+ * Each field is passed in BCS by the signed type, so that the submitter can neither round nor rename anything. Sui takes
  * numbers, bool, address, ID, String, and vectors and options of these as arguments, of at most 16,384 bytes each.
  *
  * @example
@@ -97,7 +97,7 @@ function argumentsOf(tx: Transaction, fields: Fields): Record<string, unknown> {
   return Object.fromEntries(values);
 }
 
-/** A read of a property while its object was written: how much was written by then, and what it read of the value. */
+/** A read of a property while its object is serialized: the bytes written so far, and the reads within the value. */
 interface Read {
   readonly at: number;
   readonly reads: Reads;
@@ -106,7 +106,7 @@ type Reads = Map<string, Read>;
 
 /**
  * The fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but it writes them
- * one after the other, and reads each from its value just before: so the reads tell where each field starts.
+ * one after the other, and reads each from its value just before, so the reads show where each field starts.
  */
 function fieldsOf<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
   const reads: Reads = new Map();

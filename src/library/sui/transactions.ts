@@ -113,7 +113,7 @@ export function updateName(tx: Transaction, call: AdminCall & { readonly name: s
   tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), nameOf(tx, call.name)] });
 }
 
-/** Sets the greatest age at which keys may speak, in milliseconds since their attestation; null: any age. */
+/** Sets the maximum age of accepted keys, in milliseconds since their attestation; null: no maximum. */
 export function updateMaxKeyAge(
   tx: Transaction,
   call: AdminCall & { readonly maxKeyAgeMs: U64Input | null },
@@ -133,7 +133,7 @@ function maxKeyAge(tx: Transaction, age: U64Input | null) {
   return tx.pure(Uint8Array.of(1, ...value));
 }
 
-/** Ends a config for ever. */
+/** Retires a config, permanently. */
 export function retireConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
 }
@@ -147,7 +147,7 @@ export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionRe
 export function revokeRegistrarCap(
   tx: Transaction,
   call: AdminCall & {
-    /** Not an object: whoever revokes a stolen registrar doesn't hold it. */
+    /** An id, not an object: the admin who revokes a capability does not own it. */
     readonly registrarId: string;
   },
 ): void {
@@ -234,9 +234,9 @@ export function beginRotation(
 export function finishRotation(
   tx: Transaction,
   call: AdminCall & {
-    /** What `beginRotation` returned. */
+    /** The result of `beginRotation`. */
     readonly rotation: TransactionObjectArgument;
-    /** What `loadAttestation` returned. */
+    /** The result of `loadAttestation`. */
     readonly document: TransactionObjectArgument;
   },
 ): void {

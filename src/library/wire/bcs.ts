@@ -4,7 +4,7 @@
  */
 import { BcsType, bcs } from '@mysten/bcs';
 
-/** What a type knows about itself in Move, beside its bytes. A type of `@mysten/bcs` can't be asked for it. */
+/** The properties of a type in Move. A type of `@mysten/bcs` does not have them. */
 export interface InMove {
   /** As Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly move: string;
@@ -44,7 +44,7 @@ export type U64Input = bigint | number | string;
 /** A u256 has at most 78 digits. */
 const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
 
-/** @returns a function that throws a TypeError for what is not exactly an integer of so many bits */
+/** @returns a function that throws a TypeError for a value that is not an integer of this number of bits */
 export function exactly(bits: number): (value: U64Input) => bigint {
   const max = 2n ** BigInt(bits) - 1n;
   return (value) => {

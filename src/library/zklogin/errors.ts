@@ -32,7 +32,7 @@ export const ZKLOGIN_CODES = {
 
 export type ZkLoginCode = keyof typeof ZKLOGIN_CODES;
 
-/** What `sui-enclave/zklogin` throws. When a Sui node fails, it throws a SuiError instead. */
+/** The errors of `sui-enclave/zklogin`. If a Sui node fails, it throws a SuiError instead. */
 export class ZkLoginError extends CodedError<ZkLoginCode> {}
 
 /** The provider didn't log the user in. */

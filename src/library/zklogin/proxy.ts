@@ -7,7 +7,7 @@ import { headersOf, MAX_ANSWER_SIZE, serviceErrorOf, serviceUrl } from './http.t
 export interface ProxyRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
-  /** What `express.json()` parsed, if it came first. */
+  /** The result of `express.json()`, if that middleware ran before. */
   readonly body?: unknown;
 }
 

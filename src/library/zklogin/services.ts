@@ -44,8 +44,8 @@ export interface ProofOptions extends PrivateServiceOptions {
 
 export interface SaltOptions extends PrivateServiceOptions {
   /**
-   * What the enclave of the salt service must be. With it, token and salt are sealed: neither the host nor a proxy
-   * reads them. Without it, whoever ends TLS and whoever runs the enclave's parent instance do.
+   * The policy that the enclave of the salt service must meet. With it, token and salt are sealed: neither the host nor
+   * a proxy can read them. Without it, the TLS proxy and the enclave's parent instance can.
    */
   readonly policy?: EnclaveClientOptions['policy'];
   /** With `policy`: DER of the roots to trust instead of AWS's, for development. */

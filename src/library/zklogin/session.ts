@@ -62,7 +62,7 @@ export class ZkLoginSession extends Signer {
   readonly maxEpoch: number;
   readonly #store: SessionStore;
   readonly #currentEpoch: EpochSource;
-  /** What a sponsor signed for a transaction, so that another try sends the same bytes. */
+  /** The bytes that a sponsor signed for a transaction, so that a retry sends the same bytes. */
   readonly #sponsored = new WeakMap<Transaction, SponsoredTransaction>();
 
   /** @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE, ZKLOGIN_OPTION */

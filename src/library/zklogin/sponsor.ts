@@ -7,7 +7,7 @@ import { equalBytes } from '@noble/curves/utils.js';
 import { suiErrorOf } from '../sui/failures.ts';
 import { ZkLoginError } from './errors.ts';
 
-/** What a sponsor is asked to pay for. */
+/** The transaction that a sponsor is asked to pay for. */
 export interface SponsorRequest {
   /** BCS of the `TransactionKind`: inputs and commands, without sender and gas. */
   readonly kind: Uint8Array;
@@ -23,8 +23,8 @@ export interface SponsoredTransaction {
 }
 
 /**
- * Who pays the gas: a key that is at hand, or a function that asks a service. With a key, the node chooses coins of its
- * address; commands that take from `tx.gas` take from it too.
+ * Who pays the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of its address;
+ * commands that take from `tx.gas` take from that address too.
  */
 export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTransaction>);
 
@@ -44,7 +44,7 @@ export async function sponsoredBy(
     readonly transaction: Transaction;
     readonly client: ClientWithCoreApi;
     readonly sender: string;
-    /** What the sponsor's function returned for this transaction earlier. */
+    /** An earlier result of the sponsor's function for this transaction. */
     readonly before: SponsoredTransaction | undefined;
   },
 ): Promise<SponsoredTransaction> {

@@ -10,11 +10,11 @@ export interface Generator {
   /** The program and its arguments; the names of input and output are appended. */
   readonly command: readonly string[];
   readonly size: CircuitSize;
-  /** Returns whether its witnesses may have this number of wires, as far as its files tell. */
+  /** Returns whether its witnesses can have this number of wires, as far as its files show. */
   canMake(wires: number): boolean;
 }
 
-/** What a generator's files say of it. */
+/** The properties of a generator that its files contain. */
 interface Found extends Omit<Generator, 'size'> {
   /** Returns the number of elements of an input signal, 0 if the circuit has no such signal. */
   sizeOf(signal: string): number;

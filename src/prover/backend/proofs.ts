@@ -92,7 +92,7 @@ export class Proofs {
     throw new BackendError('BACKEND_AT_CAPACITY', 'Server at capacity', { retryAfterSeconds });
   }
 
-  /** The time until a place is free, as far as the latest request tells. */
+  /** An estimate of the seconds until a place is free: the duration of the latest request. */
   #retryAfter(): number {
     return Math.min(MAX_RETRY_AFTER, Math.max(1, Math.ceil(this.#lastSeconds)));
   }
@@ -165,7 +165,7 @@ function stopping(): BackendError {
   return new BackendError('BACKEND_STOPPING', 'the service is stopping: try again', { retryAfterSeconds: 1 });
 }
 
-/** What the caller learns of a fault. The cause is for the log. */
+/** The error that the caller gets for a fault. The cause is for the log. */
 function answerTo(error: unknown): unknown {
   if (error instanceof WitnessRefusal) {
     return new BackendError(

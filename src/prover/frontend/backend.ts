@@ -13,7 +13,7 @@ const MAX_ANSWER = 64 * 1024;
 /** A request is sent again after a connection failed: proving is idempotent, and another backend may take it. */
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
-/** What a caller is told to wait if a full backend doesn't say: about the time of one proof. */
+/** The default of `Retry-After` if a full backend gives none: about the time of one proof. */
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;

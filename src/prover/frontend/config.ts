@@ -39,7 +39,7 @@ export interface FrontendConfig {
 /** A request is about 3 KB: a token of at most 2 KB, and five short properties. */
 const BODY_LIMIT_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 1024;
-/** What a request may take besides the call to the backend: its body, the issuer's keys, and the checks in a queue. */
+/** The time that a request may take besides the call to the backend: its body, the issuer's keys, and the checks in a queue. */
 const MARGIN_MS = 25_000;
 
 /**

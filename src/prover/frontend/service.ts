@@ -199,7 +199,7 @@ function hashOf(request: ProofRequest): string {
   return createHash('sha256').update(JSON.stringify(canonical)).digest('base64');
 }
 
-/** Logs what the issuers answer, if DEBUG says so. */
+/** Logs the answers of issuers, if DEBUG selects them. */
 function logged(upstream: Upstreams, { isLogged }: FrontendConfig, log: Logger): Upstreams {
   return (host, bounds) => {
     const client = upstream(host, bounds);

@@ -21,7 +21,7 @@ export interface NsmDeviceOptions {
   maxWaiting?: number;
 }
 
-/** What `addon.cc` exports. */
+/** The exports of `addon.cc`. */
 interface Addon {
   Device: new (path: string) => Handle;
 }

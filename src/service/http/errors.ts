@@ -75,7 +75,7 @@ function sendError(
  * Answers malformed HTTP, which never reaches a route, in the same form.
  *
  * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one for it
- * @returns what it was answered with, if it was
+ * @returns the error that was sent as the answer, if one was
  */
 export function onClientError(
   error: NodeJS.ErrnoException,

@@ -13,7 +13,7 @@ import { addHeader } from './respond.ts';
 const SWEEP_MS = 250;
 /**
  * A connection is closed after this many answers, and after its next answer once it is older than this age, so that
- * no connection lasts for ever. (Node's `maxRequestsPerSocket` announces the end but leaves the connection open.)
+ * no connection lasts without limit. (Node's `maxRequestsPerSocket` announces the end but leaves the connection open.)
  */
 const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;

@@ -137,7 +137,7 @@ export class Ledger {
   readonly packages = new Map<string, string>();
   /** The modules of packages, where a transaction published them. */
   readonly modules = new Map<string, readonly Uint8Array[]>();
-  /** Objects that another transaction holds: a stand-in for what validators remember. */
+  /** Objects that another transaction holds, as validators remember them. */
   readonly locked = new Set<string>();
   /** Digests of the executed transactions. */
   readonly executed: string[] = [];

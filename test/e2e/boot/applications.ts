@@ -11,7 +11,7 @@ const HOSTS = ['api.weatherapi.com', 'bulk.example.com', 'www.googleapis.com'];
 /** The key of the one who may send the salt image its seed: PKCS #8 in PEM, made with the image. */
 export const PROVISIONER_KEY = `${TLS}/provisioner.pem`;
 
-/** The certificate that the stand-ins of endpoints present to the test images. */
+/** The certificate that the fakes of endpoints present to the test images. */
 export function endpointTls(): TlsFiles {
   return tlsFiles(TLS, HOSTS);
 }

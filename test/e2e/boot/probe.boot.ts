@@ -28,7 +28,7 @@ let weather: WeatherStandIn;
 let bulk: { received: number; sha256: Promise<string> };
 const block = randomBytes(64 * 1024);
 
-/** An enclave whose parent forwards its endpoints to stand-ins, and keeps its reports. */
+/** An enclave whose parent forwards its endpoints to fakes, and keeps its reports. */
 function boot() {
   return bootWithNsm(bootOnce);
 }

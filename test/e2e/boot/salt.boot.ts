@@ -1,4 +1,4 @@
-/** out/test-salt.eif: the salt service in an enclave. Its identity provider is a stand-in behind the parent. */
+/** out/test-salt.eif: the salt service in an enclave. Its identity provider is a fake behind the parent. */
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

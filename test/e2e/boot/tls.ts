@@ -1,4 +1,4 @@
-/** A certificate authority of the boot test's own, and the certificate that the stand-ins of endpoints show. */
+/** A certificate authority of the boot test's own, and the certificate that the fakes of endpoints show. */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -12,7 +12,7 @@ import { type Dns, startDns } from './dns.ts';
 export const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy.cfg', import.meta.url));
 /** Debian's, or the one that HAPROXY names. */
 export const HAPROXY = process.env['HAPROXY'] ?? '/usr/sbin/haproxy';
-/** The backend's program, without the stand-ins of this folder. */
+/** The backend's program, without the fakes of this folder. */
 export const REAL_BACKEND = fileURLToPath(new URL('../../../src/prover/backend/main.ts', import.meta.url));
 export const isInstalled = existsSync(HAPROXY);
 
@@ -57,7 +57,7 @@ export async function freePort(): Promise<number> {
 /** How a backend tags the proof of a body. */
 export const tagOf = (body: string) => createHash('sha256').update(body).digest('hex');
 
-/** The requests that a stand-in has begun and ended, and how many of them at once. */
+/** The requests that a fake has begun and ended, and how many of them at once. */
 export function workOf({ output }: Program) {
   const lines = output().split('\n');
   const tags = (word: string) =>
@@ -90,7 +90,7 @@ export class Site {
     return site;
   }
 
-  /** Starts a stand-in at an address, and tells DNS, even while it is loading its key. */
+  /** Starts a fake at an address, and tells DNS, even while it is loading its key. */
   async add(address: string, proofMs: number, loadMs = 0): Promise<Program> {
     const file = fileURLToPath(new URL('stand_in.ts', import.meta.url));
     const arguments_ = [address, this.#backendPort, proofMs, loadMs].map(String);

@@ -73,7 +73,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   const run = async ({ env, name, args }: Line) => {
     const given = args
       .map((arg) => arg.replace(/^\$(\w+)$/, (_, variable) => variables[variable] ?? ''))
-      // On testnet, stand-ins for AWS would be refused.
+      // On testnet, fakes of AWS would be refused.
       .map((arg) => (arg === 'testnet' ? 'localnet' : arg));
     const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
     const DEPLOYMENTS = fixture.file('deployments');

@@ -1,6 +1,6 @@
 /**
  * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real salt service,
- * first with a stand-in of the proving service, which can fail.
+ * first with a fake of the proving service, which can fail.
  */
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';

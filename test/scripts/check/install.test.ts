@@ -1,4 +1,4 @@
-/** The first `make` of several terminals at once, with the project's own Makefile and a stand-in of npm. */
+/** The first `make` of several terminals at once, with the project's own Makefile and a fake of npm. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {

@@ -1,4 +1,4 @@
-/** `POST /get_salt` as wallets see it. Its issuer is a stand-in on loopback with real RSA keys. */
+/** `POST /get_salt` as wallets see it. Its issuer is a fake on loopback with real RSA keys. */
 import { readFileSync } from 'node:fs';
 import { decodeJwt } from 'jose';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -45,7 +45,7 @@ describe('POST /get_salt', () => {
       issuer: each,
       client_id: CLIENT_ID,
       seed: 1,
-      // The stand-in serves both, under another path each.
+      // The fake serves both, under another path each.
       ...(index === 1 && { jwks_url: 'https://www.googleapis.com/other' }),
     }));
     const server = await startSalt(issuer, { clients });

@@ -1,6 +1,6 @@
 /**
- * Starts everything that a wallet talks to on loopback: the real salt service, the real proving service or a stand-in
- * of it, and stand-ins of provider and Sui node.
+ * Starts everything that a wallet talks to on loopback: the real salt service, the real proving service or a fake
+ * of it, and fakes of provider and Sui node.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ export interface WalletServices {
   readonly saltUrl: string;
   readonly proverUrl: string;
   readonly node: LoopbackNode;
-  /** Makes the stand-in of the proving service answer with an error. */
+  /** Makes the fake of the proving service answer with an error. */
   proverIsBroken: boolean;
   /** Rejects if the proving service's backend ends. */
   readonly died: Promise<void>;
@@ -38,7 +38,7 @@ export interface WalletOptions {
   readonly log: Logger;
   /** Of the wallet's page. Default: the system chooses, as it does for all others. */
   readonly port?: number;
-  /** For the real proving service. Default: a stand-in. */
+  /** For the real proving service. Default: a fake. */
   readonly prover?: Artifacts;
 }
 

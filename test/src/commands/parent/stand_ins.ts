@@ -28,7 +28,7 @@ import { callScript, type Result } from '../run.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../../src/commands/parent', import.meta.url));
 
-/** The functions that all stand-ins share. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
+/** The functions that all fakes share. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
 const COMMON = String.raw`
 # In one write, since several stand-ins may start at the same time.
 call=$(printf '%s\001' "$(basename "$0")" "$@")
@@ -140,7 +140,7 @@ export class Parent {
   }
 
   get path(): string {
-    // The system's own programs, such as id, but not those that have a stand-in.
+    // The system's own programs, such as id, but not those that have a fake.
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
@@ -196,7 +196,7 @@ export class Parent {
       .filter((line) => name === undefined || line.startsWith(`${name} `));
   }
 
-  /** Writes a file of the stand-ins' state. */
+  /** Writes a file of the fakes' state. */
   set(file: string, text: string): void {
     writeFileSync(join(this.dir, file), text);
   }

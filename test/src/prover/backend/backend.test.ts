@@ -1,4 +1,4 @@
-/** The backend over HTTP, with stand-ins of the engine and the witness generator, both processes of their own. */
+/** The backend over HTTP, with fakes of the engine and the witness generator, both processes of their own. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -374,7 +374,7 @@ test('nothing of an input, a witness or a proof is ever logged, at any level, wh
 });
 
 test('a public input is proved for its own request, among many at the same time', async () => {
-  // The stand-in proves for the public input that it finds in the witness; another one would be refused.
+  // The fake proves for the public input that it finds in the witness; another one would be refused.
   const { post } = await start({ env: { QUEUE: '20' } });
   const salts = Array.from({ length: 12 }, (_, index) => index);
   const answers = await Promise.all(salts.map((salt) => post(inputOf(salt).circuit)));

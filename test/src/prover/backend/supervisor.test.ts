@@ -1,4 +1,4 @@
-/** The supervisor over stand-ins of the engine that crash, hang and lie; backend.prover.ts has the real one. */
+/** The supervisor over fakes of the engine that crash, hang and lie; backend.prover.ts has the real one. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';

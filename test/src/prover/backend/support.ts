@@ -52,7 +52,7 @@ export function signalTable(signals: Signals, wires = LOADED.wires): Buffer {
   return dat;
 }
 
-/** Writes a witness of the size that the stand-in of the engine expects, with the public input in it. */
+/** Writes a witness of the size that the fake of the engine expects, with the public input in it. */
 export const WITNESS_SCRIPT = `
   public=$(printf %s "$input" | sed 's/.*"all_inputs_hash":"\\([0-9]*\\)".*/\\1/')
   { printf 'wtns%-80s' "$public"; head -c ${WITNESS_BYTES - 84} /dev/zero; } > "$2"`;

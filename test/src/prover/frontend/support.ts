@@ -1,4 +1,4 @@
-/** The front end, an issuer and a stand-in of the backend, all on loopback; they end with the test. */
+/** The front end, an issuer and a fake of the backend, all on loopback; they end with the test. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

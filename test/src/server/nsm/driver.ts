@@ -1,5 +1,5 @@
 /**
- * The NSM driver's stand-in: the real addon runs in a child process in which `preload.c` replaces the kernel, and
+ * The fake NSM driver: the real addon runs in a child process in which `preload.c` replaces the kernel, and
  * what the "driver" answers is decided here.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -112,7 +112,7 @@ export class ChildError extends Error {
 
 export interface ChildOptions {
   addon?: string;
-  /** Libraries to load before the stand-in. */
+  /** Libraries to load before the fake. */
   preload?: string[];
   env?: Record<string, string>;
 }
