@@ -70,7 +70,13 @@ export function imageSources({ workspaces }: Needed, appDir: string): string[] {
 
 /** SHA-256 in hexadecimal over the packages of npm: path and integrity of each. */
 export function digestOfModules({ packages }: NpmLock, { modules }: Needed): string {
-  const lines = modules.map((path) => `${path} ${packages[path]?.integrity}\n`);
+  const lines = modules.map((path) => {
+    const { integrity } = packages[path] ?? {};
+    if (integrity === undefined) {
+      throw new ImageError('LOCK_INVALID', `package-lock.json has no integrity of ${path}`);
+    }
+    return `${path} ${integrity}\n`;
+  });
   return createHash('sha256').update(lines.join('')).digest('hex');
 }
 

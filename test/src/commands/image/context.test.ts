@@ -147,6 +147,8 @@ describe('by the real lock file', () => {
     const more = neededByImage(ROOT, 'src/apps/weather', { packages });
     expect(more).toEqual(needed);
     expect(digestOfModules({ packages }, more)).toBe(digestOfModules(lock, needed));
+    const unpinned = { packages: { ...packages, 'node_modules/express': {} } };
+    expect(() => digestOfModules(unpinned, needed)).toThrow(/no integrity of node_modules\/express/);
     const changed = { packages: { ...packages, 'node_modules/express': { integrity: 'sha512-c' } } };
     expect(digestOfModules(changed, needed)).not.toBe(digestOfModules(lock, needed));
   });
