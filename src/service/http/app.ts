@@ -1,7 +1,13 @@
 /** The Express application that each service adds its endpoints to: what comes before them, and after. */
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { ServerError } from '../errors.ts';
 import { cors } from './cors.ts';
@@ -67,7 +73,8 @@ const INVALID_TARGET = '/\0';
 export function listenerOf(app: Express): RequestListener {
   return (request, response) => {
     request.url = originForm(request.method, request.url ?? '') ?? INVALID_TARGET;
-    app(request, response);
+    // `unanswered` and `handleError` answer everything. Express would make its own last handler for each request.
+    app(request as Request, response as Response, () => response.destroy());
   };
 }
 

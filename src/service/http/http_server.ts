@@ -103,6 +103,8 @@ function withPrototype<Message extends typeof IncomingMessage | typeof ServerRes
     return Reflect.construct(message, given, create);
   }
   create.prototype = prototype;
+  // V8 reserves room for properties by the classes that it inherits from.
+  Object.setPrototypeOf(create, message);
   return create as unknown as Message;
 }
 
