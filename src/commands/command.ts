@@ -49,6 +49,7 @@ export const EXIT = {
 /** The command line can't be used. */
 export class UsageError extends EnclaveError {
   readonly code = 'USAGE';
+  readonly exit = EXIT.notTried;
 
   /** @param usage what `--help` prints, to follow the message */
   constructor(message: string, usage?: string) {
@@ -59,6 +60,7 @@ export class UsageError extends EnclaveError {
 /** A file that the command line names can't be read. */
 export class UnreadableFileError extends EnclaveError {
   readonly code = 'UNREADABLE_FILE';
+  readonly exit = EXIT.notTried;
 }
 
 /** An error as a command reports it. */
