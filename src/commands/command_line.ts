@@ -11,7 +11,7 @@ export interface Argument {
   readonly schema: Schema;
   /** May be left out; only at the end. */
   readonly optional?: boolean;
-  /** May be given more than once; only the last. */
+  /** May be given more than once: one argument at most, and none before an optional one. */
   readonly repeated?: boolean;
 }
 
@@ -76,6 +76,8 @@ export type OptionValues<O extends Options> = {
 export interface Given<A extends Arguments, O extends Options> {
   readonly args: ArgumentValues<A>;
   readonly options: OptionValues<O>;
+  /** The positional arguments, as they were given. */
+  readonly positionals: readonly string[];
 }
 
 /** Options that every command has. */
@@ -111,7 +113,7 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
       check(`<${name}>`, schema, texts[name]),
     ]),
   ) as ArgumentValues<A>;
-  return { args, options };
+  return { args, options, positionals };
 }
 
 type Value = string | boolean | (string | boolean)[] | undefined;
@@ -161,16 +163,23 @@ function optionOf(name: string, option: Option | Flag, given: Value, env: Enviro
 /** Names the positional arguments by their order. @throws UsageError */
 export function inOrder(args: Arguments, positionals: readonly string[]): Texts {
   const names = Object.keys(args);
-  const last = names.at(-1) ?? '';
-  const repeats = args[last]?.repeated === true;
-  const unexpected = repeats ? undefined : positionals[names.length];
+  const repeated = names.findIndex((name) => args[name]?.repeated);
+  const unexpected = repeated < 0 ? positionals[names.length] : undefined;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
   const missing = names.slice(positionals.length).filter((name) => !args[name]?.optional);
   if (missing.length > 0) throw new UsageError(`missing: ${wordsOf(missing)}`);
-  const texts: Record<string, string | readonly string[] | undefined> = {};
-  for (const [index, name] of names.entries()) texts[name] = positionals[index];
-  if (repeats) texts[last] = positionals.slice(names.length - 1);
-  return texts;
+  if (repeated < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
+  const behind = names.length - repeated - 1;
+  const end = Math.max(repeated, positionals.length - behind);
+  return Object.fromEntries(
+    names.map((name, index) => {
+      if (index < repeated) return [name, positionals[index]];
+      return [
+        name,
+        index === repeated ? positionals.slice(repeated, end) : positionals[end + index - repeated - 1],
+      ];
+    }),
+  );
 }
 
 /** @throws UsageError */
@@ -228,7 +237,7 @@ export function helpOf(line: CommandLine): string {
 function remark({ default: value, repeated, variable }: Option): string {
   const remarks = [
     ...(value === undefined ? [] : [`default: ${value}`]),
-    ...(variable === undefined ? [] : [`or ${variable} in the environment`]),
+    ...(variable === undefined ? [] : [`or ${variable}`]),
     ...(repeated ? ['may be repeated'] : []),
   ];
   return remarks.length === 0 ? '' : ` (${remarks.join('; ')})`;
