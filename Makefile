@@ -101,9 +101,11 @@ test-wallet: install
 package: install
 	@CHANNEL=$(CHANNEL) npm run --silent package
 
-# Writes the API documentation from the docstrings to out/docs. TypeDoc needs an older TypeScript, so it has its own lockfile.
+# Writes the documentation to out/docs, a site to read offline: the pages of this repository, the API reference and a search.
+# Fails on a dead link. TypeDoc needs an older TypeScript, so it has its own lockfile.
 docs: install build/docs/node_modules/.package-lock.json
 	@node build/docs/node_modules/typedoc/bin/typedoc --options scripts/docs/typedoc.json
+	@node scripts/docs/check_site.ts out/docs
 
 build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/docs/package-lock.json
 	@mkdir -p build/docs

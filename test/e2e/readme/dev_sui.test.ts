@@ -1,69 +1,99 @@
-/** The block of "On one machine" in src/library/sui/README.md, run as written against the service of `make dev-sui`. */
+/** The commands of the pages that need `make dev-sui`, run as written against its service. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { scriptProcess } from '../../src/commands/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 
-const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
-const [, block = ''] = /^## On one machine$.*?```sh\n(.*?)```/ms.exec(README) ?? [];
+const EXPORT = 'export SUI_PRIVATE_KEY=$(cat out/dev-sui.key)';
 
-const out = mkdtempSync(join(tmpdir(), 'dev-sui-'));
+/** The lines of the block that begins with the account of `make dev-sui`. */
+function linesOf(page: string): string[] {
+  const text = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
+  const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block.trim().split('\n'));
+  const [lines = [], ...more] = blocks.filter(([head]) => head === EXPORT);
+  expect(more, `${page}: one block`).toEqual([]);
+  return lines.slice(1);
+}
+
+let out: string;
 let service: DevSui;
-beforeAll(async () => {
+beforeEach(async () => {
+  out = mkdtempSync(join(tmpdir(), 'dev-sui-'));
   service = await startDevSui({ port: 0, faucetPort: 0, folder: pathToFileURL(`${out}/`), env: {} });
 });
-afterAll(async () => {
+afterEach(async () => {
   await service.close();
   rmSync(out, { recursive: true });
 });
 
-test('from publish to an answer of the rotated enclave, every line does what it says', async () => {
-  const { node } = service;
-  // Another process of the same root, as make dev is.
-  const trust = () => DevelopmentTrust.load(pathToFileURL(`${out}/`), 'weather');
-  trust().save();
-  const enclaves = [await startWeather({ nsm: trust().nsm }), await startWeather({ nsm: trust().nsm })];
-  const [first = '', second = ''] = enclaves.map(({ server }) => server.url);
-  const [head = '', ...lines] = block.split('\n').filter((line) => line !== '');
-  expect(head).toBe('export SUI_PRIVATE_KEY=$(cat out/dev-sui.key)');
+/** Starts an emulated enclave of the same root, as make dev does in another process. */
+async function startEnclave(): Promise<string> {
+  const trust = DevelopmentTrust.load(pathToFileURL(`${out}/`), 'weather');
+  trust.save();
+  const { server } = await startWeather({ nsm: trust.nsm });
+  return server.url;
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** Runs a line `npm run name -- …`. @param urls of the enclaves, by those of the page */
+async function runLine(line: string, urls: Variables, variables: Variables = {}) {
+  const [, name = '', rest = ''] = /^npm run (\w+) -- (.*)$/.exec(line) ?? [];
+  const args = [...rest.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
+    ([, a, b, c]) => a ?? b ?? c ?? '',
+  );
+  const given = args.map((arg) =>
+    (urls[arg] ?? arg)
+      .replace(/^\$(\w+)$/, (_, variable: string) => variables[variable] ?? '')
+      .replace(/^out\//, `${out}/`),
+  );
   const env = {
     SUI_PRIVATE_KEY: readFileSync(join(out, 'dev-sui.key'), 'utf8').trim(),
     DEPLOYMENTS: join(out, 'deployments'),
   };
+  const { exit, json, err } = await scriptProcess(
+    name,
+    [...given, '--rpc-url', service.node.url, '--json'],
+    env,
+  );
+  return { name, exit, json: json(), err };
+}
+
+/** Runs each line, which must succeed, and takes the variables from `# prints the property: VARIABLE`. */
+async function follow(lines: readonly string[], urls: Variables): Promise<string[]> {
   const variables: Record<string, string> = {};
-  const run = async (line: string) => {
-    const [, name = '', rest = ''] = /^npm run (\w+) -- (.*)$/.exec(line) ?? [];
-    const args = [...rest.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
-      ([, a, b, c]) => a ?? b ?? c ?? '',
-    );
-    const given = args.map((arg) =>
-      arg
-        .replace(/^\$(\w+)$/, (_, variable: string) => variables[variable] ?? '')
-        .replace('http://127.0.0.1:3000', first)
-        .replace('http://127.0.0.1:3001', second)
-        .replace(/^out\//, `${out}/`),
-    );
-    const result = await scriptProcess(name, [...given, '--rpc-url', node.url, '--json'], env);
-    expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
-    return [name, result.json()] as const;
-  };
   let latest: Record<string, unknown> = {};
   const done: string[] = [];
   for (const line of lines) {
     const [, property = '', variable = ''] = /^# prints the (\w+): (\w+)$/.exec(line) ?? [];
-    if (variable === '') {
-      const [name, json] = await run(line);
-      done.push(name);
-      expect(json, name).toMatchObject({ status: 'done' });
-      latest = json;
-    } else variables[variable] = String(latest[property]);
+    if (variable !== '') {
+      variables[variable] = String(latest[property]);
+      continue;
+    }
+    const { name, exit, json, err } = await runLine(line, urls, variables);
+    expect(exit, `${name}: ${err}`).toBe(0);
+    expect(json, name).toMatchObject({ status: 'done' });
+    done.push(name);
+    latest = json;
   }
-  expect(done).toEqual([
+  return done;
+}
+
+function mintedReadings() {
+  const { node, account } = service;
+  return node.ledger.owned(account.address).filter(({ type }) => type.endsWith('::WeatherNFT'));
+}
+
+const FIRST = 'http://127.0.0.1:3000';
+
+test('"On one machine" goes from publish to an answer of the rotated enclave', async () => {
+  const urls = { [FIRST]: await startEnclave(), 'http://127.0.0.1:3001': await startEnclave() };
+  expect(await follow(linesOf('src/library/sui/README.md'), urls)).toEqual([
     'publish',
     'create_config',
     'register_enclave',
@@ -73,8 +103,21 @@ test('from publish to an answer of the rotated enclave, every line does what it 
     'submit',
   ]);
   // Each Move call of these, once simulated and once executed.
-  expect(node.executor.vm?.runs).toBe(12);
-  expect(
-    node.ledger.owned(service.account.address).filter(({ type }) => type.endsWith('::WeatherNFT')),
-  ).toHaveLength(2);
+  expect(service.node.executor.vm?.runs).toBe(12);
+  expect(mintedReadings()).toHaveLength(2);
+}, 120_000);
+
+test('"Five minutes to an effect on chain" ends with a minted reading, and with a key that is not registered', async () => {
+  const lines = linesOf('scripts/docs/START.md');
+  const done = await follow(lines, { [FIRST]: await startEnclave() });
+  expect(done).toEqual(['publish', 'create_config', 'register_enclave', 'submit', 'status']);
+  expect(mintedReadings()).toHaveLength(1);
+
+  // The restarted enclave has a new key.
+  const urls = { [FIRST]: await startEnclave() };
+  const lineOf = (name: string) => lines.find((line) => line.startsWith(`npm run ${name} `)) ?? '';
+  expect((await runLine(lineOf('submit'), urls)).json).toMatchObject({ code: 'NOT_REGISTERED' });
+  expect(mintedReadings()).toHaveLength(1);
+  await follow([lineOf('register_enclave'), lineOf('submit')], urls);
+  expect(mintedReadings()).toHaveLength(2);
 }, 120_000);

@@ -1,0 +1,115 @@
+/**
+ * `node scripts/docs/check_site.ts <folder>`: checks the pages that TypeDoc wrote: every link within the site leads to a
+ * file and an anchor of it, and no page loads anything from another host, so that the site can be read offline.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { command, runAsProcess } from '../../src/commands/command.ts';
+import { CodedError, quantity } from '../../src/library/errors.ts';
+
+/** Every code of a SiteError, and what it means. */
+export const SITE_CODES = {
+  SITE_EMPTY: 'The folder has no page.',
+  SITE_FAULTS: 'A link leads nowhere, or a page loads a file from another host.',
+} as const;
+
+class SiteError extends CodedError<keyof typeof SITE_CODES> {}
+
+/** Attributes are written by TypeDoc, always in double quotes. */
+const ANCHORS = /\sid="([^"]+)"/g;
+const LINKS = /<([a-z]+)\b[^>]*?\s(?:href|src)="([^"]*)"/g;
+
+/** The elements whose `href` or `src` a browser loads with the page; it follows other links only when asked. */
+const LOADED = ['img', 'link', 'script', 'use'];
+
+interface Link {
+  readonly element: string;
+  readonly target: string;
+}
+
+/** What a page can be linked by, and what it links to. */
+interface Page {
+  readonly anchors: ReadonlySet<string>;
+  readonly links: readonly Link[];
+}
+
+/**
+ * @param folder of the site
+ * @returns the number of pages and of links within the site, and each fault as `page: link: what is wrong`
+ * @throws SiteError: SITE_EMPTY
+ */
+export function checkSite(folder: string): { pages: number; links: number; faults: string[] } {
+  const root = resolve(folder);
+  const files = new Set(globSync('**', { cwd: root }).map((path) => join(root, path)));
+  const pages = new Map(
+    [...files].filter((path) => path.endsWith('.html')).map((path) => [path, readPage(path)]),
+  );
+  if (pages.size === 0) throw new SiteError('SITE_EMPTY', `${folder} has no page`);
+  let links = 0;
+  const faults: string[] = [];
+  for (const [path, page] of pages) {
+    for (const link of page.links) {
+      const url = new URL(link.target, pathToFileURL(path));
+      if (url.protocol === 'file:') links += 1;
+      const fault = url.protocol === 'file:' ? deadLink(url, files, pages) : loadedFromAfar(link, url);
+      if (fault !== undefined) faults.push(`${relative(root, path)}: ${link.target}: ${fault}`);
+    }
+  }
+  return { pages: pages.size, links, faults };
+}
+
+function readPage(path: string): Page {
+  const html = readFileSync(path, 'utf8');
+  return {
+    anchors: new Set([...html.matchAll(ANCHORS)].map(([, id = '']) => decodeEntities(id))),
+    links: [...html.matchAll(LINKS)].map(([, element = '', target = '']) => ({
+      element,
+      target: decodeEntities(target),
+    })),
+  };
+}
+
+/** The entities that TypeDoc and markdown-it write in attributes. */
+function decodeEntities(text: string): string {
+  const entities: Readonly<Record<string, string>> = { quot: '"', '#39': "'", lt: '<', gt: '>', amp: '&' };
+  return text.replace(/&(quot|#39|lt|gt|amp);/g, (_, name: string) => entities[name] ?? '');
+}
+
+function deadLink(
+  url: URL,
+  files: ReadonlySet<string>,
+  pages: ReadonlyMap<string, Page>,
+): string | undefined {
+  const path = decodeURIComponent(url.pathname).replace(/\/$/, '/index.html');
+  if (!files.has(path)) return 'there is no such file';
+  const anchor = decodeURIComponent(url.hash.slice(1));
+  const page = pages.get(path);
+  // "#" is the top of the page, and the anchors of an image are its own.
+  if (anchor === '' || page === undefined || page.anchors.has(anchor)) return undefined;
+  return 'the page has no such anchor';
+}
+
+function loadedFromAfar({ element }: Link, { host }: URL): string | undefined {
+  return LOADED.includes(element) ? `loads a file from ${host}` : undefined;
+}
+
+export const main = command({
+  usage: `usage: node scripts/docs/check_site.ts <folder>
+
+Checks that every link between the pages of a site leads to a file and an anchor that are there, and that no page loads
+a file from another host. Links to other hosts are not followed.
+
+exit codes: 0 no fault; 1 faults; 2 the command line can't be used`,
+  options: {},
+  positionals: ['folder'],
+  run({ positionals: [folder = ''] }) {
+    const { pages, links, faults } = checkSite(folder);
+    if (faults.length > 0) {
+      throw new SiteError('SITE_FAULTS', `${quantity(faults.length, 'fault')}:\n${faults.join('\n')}`);
+    }
+    return { json: { pages, links }, text: `${folder}: ${pages} pages, ${links} links between them` };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,47 @@
+/** The site that `make docs` writes has every page of the repository. */
+import { globSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { describePage } from '../../../scripts/docs/pages.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const FOLDER = join(ROOT, 'scripts/docs');
+const options = JSON.parse(readFileSync(join(FOLDER, 'typedoc.json'), 'utf8')) as {
+  readme: string;
+  projectDocuments: string[];
+  groupOrder: string[];
+};
+const onSite = [options.readme, ...options.projectDocuments].map((path) =>
+  relative(ROOT, join(FOLDER, path)),
+);
+
+test('TypeDoc makes a page of every Markdown file', () => {
+  const files = globSync(['*.md', '{src,scripts,deploy,enclave,move,test}/**/*.md'], {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**'],
+  });
+  expect(onSite.toSorted()).toEqual(files.sort());
+});
+
+test('every page has a title of its own, and a group with a place in the navigation', () => {
+  const pages = onSite.map((path) => describePage(path, readFileSync(join(ROOT, path), 'utf8')));
+  expect(new Set(pages.map(({ title }) => title)).size).toBe(pages.length);
+  for (const { group } of pages) expect(options.groupOrder).toContain(group);
+});
+
+test.each([
+  ['README.md', '# sui-enclave\n\n## Status\n', { title: 'sui-enclave', group: 'The project' }],
+  ['src/library/sui/README.md', '# `sui-enclave/sui`\n', { title: 'sui-enclave/sui', group: 'The library' }],
+  [
+    'src/server/README.md',
+    'Text.\n\n# The server\n',
+    { title: 'The server', group: 'Applications and enclaves' },
+  ],
+])('%s is described by its heading and folder', (path, markdown, expected) => {
+  expect(describePage(path, markdown)).toEqual(expected);
+});
+
+test('a page without a heading is refused', () => {
+  expect(() => describePage('src/x/README.md', '## Below\n')).toThrow('src/x/README.md has no heading');
+});
