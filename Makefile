@@ -206,7 +206,7 @@ export PROVER_ENGINE ?= build/prover/prover
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
 # takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first time, it is built.
 prover: install
-	@CHECK_ONLY=1 SIZE=$(SIZE) node src/commands/dev/prover/main.ts
+	@SIZE=$(SIZE) node src/commands/dev/prover/main.ts --check-only
 	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)
 	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/commands/dev/prover/main.ts
 

@@ -171,6 +171,8 @@ export async function runAsProcess(main: Main): Promise<void> {
     stdin: () => readFileSync(0, 'utf8'),
     ...(process.stdin.isTTY && process.stderr.isTTY && { ask: askOnTerminal }),
   });
+  // What a service had started before it failed must not keep the process. The output is written first.
+  if (process.exitCode !== EXIT.done) process.stdout.write('', () => process.exit());
 }
 
 /** Returns an empty line at the end of input. */
