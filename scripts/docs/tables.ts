@@ -12,7 +12,7 @@ export const main = command({
   usage: USAGE,
   options: {},
   async run() {
-    const { writeTables } = await import('./pages.ts');
+    const { writeTables } = await import('./page_tables.ts');
     const pages = writeTables();
     return { json: { pages }, text: pages.join('\n') };
   },

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { errorTable, PAGES, settingTable, withTables, writeTables } from '../../../scripts/docs/pages.ts';
+import {
+  errorTable,
+  PAGES,
+  settingTable,
+  withTables,
+  writeTables,
+} from '../../../scripts/docs/page_tables.ts';
 import { integerBetween } from '../../../src/service/settings.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
