@@ -11,7 +11,7 @@ const prover = builtProver('small');
 const { origin, issuer, saltUrl, proverUrl, node, died, close } = await startAtPort().catch(fail);
 
 async function startAtPort(): Promise<WalletServices> {
-  const port = integer(process.env, 'PORT', { from: 0, to: 65_535, otherwise: 0 });
+  const port = integer(process.env, 'PORT', { from: 0, to: 65_535, default: 0 });
   return startWalletServices({ log: createLog('warn'), port, ...(prover && { prover }) });
 }
 
