@@ -1,4 +1,7 @@
-/** What the READMEs list is what the code has; their paths, links and commands exist, and the commands are run. */
+/**
+ * What the READMEs list is what the code has; their paths, links and commands exist, and the commands are run. Their
+ * tables of settings and errors: test/scripts/docs.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +11,6 @@ import { FAILURES } from '../src/testing/weather_api.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const all = (pattern: string | string[]) => globSync(pattern, { cwd: root }).map(read).join('\n');
 const matches = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map((match) => match.slice(1).find(Boolean) ?? '')),
 ];
@@ -21,16 +23,6 @@ const pages = globSync(['*.md', '{src,scripts,deploy,enclave,move,test}/**/*.md'
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 const makefile = read('Makefile');
 
-/** The pages with tables of settings and errors, and the packages that they are about. */
-const DOCUMENTED = [
-  { folder: 'src/server', sources: 'src/{server,service}/*.ts', errors: 'src/{server,service,server/nsm}' },
-  ...['src/apps/salt', 'src/apps/weather'].map((folder) => ({
-    folder,
-    sources: `${folder}/**/*.ts`,
-    errors: folder,
-  })),
-];
-
 /** The code spans in the first column of the tables below a heading. */
 function names(page: string, heading: string): string[] {
   const [, after = ''] = read(page).split(new RegExp(`^#+ ${heading}$`, 'm'));
@@ -42,38 +34,6 @@ function names(page: string, heading: string): string[] {
 }
 
 describe('a page lists', () => {
-  test.each(DOCUMENTED)('every environment variable of $folder', ({ folder, sources }) => {
-    const secrets = matches(all(`${folder}/app.yaml`), /- ([A-Z_]+)$/gm).flatMap((name) => [
-      name,
-      `${name}_FILE`,
-    ]);
-    const variables = matches(
-      all(sources),
-      /(?:(?:string|integer|boolean|absolutePath)\(\s*env,\s*'|readRustLog\(env\[')([A-Z_]+)'/g,
-    );
-    expect(variables).not.toEqual([]);
-    const shown = names(`${folder}/README.md`, 'Environment');
-    expect(shown.sort()).toEqual([...variables, ...secrets].sort());
-  });
-
-  test.each(DOCUMENTED)('every error of $folder, and its status', async ({ folder, errors }) => {
-    const files = globSync(`${errors}/{errors,enclave_errors}.ts`, { cwd: root });
-    const modules: object[] = await Promise.all(files.map((file) => import(join(root, file))));
-    const tables = modules.flatMap((module) =>
-      Object.entries(module).flatMap(([name, table]) => (name.endsWith('_ERRORS') ? [table] : [])),
-    );
-    const expected = tables.flatMap((table) =>
-      Object.entries(table).map(([code, entry]) => [code, (entry as { status: number }).status]),
-    );
-    // HTTP, enclave and NSM; an application has one table.
-    expect(tables).toHaveLength(folder === 'src/server' ? 3 : 1);
-    const rows = [...read(`${folder}/README.md`).matchAll(/^\| (\d{3}) \| ([^|]*) \|/gm)];
-    const shown = rows.flatMap(([, status, codes = '']) =>
-      matches(codes, /`([^`]+)`/g).map((code) => [code, Number(status)]),
-    );
-    expect(shown.sort()).toEqual(expected.sort());
-  });
-
   test('every failure of the weather stand-in', () => {
     const shown = matches(read('src/apps/weather/README.md'), /`(!\w+)`/g);
     expect(shown.sort()).toEqual(Object.keys(FAILURES).sort());

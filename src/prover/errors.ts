@@ -16,37 +16,43 @@ export const PROVER_ERRORS = {
   PROVER_ISSUER_NOT_ALLOWED: { status: 403, meaning: 'the service accepts no token of this issuer' },
   PROVER_CLIENT_NOT_ALLOWED: {
     status: 403,
-    meaning: 'the client id (aud), or the party that the token was issued to (azp), is not in CLIENTS',
+    meaning: 'the client id (`aud`), or the party that the token was issued to (`azp`), is not in `CLIENTS`',
   },
   PROVER_KEY: { status: 422, meaning: "the issuer's key is not an RSA-2048 key with e = 65537" },
   PROVER_CLAIM: {
     status: 422,
-    meaning: 'a claim is missing, duplicated, escaped or invalid: see KeyClaimError',
+    meaning: 'a claim is missing, duplicated, escaped or invalid; the message names it',
   },
   PROVER_PROFILE: { status: 422, meaning: 'the token, or a claim, is larger than the circuit accepts' },
   PROVER_NONCE: {
     status: 422,
     meaning: 'the token was issued for another ephemeral key, maxEpoch or randomness',
   },
-  PROVER_RATE_LIMITED: { status: 429, meaning: 'too many requests of this user' },
+  PROVER_RATE_LIMITED: { status: 429, meaning: 'too many requests of this user: see `Retry-After`' },
   PROVER_WITNESS: {
     status: 500,
     meaning: 'the witness generator refused the input or could not be run',
   },
   PROVER_ENGINE: { status: 500, meaning: 'the engine returned no proof or an invalid one' },
   PROVER_ISSUER: { status: 502, meaning: "the issuer's keys could not be fetched, or are malformed" },
-  PROVER_BACKEND_UNREACHABLE: { status: 502, meaning: 'no connection to the backend, or it broke' },
+  PROVER_BACKEND_UNREACHABLE: {
+    status: 502,
+    meaning: 'no connection to the backend, or the connection broke',
+  },
   PROVER_BACKEND_ANSWER: {
     status: 502,
     meaning: 'the backend answered with an error, or without a valid proof of this request',
   },
-  PROVER_BUSY: { status: 503, meaning: "the backend's queue is full" },
+  PROVER_BUSY: { status: 503, meaning: "the backend's queue is full: see `Retry-After`" },
   PROVER_WRONG_NETWORK: {
     status: 503,
-    meaning: 'the backend has the key of another network than this service',
+    meaning: 'the backend has the key of another network: the operator must change `ZKEY` or `VERIFYING_KEY`',
   },
   PROVER_ISSUER_TIMEOUT: { status: 504, meaning: 'no keys from the issuer within 5 s' },
-  PROVER_BACKEND_TIMEOUT: { status: 504, meaning: 'the backend took longer than PROVER_TIMEOUT' },
+  PROVER_BACKEND_TIMEOUT: {
+    status: 504,
+    meaning: 'the backend took longer than `PROVER_TIMEOUT`; the message contains the seconds',
+  },
 } as const;
 
 export type ProverCode = keyof typeof PROVER_ERRORS;

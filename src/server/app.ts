@@ -1,9 +1,9 @@
 import type { Router } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct, SignedType } from 'sui-enclave/wire/intent';
-import type { Env } from 'sui-enclave-service/env';
 import { validate } from 'sui-enclave-service/http/validate';
 import type { Logger } from 'sui-enclave-service/log';
+import type { Env } from 'sui-enclave-service/settings';
 import type { Upstreams } from 'sui-enclave-service/upstream';
 import * as v from 'valibot';
 import type { SecretsCheck } from './secrets.ts';

@@ -1,9 +1,9 @@
 import { ConfigError } from 'sui-enclave/errors';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
 import { encodeUserData } from 'sui-enclave/sealing/user_data';
-import type { Env } from 'sui-enclave-service/env';
 import { listen, shutDown } from 'sui-enclave-service/http/http_server';
 import { hideFromLog, type Logger } from 'sui-enclave-service/log';
+import type { Env } from 'sui-enclave-service/settings';
 import { createUpstreams } from 'sui-enclave-service/upstream';
 import type { AppContext, Application, ApplicationModule } from './app.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';

@@ -1,8 +1,19 @@
 import { isAbsolute } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
-import { boolean, type Env, integer, readCorsOrigins, readLogLevel, string } from 'sui-enclave-service/env';
+import { BUDGET_SETTINGS } from 'sui-enclave-service/budget';
+import { CORS_SETTINGS, LOG_SETTINGS, readLogLevel } from 'sui-enclave-service/env';
 import type { Address, Limits } from 'sui-enclave-service/limits';
 import { FEWEST_CONNECTIONS } from 'sui-enclave-service/open_files';
+import {
+  type Env,
+  integerBetween,
+  oneOf,
+  readSettings,
+  type SettingTable,
+  textThat,
+  trueOrFalse,
+} from 'sui-enclave-service/settings';
+import * as v from 'valibot';
 
 /** The settings of the server itself, from the environment. Applications read their own variables. */
 export interface Config extends Address, Limits {
@@ -36,6 +47,123 @@ export interface Config extends Address, Limits {
   readonly lastEnd: string | undefined;
 }
 
+const absolutePath = textThat('be an absolute path: for example /dev/nsm', isAbsolute);
+const descriptor = integerBetween(3, 1023);
+
+/** The links of the meanings are relative to `src/server`. */
+export const SERVER_SETTINGS = {
+  APP: {
+    schema: textThat(
+      'name the application to run, a folder of src/apps in lower case: for example APP=weather',
+      (text) => /^[a-z][a-z0-9_-]{0,63}$/.test(text),
+    ),
+    meaning:
+      'the application: a folder of `src/apps`. `npm start` runs `weather` if it is not set, and logs that; an image names its own and has no default',
+  },
+  HOST: {
+    schema: v.string(),
+    default: '127.0.0.1',
+    meaning: 'the address to listen on',
+  },
+  PORT: {
+    schema: integerBetween(0, 65_535),
+    default: '3000',
+    meaning: 'the port to listen on',
+  },
+  ...LOG_SETTINGS,
+  ...CORS_SETTINGS,
+  BODY_LIMIT_BYTES: {
+    schema: integerBetween(1024, 16 * 1024 ** 2),
+    default: '65536',
+    meaning: 'the maximum size of a body. A body must arrive within 5 s, plus one second for every 16 KiB',
+  },
+  MAX_CONNECTIONS: {
+    schema: integerBetween(FEWEST_CONNECTIONS, 100_000),
+    default: '2048',
+    meaning:
+      'open connections. At the limit, a new connection replaces an idle one, or otherwise one whose request is incomplete, never one whose request is being answered. If the limit on open files (`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers the number and warns: it reserves 64 files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at most 256 for each',
+  },
+  MAX_CONCURRENT_REQUESTS: {
+    schema: integerBetween(1, 100_000),
+    default: '256',
+    meaning:
+      'requests in progress, counted once they have arrived completely. Further ones are answered 503 with `Retry-After`. A request whose caller has disconnected counts until it is done. A request that only waits for the upstream call of another request, such as for the same place, does not count. At most a quarter of `MAX_CONNECTIONS` wait in this way, and at most an eighth for the same call; further ones are answered 503 at once',
+  },
+  TRUSTED_PROXIES: {
+    schema: integerBetween(0, 16),
+    default: '0',
+    meaning:
+      'number of proxies in front of the server that add to `X-Forwarded-For`. With 0, callers have no address. If it is set, only the proxies may be able to reach the port: others could [write any address](../../SECURITY.md#not-guaranteed)',
+  },
+  REQUESTS: {
+    schema: oneOf('any', 'sealed'),
+    default: 'any',
+    meaning:
+      "`sealed`: the application's endpoints accept [sealed requests](../library/sealing/README.md) only; the server's own endpoints stay open. In an image this setting is measured",
+  },
+  SECRETS: {
+    schema: oneOf('any', 'sealed'),
+    default: 'any',
+    meaning:
+      '`sealed`: secrets are accepted [sealed](../library/sealing/README.md#secrets) only, by `SECRETS_FD` or `POST /secrets`, never from the environment. Needs an NSM. In an image this setting is measured',
+  },
+  SEALED_PADDING_BYTES: {
+    schema: integerBetween(0, 64 * 1024),
+    default: '0',
+    meaning:
+      'the content of sealed answers is padded to a multiple of this number of bytes, up to 65536, to hide its length; 0 disables padding',
+  },
+  REQUEST_TIMEOUT_MS: {
+    schema: integerBetween(1000, 600_000),
+    default: '30000',
+    meaning: 'the time limit for a request to arrive and be answered',
+  },
+  SHUTDOWN_GRACE_MS: {
+    schema: integerBetween(0, 600_000),
+    default: '10000',
+    meaning: 'how long SIGTERM waits for requests in flight',
+  },
+  NSM_REQUIRED: {
+    schema: trueOrFalse,
+    default: 'false',
+    meaning: '`true`: an NSM that is missing or fails at boot ends the process (set in the image)',
+  },
+  CLOCK_REQUIRED: {
+    schema: trueOrFalse,
+    default: 'false',
+    meaning:
+      '`true`: nothing is signed unless a document of the NSM from the last 10 minutes agrees with the clock within 5 s (set in the image)',
+  },
+  NSM_DEVICE: {
+    schema: absolutePath,
+    default: '/dev/nsm',
+    meaning: "the NSM's device",
+  },
+  SECRETS_FD: {
+    schema: descriptor,
+    optional: true,
+    meaning:
+      'descriptor of a pipe on which secrets arrive after the start; without it they must be in the environment',
+  },
+  REPORT_FD: {
+    schema: descriptor,
+    optional: true,
+    meaning:
+      'descriptor of a pipe that the boot report, or the code of what stopped the start, is written to (set in the image)',
+  },
+  CLOCK_STATE: {
+    schema: absolutePath,
+    optional: true,
+    meaning: 'file that says what init steers the clock by, and how far off it was (set in the image)',
+  },
+  LAST_END: {
+    schema: absolutePath,
+    optional: true,
+    meaning: 'file that says why a part of the enclave last ended (set in the image)',
+  },
+  ...BUDGET_SETTINGS,
+} as const satisfies SettingTable;
+
 /** @throws ConfigError that names the variable and what it must be, without repeating its value */
 export function readServerConfig(env: Env): Config {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
@@ -43,59 +171,28 @@ export function readServerConfig(env: Env): Config {
       'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an endpoint. For your own certificate authority set NODE_EXTRA_CA_CERTS',
     );
   }
+  const settings = readSettings(SERVER_SETTINGS, env);
   return {
-    app: readApp(env),
-    host: string(env, 'HOST') ?? '127.0.0.1',
-    port: integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 3000 }),
+    app: settings.APP,
+    host: settings.HOST,
+    port: settings.PORT,
     logLevel: readLogLevel(env),
-    corsOrigins: readCorsOrigins(env),
-    bodyLimitBytes: integer(env, 'BODY_LIMIT_BYTES', {
-      from: 1024,
-      to: 16 * 1024 ** 2,
-      otherwise: 64 * 1024,
-    }),
-    maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', { from: 1, to: 100_000, otherwise: 256 }),
-    maxConnections: integer(env, 'MAX_CONNECTIONS', {
-      from: FEWEST_CONNECTIONS,
-      to: 100_000,
-      otherwise: 2048,
-    }),
-    trustedProxies: integer(env, 'TRUSTED_PROXIES', { from: 0, to: 16, otherwise: 0 }),
-    requests: anyOrSealed('REQUESTS', string(env, 'REQUESTS')),
-    secrets: anyOrSealed('SECRETS', string(env, 'SECRETS')),
-    sealedPaddingBytes: integer(env, 'SEALED_PADDING_BYTES', { from: 0, to: 64 * 1024, otherwise: 0 }),
-    requestTimeoutMs: integer(env, 'REQUEST_TIMEOUT_MS', { from: 1000, to: 600_000, otherwise: 30_000 }),
-    shutdownGraceMs: integer(env, 'SHUTDOWN_GRACE_MS', { from: 0, to: 600_000, otherwise: 10_000 }),
-    nsmRequired: boolean(env, 'NSM_REQUIRED', false),
-    clockRequired: boolean(env, 'CLOCK_REQUIRED', false),
-    nsmDevice: absolutePath(env, 'NSM_DEVICE') ?? '/dev/nsm',
-    secretsFd:
-      env['SECRETS_FD'] === undefined ? undefined : integer(env, 'SECRETS_FD', { from: 3, to: 1023 }),
-    reportFd: env['REPORT_FD'] === undefined ? undefined : integer(env, 'REPORT_FD', { from: 3, to: 1023 }),
-    clockState: absolutePath(env, 'CLOCK_STATE'),
-    lastEnd: absolutePath(env, 'LAST_END'),
+    corsOrigins: settings.CORS_ORIGINS,
+    bodyLimitBytes: settings.BODY_LIMIT_BYTES,
+    maxConcurrentRequests: settings.MAX_CONCURRENT_REQUESTS,
+    maxConnections: settings.MAX_CONNECTIONS,
+    trustedProxies: settings.TRUSTED_PROXIES,
+    requests: settings.REQUESTS,
+    secrets: settings.SECRETS,
+    sealedPaddingBytes: settings.SEALED_PADDING_BYTES,
+    requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
+    shutdownGraceMs: settings.SHUTDOWN_GRACE_MS,
+    nsmRequired: settings.NSM_REQUIRED,
+    clockRequired: settings.CLOCK_REQUIRED,
+    nsmDevice: settings.NSM_DEVICE,
+    secretsFd: settings.SECRETS_FD,
+    reportFd: settings.REPORT_FD,
+    clockState: settings.CLOCK_STATE,
+    lastEnd: settings.LAST_END,
   };
-}
-
-function anyOrSealed(name: string, value = 'any'): 'any' | 'sealed' {
-  if (value !== 'any' && value !== 'sealed') throw new ConfigError(`${name} must be any or sealed`);
-  return value;
-}
-
-function readApp(env: Env): string {
-  const app = string(env, 'APP');
-  if (app === undefined || !/^[a-z][a-z0-9_-]{0,63}$/.test(app)) {
-    throw new ConfigError(
-      'APP must name the application to run, a folder of src/apps in lower case: for example APP=weather',
-    );
-  }
-  return app;
-}
-
-function absolutePath(env: Env, name: string): string | undefined {
-  const path = string(env, name);
-  if (path !== undefined && !isAbsolute(path)) {
-    throw new ConfigError(`${name} must be an absolute path: for example /dev/nsm`);
-  }
-  return path;
 }

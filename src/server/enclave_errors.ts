@@ -2,28 +2,45 @@
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 export const ENCLAVE_ERRORS = {
-  SEALED_MALFORMED: { status: 400, meaning: 'not a sealed request of a known version' },
-  SEALED_ALTERED: { status: 400, meaning: 'a sealed request that was changed, or sealed otherwise' },
-  SEALED_CONTENT: { status: 400, meaning: 'what was sealed is not a request, or not a set of secrets' },
-  SEALED_REQUIRED: { status: 403, meaning: 'REQUESTS=sealed is set, and the request is not sealed' },
+  SEALED_MALFORMED: { status: 400, meaning: 'the body is not a sealed message of a known version' },
+  SEALED_ALTERED: { status: 400, meaning: 'the message was changed in transit, or sealed otherwise' },
+  SEALED_CONTENT: { status: 400, meaning: 'what was sealed is neither a request nor a set of secrets' },
+  SEALED_REQUIRED: { status: 403, meaning: '`REQUESTS=sealed` is set, and the request is not sealed' },
   SEALED_NOT_IDEMPOTENT: {
     status: 403,
-    meaning: 'the endpoint takes no sealed requests: a host could repeat one',
+    meaning:
+      'the endpoint refuses sealed requests, since a host could repeat them: send the request unsealed',
   },
-  SECRETS_NO_PROVISIONERS: { status: 403, meaning: 'app.yaml names nobody who may send secrets here' },
-  SECRETS_PROVISIONER: { status: 403, meaning: 'no provisioner of app.yaml has signed the secrets' },
+  SECRETS_NO_PROVISIONERS: {
+    status: 403,
+    meaning: '`app.yaml` names no provisioners: secrets arrive through the hand-off only',
+  },
+  SECRETS_PROVISIONER: {
+    status: 403,
+    meaning: 'the secrets are not signed, or not signed by a provisioner that `app.yaml` names',
+  },
   SECRETS_SIGNATURE: {
     status: 403,
     meaning: "the provisioner's signature is not over these secrets, sealed for this enclave",
   },
-  SECRETS_FINAL: { status: 409, meaning: 'the secrets are there: the first valid set is final' },
-  SEALED_TOO_LARGE: { status: 413, meaning: 'the sealed secrets are larger than the format allows' },
-  SEALED_KEY_UNKNOWN: { status: 422, meaning: 'sealed to another key than the present one' },
-  SECRETS_REFUSED: { status: 422, meaning: 'sealed secrets that the application does not accept' },
-  SECRETS_MISSING: { status: 503, meaning: 'the secrets have not been provided yet' },
+  SECRETS_FINAL: { status: 409, meaning: 'the enclave has its secrets: the first valid set is final' },
+  SEALED_TOO_LARGE: { status: 413, meaning: 'sealed secrets of over 48,000 bytes' },
+  SEALED_KEY_UNKNOWN: {
+    status: 422,
+    meaning: 'the message is sealed to a key other than the current one: attest the enclave again',
+  },
+  SECRETS_REFUSED: {
+    status: 422,
+    meaning: 'the application does not accept the secrets; only the provisioner reads this answer',
+  },
+  SECRETS_MISSING: {
+    status: 503,
+    meaning:
+      'the secrets have not been provided yet: `missing` lists their names; `refused` says why the last hand-off was not accepted',
+  },
   CLOCK_UNCONFIRMED: {
     status: 503,
-    meaning: 'CLOCK_REQUIRED is set, and the NSM does not confirm the clock',
+    meaning: '`CLOCK_REQUIRED` is set, and the NSM does not confirm the clock',
   },
 } as const satisfies ErrorTable;
 

@@ -6,10 +6,17 @@ export { type SignedType, signedType } from 'sui-enclave/wire/intent';
 export { address, bool, bytes, option, u16, u32, u128, u256, vector } from 'sui-enclave/wire/move';
 export { type Struct, struct } from 'sui-enclave/wire/struct';
 export { budgetFrom } from 'sui-enclave-service/budget';
-export { boolean, type Env, integer, string } from 'sui-enclave-service/env';
+export { boolean, integer, string } from 'sui-enclave-service/env';
 export { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 export { getJson } from 'sui-enclave-service/get_json';
 export { RateLimit } from 'sui-enclave-service/rate_limit';
+export {
+  type Env,
+  integerBetween,
+  readSettings,
+  type SettingTable,
+  textThat,
+} from 'sui-enclave-service/settings';
 export { ExchangeFailed, type UpstreamBounds, type Upstreams } from 'sui-enclave-service/upstream';
 export { waitForOther } from 'sui-enclave-service/waiting';
 export {

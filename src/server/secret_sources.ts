@@ -1,7 +1,7 @@
 /** Where the secrets come from: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
 
 import { ConfigError } from 'sui-enclave/errors';
-import type { Env } from 'sui-enclave-service/env';
+import type { Env } from 'sui-enclave-service/settings';
 import type { ApplicationModule } from './app.ts';
 import type { Config } from './config.ts';
 import type { Manifest } from './manifest.ts';

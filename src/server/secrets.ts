@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
-import type { Env } from 'sui-enclave-service/env';
 import type { Logger } from 'sui-enclave-service/log';
+import type { Env } from 'sui-enclave-service/settings';
 import * as v from 'valibot';
 import { EnclaveServerError } from './enclave_errors.ts';
 

@@ -1,7 +1,16 @@
 /** A limit on the requests that an application sends to an upstream, across all callers. */
-import { type Env, integer } from './env.ts';
 import { ServerError } from './errors.ts';
 import { RateLimit } from './rate_limit.ts';
+import { type Env, integerBetween, readSettings, type SettingTable } from './settings.ts';
+
+export const BUDGET_SETTINGS = {
+  UPSTREAM_CALLS_PER_MINUTE: {
+    schema: integerBetween(1, 100_000),
+    default: '60',
+    meaning:
+      "requests that an application with [a budget](../apps/README.md#asking-an-endpoint) sends to its upstream, all at once or spread out; further ones are answered 503. Health checks don't count",
+  },
+} as const satisfies SettingTable;
 
 /** The only key: all callers share the budget. */
 const ALL = '';
@@ -13,8 +22,7 @@ const ALL = '';
  * @throws ConfigError
  */
 export function budgetFrom(env: Env): () => void {
-  const perMinute = integer(env, 'UPSTREAM_CALLS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 60 });
-  const limit = new RateLimit(perMinute);
+  const limit = new RateLimit(readSettings(BUDGET_SETTINGS, env).UPSTREAM_CALLS_PER_MINUTE);
   return () => {
     const retryAfterSeconds = limit.take(ALL);
     if (retryAfterSeconds > 0) {

@@ -1,61 +1,55 @@
-/** Reads settings from the environment, for every service here and for applications. */
-import { ConfigError } from 'sui-enclave/errors';
-
-export type Env = Readonly<Record<string, string | undefined>>;
+/** Reads the environment: for applications a variable at a time, and the settings that programs here share. */
+import * as v from 'valibot';
+import {
+  type Env,
+  integerBetween,
+  oneOf,
+  readSetting,
+  readSettings,
+  type SettingTable,
+  textThat,
+  trueOrFalse,
+} from './settings.ts';
 
 /** The variable's value; undefined if it is not set. @throws ConfigError if it is set but empty */
 export function string(env: Env, name: string): string | undefined {
-  const value = env[name];
-  if (value === '') throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
-  return value;
+  return env[name] === undefined ? undefined : readSetting(env, name, { schema: v.string() });
 }
 
-/** An integer from the environment, for the server's configuration and for applications. @throws ConfigError */
+/** An integer from the environment. @throws ConfigError */
 export function integer(
   env: Env,
   name: string,
-  { from, to, otherwise }: { from: number; to: number; otherwise?: number },
+  { from, to, default: unset }: { from: number; to: number; default?: number },
 ): number {
-  const value = string(env, name);
-  if (value === undefined && otherwise !== undefined) return otherwise;
-  const number = /^[0-9]{1,15}$/.test(value ?? '') ? Number(value) : Number.NaN;
-  if (!(number >= from && number <= to)) {
-    throw new ConfigError(`${name} must be an integer from ${from} to ${to}`);
-  }
-  return number;
+  if (env[name] === undefined && unset !== undefined) return unset;
+  return readSetting(env, name, { schema: integerBetween(from, to) });
 }
 
-/** `true` or `false`, for the server's configuration and for applications. @throws ConfigError */
-export function boolean(env: Env, name: string, otherwise: boolean): boolean {
-  const value = string(env, name);
-  if (value === undefined) return otherwise;
-  if (value !== 'true' && value !== 'false') throw new ConfigError(`${name} must be true or false`);
-  return value === 'true';
+/** `true` or `false`. @throws ConfigError */
+export function boolean(env: Env, name: string, unset: boolean): boolean {
+  return readSetting(env, name, { schema: trueOrFalse, default: `${unset}` });
 }
 
-/** `0` or `1`; not set: false. @throws ConfigError */
-export function flag(env: Env, name: string): boolean {
-  const value = string(env, name);
-  if (value !== undefined && value !== '0' && value !== '1') throw new ConfigError(`${name} must be 0 or 1`);
-  return value === '1';
-}
+/** For services that pages call. */
+export const CORS_SETTINGS = {
+  CORS_ORIGINS: {
+    schema: v.pipe(
+      textThat(
+        'be *, none, or origins separated by commas, without paths: for example https://app.example.com,http://localhost:5173',
+        (text) => text === '*' || originsIn(text).every((origin) => URL.parse(origin)?.origin === origin),
+      ),
+      v.transform((text): '*' | string[] => (text === '*' ? '*' : originsIn(text))),
+    ),
+    default: '*',
+    meaning: 'origins whose pages may read answers, separated by commas, or `*` or `none`',
+  },
+} as const satisfies SettingTable;
 
-/** `CORS_ORIGINS`. @throws ConfigError */
-export function readCorsOrigins(env: Env, otherwise: '*' | 'none' = '*'): '*' | string[] {
-  const value = string(env, 'CORS_ORIGINS') ?? otherwise;
-  if (value === '*') return '*';
-  if (value === 'none') return [];
-  const origins = value.split(',').map((origin) => origin.trim());
-  if (!origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)) {
-    throw new ConfigError(
-      'CORS_ORIGINS must be *, none, or origins separated by commas, without paths: for example https://app.example.com,http://localhost:5173',
-    );
-  }
-  return origins;
-}
+const originsIn = (text: string) => (text === 'none' ? [] : text.split(',').map((origin) => origin.trim()));
 
 /** pino's levels, and RUST_LOG's `off`. */
-const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** Module names by which RUST_LOG may address this server: its own, and that of the Rust reference. */
 const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
@@ -63,11 +57,25 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
  * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents the
  * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
  */
+export const LOG_SETTINGS = {
+  LOG_LEVEL: {
+    schema: oneOf(...LEVELS),
+    default: 'info',
+    meaning:
+      "which lines the log has. At `info`, each failed request has a line with its error's `code`; at `debug`, every request has one. At most 4 MiB of lines wait for a slow reader; further ones are lost, and their number is logged as `lines`",
+  },
+  RUST_LOG: {
+    schema: v.pipe(v.string(), v.transform(readRustLog)),
+    default: '',
+    meaning:
+      'used if `LOG_LEVEL` is not set: a level, `off`, or a list such as `nautilus_server=debug,info`. It never stops the start: directives that name other modules or are not a level are skipped, and an empty value counts as not set',
+  },
+} as const satisfies SettingTable;
+
+/** The level that `LOG_SETTINGS` give the log. @throws ConfigError */
 export function readLogLevel(env: Env): string {
-  const level = string(env, 'LOG_LEVEL');
-  if (level === undefined) return readRustLog(env['RUST_LOG'] ?? '') ?? 'info';
-  if (!LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LEVELS.join(', ')}`);
-  return level;
+  const { LOG_LEVEL, RUST_LOG } = readSettings(LOG_SETTINGS, env);
+  return (env['LOG_LEVEL'] === undefined && RUST_LOG) || LOG_LEVEL;
 }
 
 /**
@@ -89,5 +97,5 @@ function readRustLog(value: string): string | undefined {
 
 function rustLevel(name: string): string | undefined {
   const level = name.toLowerCase() === 'off' ? 'silent' : name.toLowerCase();
-  return LEVELS.includes(level) ? level : undefined;
+  return LEVELS.find((each) => each === level);
 }

@@ -60,22 +60,40 @@ export function errorClass<Code extends string>(table: ErrorTable<Code>) {
 }
 
 export const SERVER_ERRORS = {
-  INVALID_INPUT: { status: 400, meaning: 'a property is missing, unknown or invalid' },
+  INVALID_INPUT: {
+    status: 400,
+    meaning: 'a property is missing, unknown or has an invalid value; the message names it',
+  },
   MALFORMED_JSON: { status: 400, meaning: 'the body is not JSON in UTF-8' },
-  MALFORMED_HTTP: { status: 400, meaning: 'not well-formed HTTP/1.1, or an invalid request target' },
-  NOT_FOUND: { status: 404, meaning: 'no such endpoint' },
-  METHOD_NOT_ALLOWED: { status: 405, meaning: 'the endpoint does not support this method' },
+  MALFORMED_HTTP: {
+    status: 400,
+    meaning: 'not well-formed HTTP/1.1, or a request target that is neither a path nor an http or https URL',
+  },
+  NOT_FOUND: { status: 404, meaning: 'the endpoint does not exist' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    meaning:
+      'the endpoint does not support the method: see the `Allow` header. CONNECT is refused everywhere',
+  },
   REQUEST_TIMEOUT: { status: 408, meaning: 'the request, or its body, did not arrive in time' },
-  BODY_TOO_LARGE: { status: 413, meaning: 'the body is larger than BODY_LIMIT_BYTES' },
+  BODY_TOO_LARGE: { status: 413, meaning: 'the body is larger than `BODY_LIMIT_BYTES`' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
-    meaning: 'the body is not of the media type of the endpoint, or compressed',
+    meaning:
+      'not `application/json` (at `/sealed`: `application/vnd.sui-enclave.sealed`), another charset, or compressed',
   },
-  HEADERS_TOO_LARGE: { status: 431, meaning: 'too many headers, or too many bytes of them' },
-  INTERNAL: { status: 500, meaning: 'a bug in the server or the application' },
-  OVERLOADED: { status: 503, meaning: 'the server is at its limit of concurrent work' },
-  UPSTREAM_BUDGET_EXCEEDED: { status: 503, meaning: 'UPSTREAM_CALLS_PER_MINUTE is used up' },
-  ANSWER_TIMEOUT: { status: 504, meaning: 'no answer within REQUEST_TIMEOUT_MS' },
+  HEADERS_TOO_LARGE: { status: 431, meaning: 'headers over 16 KiB, or over 100 of them' },
+  INTERNAL: { status: 500, meaning: 'a bug in the server or the application; the log has its location' },
+  OVERLOADED: {
+    status: 503,
+    meaning:
+      'too many requests are in progress, or wait for the upstream call of another request: see `Retry-After`',
+  },
+  UPSTREAM_BUDGET_EXCEEDED: {
+    status: 503,
+    meaning: '`UPSTREAM_CALLS_PER_MINUTE` is used up: see `Retry-After`',
+  },
+  ANSWER_TIMEOUT: { status: 504, meaning: 'no answer within `REQUEST_TIMEOUT_MS`' },
 } as const satisfies ErrorTable;
 
 export type ServerCode = keyof typeof SERVER_ERRORS;

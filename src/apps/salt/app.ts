@@ -6,9 +6,8 @@ import {
   defineApp,
   type Env,
   endpoint,
-  integer,
   quantity,
-  string,
+  readSettings,
   type Upstreams,
 } from 'sui-enclave-server';
 import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
@@ -16,6 +15,7 @@ import * as v from 'valibot';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
 import { addressKey, SaltRateLimit, Slots } from './limits.ts';
+import { SALT_SETTINGS } from './settings.ts';
 import { SaltTokenVerifier, type VerifiedUser } from './verify.ts';
 
 /** Four times the length of the known providers' tokens. */
@@ -32,15 +32,12 @@ const SaltRequest = v.strictObject({
 /** `POST /get_salt`: returns the salt of the user whom a valid ID token identifies. */
 function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
-  const clients = parseSaltClients(string(env, 'SALT_CLIENTS'));
-  const fingerprints = readFingerprints(env);
-  const perUser = new SaltRateLimit(
-    integer(env, 'SALT_USER_REQUESTS_PER_MINUTE', { from: 1, to: 10_000, otherwise: 30 }),
-  );
-  const perAddress = new SaltRateLimit(
-    integer(env, 'SALT_ADDRESS_REQUESTS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 300 }),
-  );
-  const slots = new Slots(integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }));
+  const settings = readSettings(SALT_SETTINGS, env);
+  const clients = parseSaltClients(settings.SALT_CLIENTS);
+  const fingerprints = settings.SALT_SEED_FINGERPRINTS;
+  const perUser = new SaltRateLimit(settings.SALT_USER_REQUESTS_PER_MINUTE);
+  const perAddress = new SaltRateLimit(settings.SALT_ADDRESS_REQUESTS_PER_MINUTE);
+  const slots = new Slots(settings.SALT_MAX_VERIFICATIONS);
   const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, waysOf(upstream)), slots);
   // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
@@ -104,16 +101,6 @@ function requireSafeSettings(env: Env): void {
       'SALT_SEED_FINGERPRINTS must be set if the seed comes after the start (SECRETS_FD, SECRETS=sealed); otherwise the first sender would choose the seed: `npm run salt_seed -- fingerprint FILE` prints them',
     );
   }
-}
-
-function readFingerprints(env: Env): string[] | undefined {
-  const list = string(env, 'SALT_SEED_FINGERPRINTS')?.split(',');
-  if (list && !list.every((each) => /^[0-9a-f]{32}$/.test(each))) {
-    throw new ConfigError(
-      'SALT_SEED_FINGERPRINTS must be 32 hex characters for each version of the seed, separated by commas',
-    );
-  }
-  return list;
 }
 
 function requireSeeds(

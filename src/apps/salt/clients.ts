@@ -19,8 +19,7 @@ const Entry = v.strictObject({
 const SHAPE = '{"issuer": string, "client_id": string, "seed": version from 1}';
 
 /** @throws ConfigError that names the entry */
-export function parseSaltClients(json: string | undefined): SaltClient[] {
-  if (json === undefined) throw new ConfigError('SALT_CLIENTS must list the clients whose tokens get a salt');
+export function parseSaltClients(json: string): SaltClient[] {
   const clients = oidc
     .parseClients('SALT_CLIENTS', json, Entry, SHAPE)
     .map(({ client, entry }) => ({ ...client, seed: entry.seed }));

@@ -3,12 +3,13 @@ import {
   type Application,
   budgetFrom,
   defineApp,
-  integer,
   processData,
+  readSettings,
   type SignedAnswer,
 } from 'sui-enclave-server';
 import { LoadCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
+import { WEATHER_SETTINGS } from './settings.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
 import { BOUNDS, type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
@@ -28,7 +29,7 @@ interface CachedReading {
 
 /** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
 function create({ env, upstream, secret, sign }: AppContext): Application {
-  const ttlMs = 1000 * integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
+  const ttlMs = 1000 * readSettings(WEATHER_SETTINGS, env).WEATHER_CACHE_SECONDS;
   const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: budgetFrom(env) }));
   const cache = new LoadCache<CachedReading>({
     ttlMs,

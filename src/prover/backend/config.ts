@@ -1,7 +1,15 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from 'sui-enclave/errors';
-import { type Env, flag, integer, readLogLevel, string } from 'sui-enclave-service/env';
+import { LOG_SETTINGS, readLogLevel } from 'sui-enclave-service/env';
+import {
+  type Env,
+  integerBetween,
+  readSettings,
+  type SettingTable,
+  textThat,
+  zeroOrOne,
+} from 'sui-enclave-service/settings';
+import * as v from 'valibot';
 import type { KeyPolicy } from './key.ts';
 
 /** The settings of the backend, from the environment. */
@@ -25,33 +33,71 @@ export interface BackendConfig {
 
 const ENGINE = fileURLToPath(new URL('../../../build/prover/prover', import.meta.url));
 
+/** The links of the meanings are relative to `src/prover`. */
+export const BACKEND_SETTINGS = {
+  ZKEY: {
+    schema: textThat('be the path of the Groth16 proving key'),
+    meaning: 'path of the proving key',
+  },
+  WITNESS_BINARIES: {
+    schema: textThat('be the folder of the witness generator'),
+    meaning:
+      "folder with `zkLogin` and `zkLogin.dat` (C++), or with circom's `generate_witness.js`, `witness_calculator.js` and `circuit.wasm`, which takes six times as long",
+  },
+  ZKEY_BLAKE2B: {
+    schema: v.pipe(
+      textThat('be the BLAKE2b-512 of the key: 128 hex digits, as b2sum prints them', (text) =>
+        /^[0-9a-f]{128}$/i.test(text),
+      ),
+      v.toLowerCase(),
+    ),
+    optional: true,
+    meaning:
+      'the BLAKE2b-512 that the key must have, as `b2sum` prints it; required for a key that is not published',
+  },
+  ALLOW_INSECURE_DEV_KEY: {
+    schema: zeroOrOne,
+    default: '0',
+    meaning: '`1` allows a development key, for which anyone can forge proofs',
+  },
+  PROVER_ENGINE: {
+    schema: v.string(),
+    optional: true,
+    meaning:
+      'path of the [engine](native/README.md). If it is not set: `build/prover/prover` of this repository',
+  },
+  HOST: {
+    schema: v.string(),
+    default: '127.0.0.1',
+    meaning: 'the address to listen on; `0.0.0.0` in a container',
+  },
+  PORT: { schema: integerBetween(0, 65_535), default: '8080', meaning: 'the port' },
+  QUEUE: {
+    schema: integerBetween(0, 1000),
+    default: '4',
+    meaning: 'how many requests may wait for the one in progress',
+  },
+  PROVER_TIMEOUT: {
+    schema: integerBetween(1, 3600),
+    default: '60',
+    meaning:
+      'seconds for a witness, for a proof, and for the wait before each. A process that takes longer is killed',
+  },
+  ...LOG_SETTINGS,
+} as const satisfies SettingTable;
+
 /** @throws ConfigError that names the variable and what it must be, without repeating its value */
 export function readBackendConfig(env: Env): BackendConfig {
+  const settings = readSettings(BACKEND_SETTINGS, env);
   return {
-    zkey: required(env, 'ZKEY', 'the path of the Groth16 proving key'),
-    keyPolicy: { pinned: readHash(env), allowDevelopment: flag(env, 'ALLOW_INSECURE_DEV_KEY') },
-    witnessBinaries: required(env, 'WITNESS_BINARIES', 'the folder of the witness generator'),
-    engine: resolve(string(env, 'PROVER_ENGINE') ?? ENGINE),
-    host: string(env, 'HOST') ?? '127.0.0.1',
-    port: integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 8080 }),
-    queue: integer(env, 'QUEUE', { from: 0, to: 1000, otherwise: 4 }),
-    timeoutMs: 1000 * integer(env, 'PROVER_TIMEOUT', { from: 1, to: 3600, otherwise: 60 }),
+    zkey: resolve(settings.ZKEY),
+    keyPolicy: { pinned: settings.ZKEY_BLAKE2B, allowDevelopment: settings.ALLOW_INSECURE_DEV_KEY },
+    witnessBinaries: resolve(settings.WITNESS_BINARIES),
+    engine: resolve(settings.PROVER_ENGINE ?? ENGINE),
+    host: settings.HOST,
+    port: settings.PORT,
+    queue: settings.QUEUE,
+    timeoutMs: 1000 * settings.PROVER_TIMEOUT,
     logLevel: readLogLevel(env),
   };
-}
-
-function required(env: Env, name: string, what: string): string {
-  const path = string(env, name);
-  if (path === undefined) throw new ConfigError(`${name} must be ${what}`);
-  return resolve(path);
-}
-
-function readHash(env: Env): string | undefined {
-  const hash = string(env, 'ZKEY_BLAKE2B')?.toLowerCase();
-  if (hash !== undefined && !/^[0-9a-f]{128}$/.test(hash)) {
-    throw new ConfigError(
-      'ZKEY_BLAKE2B must be the BLAKE2b-512 of the key: 128 hex digits, as b2sum prints them',
-    );
-  }
-  return hash;
 }

@@ -3,10 +3,19 @@
 import { ConfigError } from 'sui-enclave/errors';
 import { isProvable } from 'sui-enclave/token/claims';
 import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
-import { type Env, flag, integer, readCorsOrigins, readLogLevel, string } from 'sui-enclave-service/env';
+import { CORS_SETTINGS, LOG_SETTINGS, readLogLevel } from 'sui-enclave-service/env';
 import type { Limits } from 'sui-enclave-service/limits';
 import { clientEntry, parseClients } from 'sui-enclave-service/oidc/clients';
 import type { AcceptedClient } from 'sui-enclave-service/oidc/verify';
+import {
+  type Env,
+  integerBetween,
+  oneOf,
+  readSettings,
+  type SettingTable,
+  textThat,
+  zeroOrOne,
+} from 'sui-enclave-service/settings';
 import * as v from 'valibot';
 import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
@@ -42,6 +51,81 @@ const MAX_CONNECTIONS = 1024;
 /** The time that a request may take besides the call to the backend: its body, the issuer's keys, and the checks in a queue. */
 const MARGIN_MS = 25_000;
 
+/** The links of the meanings are relative to `src/prover`. */
+export const FRONTEND_SETTINGS = {
+  PROVER_URI: {
+    schema: v.pipe(
+      textThat(
+        'be the URL at which the backend takes inputs, with its path: for example http://backend:8080/input',
+        isInputUrl,
+      ),
+      v.transform((text) => new URL(text)),
+    ),
+    meaning:
+      'the URL at which the backend accepts inputs, with its path: `http://backend:8080/input`. Inputs are private: keep this connection within your network, or use https',
+  },
+  PROVER_PORT: {
+    schema: integerBetween(0, 65_535),
+    default: '8080',
+    meaning: 'the port; also the first argument of the command',
+  },
+  HOST: {
+    schema: v.string(),
+    default: '127.0.0.1',
+    meaning: 'the address to listen on; `0.0.0.0` in a container',
+  },
+  PROVER_TIMEOUT: {
+    schema: integerBetween(1, 3600),
+    default: '15',
+    meaning: 'seconds for the call to the backend, including its queue',
+  },
+  VERIFYING_KEY: {
+    schema: v.string(),
+    default: 'main',
+    meaning: '`main` (mainnet and testnet), `test` (devnet), or the path of a `vkey.json` of snarkjs',
+  },
+  ALLOW_INSECURE_DEV_KEY: {
+    schema: zeroOrOne,
+    default: '0',
+    meaning: '`1` allows a verifying key that is not published, for development',
+  },
+  CIRCUIT_SIZE: {
+    schema: oneOf('full', 'small'),
+    default: 'full',
+    meaning: '`small` for the small development circuit',
+  },
+  CLIENTS: {
+    schema: v.string(),
+    optional: true,
+    meaning:
+      'the accepted clients, as JSON: `[{"issuer": "https://accounts.google.com", "client_id": "<yours>"}]`, as in [`SALT_CLIENTS`](../apps/salt/README.md#environment) without `seed`, including `presenters`, and `jwks_url` for other issuers. If it is not set: every client of the network\'s known issuers',
+  },
+  CORS_ORIGINS: { ...CORS_SETTINGS.CORS_ORIGINS, default: 'none' },
+  DEBUG: {
+    schema: v.string(),
+    default: '',
+    meaning:
+      'log lines by name: `zkLogin:info` (outcome and times of each request), `jwks` (requests for keys); `*` is both. No line contains a token, claim, salt or randomness',
+  },
+  ...LOG_SETTINGS,
+  USER_REQUESTS_PER_MINUTE: {
+    schema: integerBetween(1, 10_000),
+    default: '10',
+    meaning: 'requests of one user',
+  },
+  MAX_CONCURRENT_REQUESTS: {
+    schema: integerBetween(1, 100_000),
+    default: '256',
+    meaning:
+      "requests in progress. A request that only waits for the proof of an identical request, or for an issuer's keys that another request fetches, does not count. At most 256 requests wait in this way, and at most 128 of them for the same proof or keys",
+  },
+  NODE_ENV: {
+    schema: v.string(),
+    default: '',
+    meaning: 'accepted and ignored: the service always runs as in production',
+  },
+} as const satisfies SettingTable;
+
 /**
  * @param arguments_ of the command line: nothing, or the port
  * @throws ConfigError that names the setting and what it must be
@@ -52,62 +136,49 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
       'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an issuer. For your own certificate authority set NODE_EXTRA_CA_CERTS',
     );
   }
-  const timeoutSeconds = integer(env, 'PROVER_TIMEOUT', { from: 1, to: 3600, otherwise: 15 });
-  const isDevelopment = flag(env, 'ALLOW_INSECURE_DEV_KEY');
-  const keys = readKeys(string(env, 'VERIFYING_KEY') ?? 'main', isDevelopment);
-  const clients = readClients(env, keys.own.network);
+  const settings = readSettings(FRONTEND_SETTINGS, withPort(env, arguments_));
+  const timeoutSeconds = settings.PROVER_TIMEOUT;
+  const keys = readKeys(settings.VERIFYING_KEY, settings.ALLOW_INSECURE_DEV_KEY);
+  const clients = readClients(settings.CLIENTS, keys.own.network);
   return {
-    host: string(env, 'HOST') ?? '127.0.0.1',
-    port: readPort(env, arguments_),
+    host: settings.HOST,
+    port: settings.PROVER_PORT,
     logLevel: readLogLevel(env),
-    isLogged: readDebug(env['DEBUG'] ?? ''),
-    corsOrigins: readCorsOrigins(env, 'none'),
+    isLogged: readDebug(settings.DEBUG),
+    corsOrigins: settings.CORS_ORIGINS,
     limits: {
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      maxConcurrentRequests: integer(env, 'MAX_CONCURRENT_REQUESTS', {
-        from: 1,
-        to: 100_000,
-        otherwise: 256,
-      }),
+      maxConcurrentRequests: settings.MAX_CONCURRENT_REQUESTS,
       maxConnections: MAX_CONNECTIONS,
       requestTimeoutMs: timeoutSeconds * 1000 + MARGIN_MS,
     },
-    userRequestsPerMinute: integer(env, 'USER_REQUESTS_PER_MINUTE', { from: 1, to: 10_000, otherwise: 10 }),
-    backend: readBackend(env),
+    userRequestsPerMinute: settings.USER_REQUESTS_PER_MINUTE,
+    backend: settings.PROVER_URI,
     timeoutSeconds,
     keys,
-    profile: readProfile(env, keys.own.network),
+    profile: profileOf(settings.CIRCUIT_SIZE, keys.own.network),
     clients,
     acceptsAnyClient: clients.every(({ clientId }) => clientId === undefined),
   };
 }
 
 /** The command line takes precedence. */
-function readPort(env: Env, arguments_: readonly string[]): number {
+function withPort(env: Env, arguments_: readonly string[]): Env {
   if (arguments_.length > 1) {
     throw new ConfigError('the command line takes one argument, the port: set all else in the environment');
   }
-  const [given = env['PROVER_PORT']] = arguments_;
-  return integer({ PROVER_PORT: given }, 'PROVER_PORT', { from: 0, to: 65_535, otherwise: 8080 });
+  const [given] = arguments_;
+  return given === undefined ? env : { ...env, PROVER_PORT: given };
 }
 
-function readBackend(env: Env): URL {
-  const value = string(env, 'PROVER_URI');
-  const url = value === undefined ? null : URL.parse(value);
+function isInputUrl(text: string): boolean {
+  const url = URL.parse(text);
   // The path must be one that an upstream can be asked for.
   const isPath = url && /^\/[^/]/.test(url.pathname) && !url.search.includes('\\');
-  const isWhole = isPath && /^https?:$/.test(url.protocol) && !url.username && !url.password;
-  if (!isWhole || url.hash !== '') {
-    throw new ConfigError(
-      'PROVER_URI must be the URL at which the backend takes inputs, with its path: for example http://backend:8080/input',
-    );
-  }
-  return url;
+  return Boolean(isPath && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash);
 }
 
-function readProfile(env: Env, network: NetworkName): CircuitProfile {
-  const size = string(env, 'CIRCUIT_SIZE') ?? 'full';
-  if (size !== 'full' && size !== 'small') throw new ConfigError('CIRCUIT_SIZE must be full or small');
+function profileOf(size: 'full' | 'small', network: NetworkName): CircuitProfile {
   if (size === 'small' && network !== 'development') {
     throw new ConfigError(
       'CIRCUIT_SIZE=small is for a development key: the published keys are for the full size',
@@ -116,8 +187,7 @@ function readProfile(env: Env, network: NetworkName): CircuitProfile {
   return PROFILES[size];
 }
 
-function readClients(env: Env, network: NetworkName): ProverClient[] {
-  const json = string(env, 'CLIENTS');
+function readClients(json: string | undefined, network: NetworkName): ProverClient[] {
   if (json === undefined) return knownIssuers(network);
   const clients = parseClients('CLIENTS', json, v.strictObject(clientEntry(isProvable)), SHAPE).map(
     ({ client }) => client,

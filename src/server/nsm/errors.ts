@@ -6,25 +6,31 @@ const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 
 /** Everything that can go wrong between a caller and the NSM. The last eight are the NSM's own `ErrorCode`s. */
 export const NSM_ERRORS = {
-  NSM_UNAVAILABLE: cannotAnswer('the native addon or the device node is missing'),
-  NSM_IO: cannotAnswer('the kernel refused an open or an ioctl'),
+  NSM_UNAVAILABLE: cannotAnswer(
+    'no NSM driver, since the native addon or the device node is missing: expected outside an enclave',
+  ),
+  NSM_IO: cannotAnswer('the NSM failed: the kernel refused an open or an ioctl'),
   NSM_TIMEOUT: cannotAnswer(
-    'no answer within the deadline; the request may still take effect, so after an ExtendPCR or LockPCR the state of the register is unknown',
+    'the NSM was too slow: the request may still take effect, so after an ExtendPCR or LockPCR the state of the register is unknown',
   ),
   NSM_BUSY: cannotAnswer(
-    'too many calls wait for the NSM, which answers one at a time; the request was not sent',
+    'the NSM is busy, since it answers one call at a time: the request was not sent (see `Retry-After`)',
   ),
   NSM_CLOSED: cannotAnswer('the device was closed before the call was answered'),
   NSM_PROTOCOL: cannotAnswer("the answer violates the NSM's interface"),
-  NSM_INPUT: cannotAnswer('an argument is of the wrong type or out of bounds; nothing was sent'),
-  NSM_INVALID_ARGUMENT: cannotAnswer('InvalidArgument: an argument is invalid'),
-  NSM_INVALID_INDEX: cannotAnswer('InvalidIndex: the PCR does not exist'),
-  NSM_INVALID_RESPONSE: cannotAnswer("InvalidResponse: the NSM's own answer does not belong to the request"),
-  NSM_READ_ONLY_INDEX: cannotAnswer('ReadOnlyIndex: the PCR is locked'),
-  NSM_INVALID_OPERATION: cannotAnswer('InvalidOperation: the operation is unknown or not allowed'),
-  NSM_BUFFER_TOO_SMALL: cannotAnswer('BufferTooSmall: the answer does not fit'),
-  NSM_INPUT_TOO_LARGE: cannotAnswer('InputTooLarge: the request or one of its fields is too large'),
-  NSM_INTERNAL_ERROR: cannotAnswer('InternalError: the NSM itself failed'),
+  NSM_INPUT: cannotAnswer(
+    'an argument is of the wrong type or out of bounds, so the NSM does not support it: nothing was sent',
+  ),
+  NSM_INVALID_ARGUMENT: cannotAnswer('`InvalidArgument`, an argument is invalid'),
+  NSM_INVALID_INDEX: cannotAnswer('`InvalidIndex`, the PCR does not exist'),
+  NSM_INVALID_RESPONSE: cannotAnswer(
+    "`InvalidResponse`, the NSM's own answer does not belong to the request",
+  ),
+  NSM_READ_ONLY_INDEX: cannotAnswer('`ReadOnlyIndex`, the PCR is locked'),
+  NSM_INVALID_OPERATION: cannotAnswer('`InvalidOperation`, the operation is unknown or not allowed'),
+  NSM_BUFFER_TOO_SMALL: cannotAnswer('`BufferTooSmall`, the answer does not fit'),
+  NSM_INPUT_TOO_LARGE: cannotAnswer('`InputTooLarge`, the request or one of its fields is too large'),
+  NSM_INTERNAL_ERROR: cannotAnswer('`InternalError`, the NSM itself failed'),
 } as const satisfies ErrorTable;
 
 export type NsmCode = keyof typeof NSM_ERRORS;

@@ -2,30 +2,12 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { BACKEND_ERRORS } from '../../../src/prover/backend/errors.ts';
-import { PROVER_ERRORS } from '../../../src/prover/errors.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const read = (path: string) => readFileSync(root + path, 'utf8');
 const all = (text: string, pattern: RegExp) =>
   [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
-
-test('every error code is in the table, with its status', () => {
-  const rows = [...read('src/prover/README.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
-  const shown = rows.map(([, code, status]) => [code, Number(status)]);
-  const codes = Object.entries({ ...PROVER_ERRORS, ...BACKEND_ERRORS });
-  expect(shown).toEqual(codes.map(([code, { status }]) => [code, status]));
-});
-
-test('every setting of the backend is in its table, and only those', () => {
-  const [, section = ''] = read('src/prover/README.md').split('## The backend');
-  const source = read('src/prover/backend/config.ts');
-  const settings = all(source, /\b(?:string|integer|required|flag)\(\s*env, '([A-Z_0-9]+)'/g);
-  expect(settings).toContain('ZKEY');
-  // readLogLevel reads it.
-  expect(all(section, /^\| `([A-Z_0-9]+)` \| (?!\d+ \|)/gm)).toEqual([...settings, 'LOG_LEVEL'].sort());
-});
 
 test('every rule has its forgeries', () => {
   const rules = all(read('src/prover/circuit/README.md'), /^\| (\d+) \|/gm);

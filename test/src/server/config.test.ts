@@ -69,6 +69,12 @@ describe('readServerConfig', () => {
     ['NSM_DEVICE', 'nsm'],
     ['SECRETS_FD', '0'],
     ['SECRETS_FD', 'stdin'],
+    ['REPORT_FD', '1024'],
+    ['CLOCK_REQUIRED', '1'],
+    ['CLOCK_STATE', 'clock'],
+    ['LAST_END', ''],
+    ['MAX_CONNECTIONS', '15'],
+    ['UPSTREAM_CALLS_PER_MINUTE', '0'],
     ['NODE_TLS_REJECT_UNAUTHORIZED', '0'],
   ])('names the variable of an invalid value: %s=%o', (name, value) => {
     expect(() => read({ [name]: value })).toThrow(ConfigError);

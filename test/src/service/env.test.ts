@@ -1,14 +1,49 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readCorsOrigins, readLogLevel } from '../../../src/service/env.ts';
+import { boolean, CORS_SETTINGS, integer, readLogLevel, string } from '../../../src/service/env.ts';
+import { readSettings } from '../../../src/service/settings.ts';
 
 test('CORS_ORIGINS may be a list of origins, or none', () => {
-  const origins = 'https://app.example.com, http://localhost:5173';
-  expect(readCorsOrigins({ CORS_ORIGINS: origins })).toEqual([
+  const read = (CORS_ORIGINS: string) => readSettings(CORS_SETTINGS, { CORS_ORIGINS }).CORS_ORIGINS;
+  expect(read('https://app.example.com, http://localhost:5173')).toEqual([
     'https://app.example.com',
     'http://localhost:5173',
   ]);
-  expect(readCorsOrigins({ CORS_ORIGINS: 'none' })).toEqual([]);
+  expect(read('none')).toEqual([]);
+});
+
+describe('an application reads a variable', () => {
+  test('as a string, an integer or a boolean', () => {
+    const env = { A: 'x', B: '7', C: 'true' };
+    expect([string(env, 'A'), integer(env, 'B', { from: 1, to: 7 }), boolean(env, 'C', false)]).toEqual([
+      'x',
+      7,
+      true,
+    ]);
+  });
+
+  test('that is not set, with its default', () => {
+    expect(string({}, 'A')).toBeUndefined();
+    // The default means something that no caller can set.
+    expect(integer({}, 'A', { from: 1, to: 7, default: 0 })).toBe(0);
+    expect([boolean({}, 'A', true), boolean({}, 'A', false)]).toEqual([true, false]);
+  });
+
+  const read = (A?: string) => ({
+    string: () => string({ A }, 'A'),
+    integer: () => integer({ A }, 'A', { from: 1, to: 7 }),
+    boolean: () => boolean({ A }, 'A', true),
+  });
+  test.each([
+    ['string', '', 'A is set but empty: give it a value or unset it'],
+    ['integer', '', 'A is set but empty: give it a value or unset it'],
+    ['boolean', '', 'A is set but empty: give it a value or unset it'],
+    ['integer', undefined, 'A must be an integer from 1 to 7'],
+    ['integer', '8', 'A must be an integer from 1 to 7'],
+    ['boolean', '1', 'A must be true or false'],
+  ] as const)('and is told why it is no %s: %o', (type, text, message) => {
+    expect(read(text)[type]).toThrow(expect.objectContaining({ code: 'CONFIG', message }));
+  });
 });
 
 describe('the log level', () => {

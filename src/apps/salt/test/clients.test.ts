@@ -40,7 +40,6 @@ describe('SALT_CLIENTS', () => {
   });
 
   test.each([
-    ['is missing', undefined, /^SALT_CLIENTS must list/],
     ['is not JSON', '[{', /^SALT_CLIENTS is not JSON$/],
     ['is empty', '[]', /^SALT_CLIENTS, top level: must be an array/],
     ['is not an array', '{}', /^SALT_CLIENTS, top level/],

@@ -19,7 +19,7 @@ const SHA_PADDING = 9;
 function readSettings(env: Environment) {
   const { SIZE: size = 'small', ISSUER: issuer, LOG_LEVEL = 'info' } = env;
   if (!isSize(size)) throw new ConfigError('SIZE must be small or full');
-  const port = integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 8080 });
+  const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 8080 });
   if (issuer && !URL.canParse(issuer)) throw new ConfigError('ISSUER must be the URL of an OpenID provider');
   return { size, port, issuer, LOG_LEVEL };
 }

@@ -28,8 +28,8 @@ export const main = command({
   usage: USAGE,
   options: {},
   async run(_, { env }) {
-    const port = integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 9000 });
-    const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, otherwise: 9123 });
+    const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
+    const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
     const { startDevSui } = await import('./service.ts');
     const folder = resolve(env['OUT'] || OUT);

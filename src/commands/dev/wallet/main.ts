@@ -22,7 +22,7 @@ export const main = command({
 exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 invalid command line`,
   async run(_, { env, io }) {
     const prover = builtProver('small');
-    const port = integer(env, 'PORT', { from: 0, to: 65_535, otherwise: 0 });
+    const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 0 });
     const services = await startWalletServices({ log: createLog('warn'), port, ...(prover && { prover }) });
     io.log(describe(services, prover !== undefined));
     endOnSignal(services.close);

@@ -1,0 +1,175 @@
+/** The tables of settings and errors that the READMEs show, made from the tables that the code reads. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as v from 'valibot';
+import { SALT_ERRORS } from '../../src/apps/salt/errors.ts';
+import { SALT_SETTINGS } from '../../src/apps/salt/settings.ts';
+import { WEATHER_ERRORS } from '../../src/apps/weather/errors.ts';
+import { WEATHER_SETTINGS } from '../../src/apps/weather/settings.ts';
+import { EnclaveError } from '../../src/library/errors.ts';
+import { BACKEND_SETTINGS } from '../../src/prover/backend/config.ts';
+import { BACKEND_ERRORS } from '../../src/prover/backend/errors.ts';
+import { PROVER_ERRORS } from '../../src/prover/errors.ts';
+import { FRONTEND_SETTINGS } from '../../src/prover/frontend/config.ts';
+import { SERVER_SETTINGS } from '../../src/server/config.ts';
+import { ENCLAVE_ERRORS } from '../../src/server/enclave_errors.ts';
+import { parseManifest } from '../../src/server/manifest.ts';
+import { NSM_ERRORS } from '../../src/server/nsm/errors.ts';
+import { type ErrorTable, SERVER_ERRORS } from '../../src/service/errors.ts';
+import type { Setting, SettingTable } from '../../src/service/settings.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A page has no place for a table, or a place for an unknown one; or a layout names what no table has. */
+export class TableError extends EnclaveError {
+  readonly code = 'TABLES';
+}
+
+/** The tables of each page by the names in their markers, in Markdown. */
+export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'src/server/README.md': {
+    settings: settingTable(SERVER_SETTINGS),
+    errors: errorTable({ ...SERVER_ERRORS, ...ENCLAVE_ERRORS, ...NSM_ERRORS }, [
+      ['SEALED_MALFORMED', 'SEALED_ALTERED', 'SEALED_CONTENT'],
+      ['NSM_IO', 'NSM_TIMEOUT', 'NSM_BUSY', 'NSM_CLOSED', 'NSM_PROTOCOL', 'NSM_INPUT'],
+      [
+        'NSM_INVALID_ARGUMENT',
+        'NSM_INVALID_INDEX',
+        'NSM_INVALID_RESPONSE',
+        'NSM_READ_ONLY_INDEX',
+        'NSM_INVALID_OPERATION',
+        'NSM_BUFFER_TOO_SMALL',
+        'NSM_INPUT_TOO_LARGE',
+        'NSM_INTERNAL_ERROR',
+      ],
+    ]),
+  },
+  'src/apps/salt/README.md': {
+    settings: settingTable(SALT_SETTINGS, {
+      folder: 'src/apps/salt',
+      meanings: {
+        SALT_SEED:
+          'a secret: the seeds, 64 hex characters a line, version 1 first. It arrives through `SECRETS_FD`, sealed, or in the file; in the environment it is refused',
+      },
+    }),
+    errors: errorTable(SALT_ERRORS, [
+      ['SALT_TOKEN_KEY_UNKNOWN', 'SALT_TOKEN_SIGNATURE'],
+      ['SALT_TOKEN_EXPIRED', 'SALT_TOKEN_NOT_YET_VALID'],
+      ['SALT_ISSUER_NOT_ALLOWED', 'SALT_CLIENT_NOT_ALLOWED'],
+      ['SALT_ISSUER_UNREACHABLE', 'SALT_ISSUER_REFUSED', 'SALT_ISSUER_MALFORMED'],
+    ]),
+  },
+  'src/apps/weather/README.md': {
+    settings: settingTable(WEATHER_SETTINGS, {
+      folder: 'src/apps/weather',
+      meanings: {
+        API_KEY: 'a secret: the key for weatherapi.com, or the absolute path of a file with it',
+      },
+    }),
+    errors: errorTable(WEATHER_ERRORS, [
+      ['WEATHER_STALE', 'WEATHER_FUTURE'],
+      ['WEATHER_KEY_REFUSED', 'WEATHER_QUOTA_EXCEEDED'],
+      ['WEATHER_UPSTREAM_REFUSED', 'WEATHER_UPSTREAM_BROKEN', 'WEATHER_UPSTREAM_UNEXPECTED'],
+      ['WEATHER_MALFORMED', 'WEATHER_OVERSIZED'],
+      ['WEATHER_TIMEOUT', 'WEATHER_SLOW_BODY'],
+    ]),
+  },
+  'src/prover/README.md': {
+    'settings of the front end': settingTable(FRONTEND_SETTINGS),
+    errors: errorTable(PROVER_ERRORS),
+    'settings of the backend': settingTable(BACKEND_SETTINGS),
+    'errors of the backend': errorTable(BACKEND_ERRORS),
+  },
+};
+
+/** The secrets of an application: their names are in its app.yaml, and its settings have none. */
+interface Secrets {
+  /** The application's, from the root. */
+  readonly folder: string;
+  readonly meanings: Readonly<Record<string, string>>;
+}
+
+/** A row for each setting, and for each secret. */
+export function settingTable(table: SettingTable, secrets?: Secrets): string {
+  const rows = Object.entries(table).map(([name, setting]) => [
+    `\`${name}\``,
+    v.getTitle(setting.schema) ?? '',
+    defaultOf(setting),
+    setting.meaning,
+  ]);
+  return inMarkdown(
+    ['variable', 'values', 'default', 'meaning'],
+    [...rows, ...(secrets === undefined ? [] : secretRows(secrets))],
+  );
+}
+
+function defaultOf({ default: text, optional }: Setting): string {
+  if (text) return `\`${text}\``;
+  return optional || text === '' ? 'none' : 'required';
+}
+
+function secretRows({ folder, meanings }: Secrets): string[][] {
+  return parseManifest(readFileSync(join(ROOT, folder, 'app.yaml'), 'utf8')).secrets.map((name) => {
+    const meaning = meanings[name];
+    if (meaning === undefined) throw new TableError(`${folder}/app.yaml: the secret ${name} has no meaning`);
+    return [`\`${name}\`, \`${name}_FILE\``, '', 'none', meaning];
+  });
+}
+
+/** A row for each error by status, and one for each group of errors. @param groups codes of one status each */
+export function errorTable<Code extends string>(
+  table: ErrorTable<Code>,
+  groups: readonly (readonly NoInfer<Code>[])[] = [],
+): string {
+  const codes = Object.keys(table) as Code[];
+  const rows = codes.flatMap((code) => {
+    const group = groups.find((each) => each.includes(code)) ?? [code];
+    if (group[0] !== code) return [];
+    const statuses = new Set(group.map((each) => table[each].status));
+    if (statuses.size > 1) throw new TableError(`${code}: the errors of a group need one status`);
+    const names = group.map((each) => `\`${each}\``).join(', ');
+    return [[`${table[code].status}`, names, group.map((each) => table[each].meaning).join('; ')]];
+  });
+  const byStatus = rows.toSorted(([one], [other]) => Number(one) - Number(other));
+  return inMarkdown(['status', 'code', 'cause'], byStatus);
+}
+
+function inMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, head.map(() => '---'), ...rows].map((cells) => {
+    const escaped = cells.map((cell) => cell.replaceAll('|', '\\|'));
+    return `| ${escaped.join(' | ')} |`.replaceAll('|  |', '| |');
+  });
+  return lines.join('\n');
+}
+
+/**
+ * The page with its tables between their markers.
+ *
+ * @throws TableError if a table has no markers or several, or a marker no table
+ */
+export function withTables(page: string, tables: Readonly<Record<string, string>>): string {
+  const places = [...page.matchAll(PLACE)].map(([, name = '']) => name);
+  const expected = Object.keys(tables);
+  if (places.toSorted().join() !== expected.toSorted().join()) {
+    throw new TableError(
+      `the page has places for: ${places.join(', ')}; its tables are: ${expected.join(', ')}`,
+    );
+  }
+  return page.replaceAll(PLACE, (_, name: string) => {
+    return `<!-- table: ${name} -->\n\n${tables[name]}\n\n<!-- end of the table -->`;
+  });
+}
+
+const PLACE = /<!-- table: ([\w ]+) -->\n.*?<!-- end of the table -->/gs;
+
+/** @returns the paths of the pages that changed @throws TableError before it has written anything */
+export function writeTables(root = ROOT): string[] {
+  const changed = Object.entries(PAGES).flatMap(([path, tables]) => {
+    const page = readFileSync(join(root, path), 'utf8');
+    const written = withTables(page, tables);
+    return written === page ? [] : [{ path, written }];
+  });
+  for (const { path, written } of changed) writeFileSync(join(root, path), written);
+  return changed.map(({ path }) => path);
+}

@@ -1,0 +1,87 @@
+/** Tables of settings: one entry has a setting's check, its error message, its default and its row in a README. */
+import { ConfigError } from 'sui-enclave/errors';
+import * as v from 'valibot';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** A variable of the environment. */
+export interface Setting {
+  /**
+   * The schema of its text. `description` is the rest of the message after `NAME must`, `title` the values as the
+   * README's table shows them.
+   */
+  readonly schema: v.GenericSchema<string, unknown>;
+  /** The text that applies if the variable is not set. Only a variable whose default is '' may be set to ''. */
+  readonly default?: string;
+  /** Without a default: the variable may be unset, and the value is then undefined. */
+  readonly optional?: true;
+  /** For the README, in Markdown; its links are relative to the folder of the README. */
+  readonly meaning: string;
+}
+
+/** A program's settings by the names of their variables. */
+export type SettingTable = Readonly<Record<string, Setting>>;
+
+export type SettingsOf<Table extends SettingTable> = {
+  readonly [Name in keyof Table]:
+    | v.InferOutput<Table[Name]['schema']>
+    | (Table[Name] extends { readonly optional: true } ? undefined : never);
+};
+
+/** @throws ConfigError that names the variable and what it must be, without repeating its value */
+export function readSettings<Table extends SettingTable>(table: Table, env: Env): SettingsOf<Table> {
+  const values = Object.entries(table).map(([name, setting]) => {
+    const isLeftOut = setting.optional && env[name] === undefined;
+    return [name, isLeftOut ? undefined : readSetting(env, name, setting)];
+  });
+  return Object.fromEntries(values);
+}
+
+/** @throws as `readSettings` */
+export function readSetting<Value>(
+  env: Env,
+  name: string,
+  { schema, default: unset }: { schema: v.GenericSchema<string, Value>; default?: string },
+): Value {
+  const text = env[name] ?? unset;
+  if (text === '' && unset !== '') {
+    throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
+  }
+  const result = v.safeParse(schema, text);
+  if (!result.success) throw new ConfigError(`${name} must ${v.getDescription(schema) ?? 'be set'}`);
+  return result.output;
+}
+
+/** At most 15 decimal digits, so that every one is a safe integer. */
+export const integerBetween = (from: number, to: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^[0-9]{1,15}$/),
+    v.transform(Number),
+    v.minValue(from),
+    v.maxValue(to),
+    v.title(`${from} to ${to}`),
+    v.description(`be an integer from ${from} to ${to}`),
+  );
+
+export const oneOf = <const Words extends readonly [string, string, ...string[]]>(...words: Words) =>
+  v.pipe(
+    v.picklist(words),
+    v.title(words.map((word) => `\`${word}\``).join(', ')),
+    v.description(words.length > 2 ? `be one of ${words.join(', ')}` : `be ${words.join(' or ')}`),
+  );
+
+export const trueOrFalse = v.pipe(
+  oneOf('true', 'false'),
+  v.transform((word) => word === 'true'),
+);
+
+/** `1` is true. */
+export const zeroOrOne = v.pipe(
+  oneOf('0', '1'),
+  v.transform((digit) => digit === '1'),
+);
+
+/** @param must the message after `NAME must`, such as `be an absolute path` */
+export const textThat = (must: string, isValid: (text: string) => boolean = () => true) =>
+  v.pipe(v.string(), v.check(isValid), v.description(must));

@@ -1,0 +1,97 @@
+/** Tables of settings: what is read, and what a refusal says. */
+import * as v from 'valibot';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import {
+  integerBetween,
+  oneOf,
+  readSettings,
+  type Setting,
+  type SettingTable,
+  textThat,
+  trueOrFalse,
+  zeroOrOne,
+} from '../../../src/service/settings.ts';
+
+const meaning = 'for tests';
+const TABLE = {
+  COUNT: { schema: integerBetween(1, 10), default: '5', meaning },
+  WORD: { schema: oneOf('small', 'large'), default: 'small', meaning },
+  LEVEL: { schema: oneOf('a', 'b', 'c'), default: 'c', meaning },
+  ON: { schema: trueOrFalse, default: 'false', meaning },
+  FLAG: { schema: zeroOrOne, default: '0', meaning },
+  NAME: { schema: textThat('be a name in lower case', (text) => /^[a-z]+$/.test(text)), meaning },
+  ANY: { schema: v.string(), meaning },
+  FILE: { schema: textThat('be a path'), optional: true, meaning },
+  LINES: { schema: v.string(), default: '', meaning },
+} as const satisfies SettingTable;
+const NEEDED = { NAME: 'a', ANY: 'b' };
+
+describe('readSettings', () => {
+  test('has the default of what is not set', () => {
+    expect(readSettings(TABLE, NEEDED)).toEqual({
+      COUNT: 5,
+      WORD: 'small',
+      LEVEL: 'c',
+      ON: false,
+      FLAG: false,
+      NAME: 'a',
+      ANY: 'b',
+      FILE: undefined,
+      LINES: '',
+    });
+  });
+
+  test('has the type of each value', () => {
+    const env = { ...NEEDED, COUNT: '10', WORD: 'large', LEVEL: 'a', ON: 'true', FLAG: '1', FILE: '/f' };
+    const settings = readSettings(TABLE, { ...env, ELSE: 'x' });
+    expect(settings).toMatchObject({
+      COUNT: 10,
+      WORD: 'large',
+      LEVEL: 'a',
+      ON: true,
+      FLAG: true,
+      FILE: '/f',
+    });
+    expect(settings).not.toHaveProperty('ELSE');
+    expectTypeOf(settings.COUNT).toEqualTypeOf<number>();
+    expectTypeOf(settings.WORD).toEqualTypeOf<'small' | 'large'>();
+    expectTypeOf(settings.ON).toEqualTypeOf<boolean>();
+    expectTypeOf(settings.NAME).toEqualTypeOf<string>();
+    expectTypeOf(settings.FILE).toEqualTypeOf<string | undefined>();
+  });
+
+  test.each([
+    ['COUNT', '0', 'must be an integer from 1 to 10'],
+    ['COUNT', '11', 'must be an integer from 1 to 10'],
+    ['COUNT', '5.0', 'must be an integer from 1 to 10'],
+    ['COUNT', ' 5', 'must be an integer from 1 to 10'],
+    ['COUNT', '0x5', 'must be an integer from 1 to 10'],
+    ['COUNT', `${'0'.repeat(15)}5`, 'must be an integer from 1 to 10'],
+    ['WORD', 'medium', 'must be small or large'],
+    ['LEVEL', 'd', 'must be one of a, b, c'],
+    ['ON', '1', 'must be true or false'],
+    ['FLAG', 'true', 'must be 0 or 1'],
+    ['NAME', 'A', 'must be a name in lower case'],
+    ['NAME', undefined, 'must be a name in lower case'],
+    ['ANY', undefined, 'must be set'],
+  ])('names what %s=%o must be', (name, text, message) => {
+    expect(() => readSettings(TABLE, { ...NEEDED, [name]: text })).toThrow(
+      expect.objectContaining({ code: 'CONFIG', message: `${name} ${message}` }),
+    );
+  });
+
+  test.each(Object.keys(TABLE).filter((name) => name !== 'LINES'))(
+    'refuses an empty %s, unless that is its default',
+    (name) => {
+      expect(() => readSettings(TABLE, { ...NEEDED, LINES: '', [name]: '' })).toThrow(
+        `${name} is set but empty: give it a value or unset it`,
+      );
+    },
+  );
+});
+
+test('a setting without meaning does not compile', () => {
+  // @ts-expect-error: for the README
+  const setting: Setting = { schema: v.string() };
+  expect(setting).not.toHaveProperty('meaning');
+});
