@@ -205,16 +205,18 @@ export function formOf(args: Arguments): string {
   return [...words, '[options]'].join(' ');
 }
 
-/** What starts a command. */
-export function programOf({
-  name,
-  program = `sui-enclave ${name}`,
-}: Pick<CommandLine, 'name' | 'program'>): string {
-  return program;
+/** What starts a command, as it was started: by npm, or by the program. */
+export function programOf(
+  { name, program }: Pick<CommandLine, 'name' | 'program'>,
+  { npm_lifecycle_event: script }: Environment,
+): string {
+  if (program !== undefined) return program;
+  if (script === name) return `npm run ${name} --`;
+  return script === 'sui-enclave' ? `npm run sui-enclave -- ${name}` : `sui-enclave ${name}`;
 }
 
 /** The output of `--help`. */
-export function helpOf(line: CommandLine): string {
+export function helpOf(line: CommandLine, env: Environment): string {
   const { purpose, arguments: args, options, forms = [formOf(args)], notes } = line;
   const rows = Object.entries({ ...options, ...COMMON }).map(([option, each]): [string, string] =>
     each.schema === undefined
@@ -224,7 +226,7 @@ export function helpOf(line: CommandLine): string {
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
     ...forms.map((form, index) =>
-      `${index === 0 ? 'usage:' : '      '} ${programOf(line)} ${form}`.trimEnd(),
+      `${index === 0 ? 'usage:' : '      '} ${programOf(line, env)} ${form}`.trimEnd(),
     ),
     '',
     purpose,

@@ -5,7 +5,6 @@
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { baseUrl } from 'sui-enclave/client/http';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
@@ -15,7 +14,8 @@ import type { IdName, Ids } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import { CHAIN_IDS, chainOf } from './published.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../deployments', import.meta.url));
+/** From the folder in which the command runs. */
+const FOLDER = 'deployments';
 
 const Id = v.pipe(
   v.string('must be an id'),
