@@ -225,8 +225,9 @@ export function helpOf(line: CommandLine): string {
   ].join('\n');
 }
 
-function remark({ default: value, repeated, variable }: Option): string {
+function remark({ default: value, repeated, required, variable }: Option): string {
   const remarks = [
+    ...(required ? ['required'] : []),
     ...(value === undefined ? [] : [`default: ${value}`]),
     ...(variable === undefined ? [] : [`or ${variable} in the environment`]),
     ...(repeated ? ['may be repeated'] : []),
