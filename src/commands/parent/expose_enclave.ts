@@ -164,7 +164,7 @@ interface Sealing {
   readonly provisioner: ProvisionerKey | undefined;
 }
 
-/** @throws UsageError, if the image needs a signature and there is no key; ProvisionError: PROVISIONER_KEY */
+/** @throws UsageError, if the image needs a signature and there is no key; ProvisionFileError: PROVISIONER_KEY */
 async function sealingFor(
   { debug, root, 'provisioner-key': path }: Options,
   { registers }: EnclaveImage,
