@@ -184,6 +184,12 @@ Log in: ssh ec2-user@203.0.113.5
     ]);
   });
 
+  test('says in its help which options it must have', async () => {
+    const { stdout } = await new Parent().run('configure_enclave.ts', ['--help']);
+    const required = stdout.split('\n').filter((line) => line.endsWith('(required)'));
+    expect(required.map((line) => line.trim().split(' ')[0])).toEqual(['--region', '--key-name', '--cidr']);
+  });
+
   test.each([
     [[], /^USAGE: --region is missing\. See sui-enclave configure_enclave --help\n$/],
     [

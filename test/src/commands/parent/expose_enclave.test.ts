@@ -389,10 +389,16 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
     [['--address', '1.2.3.400'], 2, /--address must be an IPv4 address/],
     [['--secrets', '/nonexistent'], 2, /\/nonexistent can't be read/],
+    [
+      ['--secrets', '-', '--provisioner-key', '/nonexistent'],
+      2,
+      /^PROVISIONER_KEY: \/nonexistent can't be read/,
+    ],
+    [['--secrets', '-', '--root', '/nonexistent'], 2, /^UNREADABLE_FILE: \/nonexistent can't be read/],
     [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
   ])('refuses %j', async (args, code, message) => {
     const { expose } = await start({ ready: true });
-    const { status, stderr } = await expose(args);
+    const { status, stderr } = await expose(args, SECRETS);
     expect(status).toBe(code);
     expect(stderr).toMatch(message);
   });
