@@ -69,7 +69,7 @@ export interface Failure {
   /** For people, printed on standard error. */
   readonly text: string;
   /** For programs, printed on standard output in place of `text` if the command got `--json`: `{"error", "code"}` at least. */
-  readonly json: object;
+  readonly json: { readonly code: string; readonly error: string; readonly [name: string]: unknown };
 }
 
 type Values<Options extends ParseArgsOptionsConfig> = ReturnType<

@@ -236,8 +236,9 @@ export function helpOf(line: CommandLine, env: Environment): string {
   ].join('\n');
 }
 
-function remark({ default: value, repeated, variable }: Option): string {
+function remark({ default: value, repeated, required, variable }: Option): string {
   const remarks = [
+    ...(required ? ['required'] : []),
     ...(value === undefined ? [] : [`default: ${value}`]),
     ...(variable === undefined ? [] : [`or ${variable}`]),
     ...(repeated ? ['may be repeated'] : []),

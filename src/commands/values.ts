@@ -56,3 +56,12 @@ export const time = v.pipe(
     'must be a time such as 2025-04-15T02:25:23Z, or milliseconds since 1970',
   ),
 );
+
+/** The name of an enclave on its parent instance, and of the folder with its state. */
+export const enclaveName = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots and dashes, at most 64'),
+);
+
+/** Of zkLogin's circuit. */
+export const circuitSize = v.picklist(['small', 'full'], 'must be small or full');

@@ -3,7 +3,8 @@
  * verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
  */
 import { readFileSync } from 'node:fs';
-import { command, EXIT, runAsProcess } from '../../../src/commands/command.ts';
+import { EXIT, runAsProcess } from '../../../src/commands/command.ts';
+import { command } from '../../../src/commands/typed_command.ts';
 import { parseCertificate } from '../../../src/library/attestation/certificate.ts';
 import { PROTECTED_HEADER, signedBytes } from '../../../src/library/attestation/cose.ts';
 import { type EcdsaInput, signatureFromDer, verifyEcdsa } from '../../../src/library/attestation/ecdsa.ts';
@@ -79,12 +80,12 @@ function format(
 }
 
 export const main = command({
-  usage: `usage: npm run bench:attestation
-
-Measures the verification of an attestation document, with Web Crypto and with @noble/curves.
-
-exit codes: 0 done; 1 verifyAttestation took over ${LIMIT_MS} ms with Web Crypto; 2 invalid command line`,
+  name: 'bench_attestation',
+  program: 'npm run bench:attestation --',
+  purpose: 'Measures the verification of an attestation document, with Web Crypto and with @noble/curves.',
+  arguments: {},
   options: {},
+  notes: `exit codes: 0 done; 1 verifyAttestation took over ${LIMIT_MS} ms with Web Crypto; 2 invalid command line`,
   async run(_given, { io }) {
     const webCrypto = await measureVerification(ROUNDS);
     io.log(format('Web Crypto', webCrypto));
