@@ -8,8 +8,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
-import { runAsProcess } from '../../src/commands/command.ts';
-import { command } from '../../src/commands/typed_command.ts';
+import { command, runAsProcess } from '../../src/commands/command.ts';
 import { integer } from '../../src/commands/values.ts';
 import { decodeAttestation } from '../../src/library/attestation/index.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';

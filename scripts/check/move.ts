@@ -1,7 +1,6 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
-import { EXIT, runAsProcess, UsageError } from '../../src/commands/command.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../../src/commands/command.ts';
 import { frameworkOf, packageNames, testPackage } from '../../src/commands/sui/move_packages.ts';
-import { command } from '../../src/commands/typed_command.ts';
 import { text } from '../../src/commands/values.ts';
 
 export const main = command({

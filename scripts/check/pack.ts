@@ -4,9 +4,8 @@
  * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
-import { type Result, runAsProcess } from '../../src/commands/command.ts';
+import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
 import { type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
-import { command } from '../../src/commands/typed_command.ts';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
 import { compileCommands, packCommands } from './pack/commands.ts';
 import { packLibrary } from './pack/library.ts';

@@ -1,7 +1,25 @@
 /** What a command line may contain, and what it contains: split by Node's parser, checked by valibot. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
-import { type Environment, UsageError } from './command.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The exit codes that most commands have. */
+export const EXIT = {
+  /** Done, or nothing to do. */
+  done: 0,
+  /** Refused or failed. */
+  failed: 1,
+  /** Not tried: the command line, or something that it names, can't be used. */
+  notTried: 2,
+} as const;
+
+/** The command line can't be used. The framework adds where the command's help is. */
+export class UsageError extends EnclaveError {
+  readonly code = 'USAGE';
+  readonly exit = EXIT.notTried;
+}
 
 /** Checks the text of an argument or of an option. Its issues continue the name: "must be …". */
 type Schema = v.GenericSchema<string, unknown>;

@@ -6,8 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Result, runAsProcess } from '../../../src/commands/command.ts';
-import { command } from '../../../src/commands/typed_command.ts';
+import { command, type Result, runAsProcess } from '../../../src/commands/command.ts';
 import { integer } from '../../../src/commands/values.ts';
 import { quantity } from '../../../src/library/errors.ts';
 import { measureVerification } from './attestation.ts';

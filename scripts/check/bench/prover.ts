@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EXIT, type Io, runAsProcess } from '../../../src/commands/command.ts';
+import { command, EXIT, type Io, runAsProcess } from '../../../src/commands/command.ts';
 import {
   type Artifacts,
   builtArtifacts,
@@ -17,7 +17,6 @@ import {
   generatorOf,
   wasmGeneratorOf,
 } from '../../../src/commands/prover/artifacts.ts';
-import { command } from '../../../src/commands/typed_command.ts';
 import { circuitSize } from '../../../src/commands/values.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';

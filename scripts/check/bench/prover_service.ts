@@ -3,10 +3,9 @@
  * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
  */
 import { readFileSync } from 'node:fs';
-import { runAsProcess } from '../../../src/commands/command.ts';
+import { command, runAsProcess } from '../../../src/commands/command.ts';
 import { startProver } from '../../../src/commands/dev/prover/service.ts';
 import { builtArtifacts } from '../../../src/commands/prover/artifacts.ts';
-import { command } from '../../../src/commands/typed_command.ts';
 import { circuitSize, integer } from '../../../src/commands/values.ts';
 import { getProof } from '../../../src/library/zklogin/index.ts';
 import type { CircuitSize } from '../../../src/prover/profile.ts';

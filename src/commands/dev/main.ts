@@ -8,8 +8,7 @@ import { once } from 'node:events';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endOnSignal } from 'sui-enclave-service/signals';
-import { type Io, runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, type Io, runAsProcess } from '../command.ts';
 import { WatchedFiles } from './watched_files.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

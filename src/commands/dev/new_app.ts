@@ -8,8 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 

@@ -12,8 +12,7 @@ import {
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { path, text } from '../values.ts';
 import { makeBase } from './base.ts';
 import { bundle } from './bundle.ts';

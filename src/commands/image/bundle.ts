@@ -6,8 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { ImageError } from './errors.ts';
 
@@ -15,7 +14,6 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
 const entryOf = (version: string, application: string) => `
-import { readFileSync } from 'node:fs';
 import { parseManifest } from 'sui-enclave-server/manifest';
 import { start } from 'sui-enclave-server/start';
 import module from ${JSON.stringify(application)};

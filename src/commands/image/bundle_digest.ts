@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { bundle } from './bundle.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

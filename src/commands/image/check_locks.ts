@@ -1,7 +1,6 @@
 /** `make check-locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
 import { quantity } from 'sui-enclave/errors';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';

@@ -7,8 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { compareEifs } from './compare.ts';
 import { ImageError } from './errors.ts';

@@ -4,8 +4,14 @@ import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
-import { type Context, type Environment, type Result, runAsProcess, UsageError } from '../command.ts';
-import { command } from '../typed_command.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  type Result,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 import { path } from '../values.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ParentError } from './errors.ts';

@@ -1,7 +1,6 @@
 /** `sui-enclave doctor`: on the parent instance, checks for everything that may keep an enclave from running. */
 import * as v from 'valibot';
-import { EXIT, runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, EXIT, runAsProcess } from '../command.ts';
 import { integer, path } from '../values.ts';
 import { examine } from './checks.ts';
 import { NITRO_CODES } from './nitro_codes.ts';

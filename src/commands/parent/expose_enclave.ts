@@ -8,10 +8,16 @@ import { certificatesFromPem } from 'sui-enclave/attestation';
 import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import * as v from 'valibot';
-import { type Context, type Environment, readFileArgument, runAsProcess, UsageError } from '../command.ts';
+import {
+  type Context,
+  command,
+  type Environment,
+  readFileArgument,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 import { attest, type Requirements } from '../provision/enclave.ts';
 import { readProvisionerKey } from '../provision/files.ts';
-import { command } from '../typed_command.ts';
 import { enclaveName, integer, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
 import {

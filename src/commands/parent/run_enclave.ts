@@ -1,8 +1,7 @@
 /** `sui-enclave run_enclave`: on the parent instance, runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type Environment, runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, type Environment, runAsProcess } from '../command.ts';
 import { enclaveName, integer, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { loadImage } from './image.ts';

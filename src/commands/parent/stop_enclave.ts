@@ -1,6 +1,5 @@
 /** `sui-enclave stop_enclave`: on the parent instance, stops what run_enclave and expose_enclave started. */
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { enclaveName } from '../values.ts';
 import { enclavesNamed, terminateEnclave } from './nitro_cli.ts';
 import { stateFolder, stopServices } from './services.ts';

@@ -7,8 +7,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { type CircuitSize, mainComponent, PROFILES } from 'sui-enclave-prover/profile';
-import { type Io, runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, type Io, runAsProcess } from '../command.ts';
 import { circuitSize, path } from '../values.ts';
 import {
   type Artifacts,

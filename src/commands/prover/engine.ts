@@ -4,8 +4,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
-import { runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { buildWhole } from './compile.ts';
 

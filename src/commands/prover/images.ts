@@ -1,11 +1,10 @@
 /** `make prover-images`: the container images of deploy/, from Debian's packages, npm's and Go's modules alone. */
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { runAsProcess } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
 import { makeBase } from '../image/base.ts';
 import { buildContainer } from '../image/container.ts';
 import { copyModules, copySources, installModules, neededModules, readLock } from '../image/context.ts';
-import { command } from '../typed_command.ts';
 import { path, text } from '../values.ts';
 import { ROOT } from './artifacts.ts';
 import { installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';

@@ -9,8 +9,7 @@ import { readProofRequest } from 'sui-enclave-prover/request';
 import { verifyToken } from 'sui-enclave-prover/token';
 import { readVerifyingKey, verifyProof } from 'sui-enclave-prover/verify';
 import { generateWitness } from 'sui-enclave-prover/witness';
-import { type Io, runAsProcess } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, type Io, runAsProcess } from '../command.ts';
 import { circuitSize, path, time } from '../values.ts';
 import { type Artifacts, builtArtifacts, ENGINE, generatorOf } from './artifacts.ts';
 

@@ -7,6 +7,7 @@ import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import {
   type Context,
+  command,
   type Environment,
   EXIT,
   PCRS_HINT,
@@ -15,7 +16,6 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
-import { command } from '../typed_command.ts';
 import { enclaveUrl, integer, path } from '../values.ts';
 import { attest, deliver, needsSecrets, type Recipient, type Requirements } from './enclave.ts';
 import { parseSecrets, readProvisionerKey, readSecretsFile } from './files.ts';

@@ -10,8 +10,7 @@ import { combine, split } from 'shamir-secret-sharing';
 import { CodedError, quantity } from 'sui-enclave/errors';
 import { fingerprint, parseSeeds } from 'sui-enclave-salt/derive';
 import * as v from 'valibot';
-import { type Result, runAsProcess, UsageError } from '../command.ts';
-import { command } from '../typed_command.ts';
+import { command, type Result, runAsProcess, UsageError } from '../command.ts';
 import { integer, path } from '../values.ts';
 
 /** Every code of a SaltSeedError, and what it means. */

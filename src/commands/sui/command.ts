@@ -5,6 +5,7 @@ import { ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import {
   type Context,
+  command,
   type Environment,
   EXIT,
   type Io,
@@ -22,7 +23,6 @@ import {
   type Texts,
   wordsOf,
 } from '../command_line.ts';
-import { command } from '../typed_command.ts';
 import { Chain } from './chain.ts';
 import { Deployments } from './deployments.ts';
 import { checkWitness, isIdName, type SuiArgument } from './ids.ts';

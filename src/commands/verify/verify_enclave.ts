@@ -14,6 +14,7 @@ import { ClientError } from 'sui-enclave/client/errors';
 import { baseUrl, malformedAnswer } from 'sui-enclave/client/http';
 import * as v from 'valibot';
 import {
+  command,
   type Failure,
   PCRS_HINT,
   type Result,
@@ -21,7 +22,6 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
-import { command } from '../typed_command.ts';
 import { enclaveUrl, path, time } from '../values.ts';
 import { formatReport, makeReport } from './report.ts';
 

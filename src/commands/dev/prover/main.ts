@@ -7,9 +7,8 @@ import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from 'sui-enclave-testing/issuer';
-import { type Environment, runAsProcess } from '../../command.ts';
+import { command, type Environment, runAsProcess } from '../../command.ts';
 import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
-import { command } from '../../typed_command.ts';
 import { startProver } from './service.ts';
 
 /** The least padding of SHA-256, in bytes. */

@@ -4,8 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
-import { runAsProcess } from '../../command.ts';
-import { command } from '../../typed_command.ts';
+import { command, runAsProcess } from '../../command.ts';
 import { type DevSui, startDevSui } from './service.ts';
 
 const OUT = fileURLToPath(new URL('../../../../out', import.meta.url));

@@ -3,9 +3,8 @@ import { EnclaveError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
-import { runAsProcess } from '../../command.ts';
+import { command, runAsProcess } from '../../command.ts';
 import { builtProver } from '../../prover/artifacts.ts';
-import { command } from '../../typed_command.ts';
 import { CLIENTS } from './servers.ts';
 import { startWalletServices, type WalletServices } from './services.ts';
 
