@@ -125,6 +125,7 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
     Object.entries(line.options).map(([name, option]) => [name, optionOf(name, option, values[name], env)]),
   ) as OptionValues<O>;
   const texts = assign(positionals, options);
+  requireOptions(line.options, options);
   const args = Object.fromEntries(
     Object.entries(line.arguments).map(([name, { schema }]) => [
       name,
@@ -168,14 +169,21 @@ function parserOf(option: Option | Flag): ParseArgsOptionsConfig[string] {
 
 function optionOf(name: string, option: Option | Flag, given: Value, env: Environment): unknown {
   if (option.schema === undefined) return given === true;
-  const { schema, variable, repeated, required } = option;
+  const { schema, variable, repeated } = option;
   const label = `--${name}`;
   if (repeated) return check(label, schema, (given ?? []) as string[]);
   if (given !== undefined) return check(label, schema, given as string);
   const named = variable === undefined ? undefined : env[variable];
   if (named) return check(`${variable}`, schema, named);
-  if (required) throw new UsageError(`${label} is missing`);
   return check(label, schema, option.default);
+}
+
+/** @throws UsageError */
+function requireOptions(options: Options, given: Readonly<Record<string, unknown>>): void {
+  for (const [name, option] of Object.entries(options)) {
+    const isRequired = option.schema !== undefined && option.required;
+    if (isRequired && given[name] === undefined) throw new UsageError(`--${name} is missing`);
+  }
 }
 
 /** Names the positional arguments by their order. @throws UsageError */

@@ -14,6 +14,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
 const entryOf = (version: string, application: string) => `
+import { readFileSync } from 'node:fs';
 import { parseManifest } from 'sui-enclave-server/manifest';
 import { start } from 'sui-enclave-server/start';
 import module from ${JSON.stringify(application)};

@@ -49,7 +49,7 @@ export const main = command({
       );
       await showConsole(env, enclave, asJson);
     } else {
-      io.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
+      io.log(`PCR0 ${pcr0}\nNext: expose_enclave --secrets <file>`);
     }
     const { EnclaveID: id, EnclaveCID: cid } = enclave;
     return { json: { id, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };

@@ -114,7 +114,9 @@ export const main = suiCommand({
     if (noted !== undefined) await deployments?.checkChain(chain);
     const capId = given ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
-      throw new UsageError(`give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
+      throw new UsageError(
+        `give <upgrade_cap_id>: ${path} names none for ${chain.network ?? 'a network without a name: give --network'}`,
+      );
     }
     const bytecode = await compile(name, env, chain, { again: true });
     const cap = await readUpgradeCap(chain, capId);

@@ -5,7 +5,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
-import { type DevSui, startDevSui } from './service.ts';
+import type { DevSui } from './service.ts';
 
 const OUT = fileURLToPath(new URL('../../../../out', import.meta.url));
 
@@ -28,6 +28,8 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
     const folder = resolve(env['OUT'] || OUT);
+    // With the Move VM and a whole node, it takes most of a second to load.
+    const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env });
     endOnSignal(service.close);
     const { node, faucetUrl, account, checksProofs } = service;

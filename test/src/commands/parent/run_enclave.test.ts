@@ -150,7 +150,7 @@ describe('run_enclave', () => {
     const parent = new Parent(['nitro-cli']);
     const { stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
     expect(stderr).toBe(
-      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, npm run doctor shows what is missing\n',
+      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, the command doctor shows what is missing\n',
     );
   });
 });
