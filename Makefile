@@ -21,17 +21,17 @@ help:
 
 # Starts the server against stand-ins, and restarts it when a file that it has loaded changes; ATTEST=emulated adds a software NSM.
 dev: install addon
-	@exec node src/commands/dev/main.ts
+	@exec node src/commands/main.ts dev
 
 # Serves a wallet's page to try zkLogin by hand, with the salt service and stand-ins of provider and Sui node. The proving
 # service is the real one where prover-dev has built it, otherwise a stand-in. PORT is the page's.
 dev-wallet: install
-	@CACHE=$(CACHE) exec node src/commands/dev/wallet/main.ts
+	@CACHE=$(CACHE) exec node src/commands/main.ts dev_wallet
 
 # Starts a model of a Sui node on loopback for the commands, with a funded account and the root of ATTEST=emulated. PORT is
 # the node's, FAUCET_PORT the faucet's.
 dev-sui: install
-	@exec node src/commands/dev/sui/main.ts
+	@exec node src/commands/main.ts dev_sui
 
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
 test: install addon
@@ -161,17 +161,17 @@ DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
-	@node src/commands/image/build.ts --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+	@node src/commands/main.ts build_image --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
 # Builds the image again and compares every byte: uncached, in another folder, with another user, time zone and clock.
 verify-build: image
-	@node src/commands/image/verify.ts --app-dir $(APP_DIR) --cache $(CACHE)/packages
+	@node src/commands/main.ts verify_build --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
 # Builds the images of the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
 	@node test/e2e/boot/applications.ts
-	@node src/commands/image/build.ts --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
-	@node src/commands/image/build.ts --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
+	@node src/commands/main.ts build_image --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
+	@node src/commands/main.ts build_image --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images
@@ -180,21 +180,21 @@ test-boot: image test-images
 # Fetches every locked file, to find versions that are gone before a build does.
 .PHONY: check-locks
 check-locks: install
-	@node src/commands/image/check_locks.ts --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
+	@node src/commands/main.ts check_locks --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
 
 # On the parent instance: runs out/nitro.eif in an enclave.
 .PHONY: run_enclave run-debug
 run_enclave: install
-	@exec node src/commands/parent/run_enclave.ts
+	@exec node src/commands/main.ts run_enclave
 
 # Runs it in debug mode, with the enclave's console; it proves nothing then.
 run-debug: install
-	@exec node src/commands/parent/run_enclave.ts --debug
+	@exec node src/commands/main.ts run_enclave --debug
 
 # Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
-	@node src/commands/image/update_lock.ts $(LOCKS)
-	@node src/commands/image/update_lock.ts $(DEPLOY_LOCKS)
+	@node src/commands/main.ts update_lock $(LOCKS)
+	@node src/commands/main.ts update_lock $(DEPLOY_LOCKS)
 
 # --- zkLogin's prover ---
 .PHONY: prover prover-dev test-prover bench-prover bench-prover-service
@@ -206,17 +206,17 @@ export PROVER_ENGINE ?= build/prover/prover
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
 # takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first time, it is built.
 prover: install
-	@CHECK_ONLY=1 SIZE=$(SIZE) node src/commands/dev/prover/main.ts
+	@SIZE=$(SIZE) node src/commands/main.ts dev_prover --check-only
 	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)
-	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/commands/dev/prover/main.ts
+	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/commands/main.ts dev_prover
 
 # Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.
 prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
-	@node src/commands/prover/build.ts --size $(SIZE) --cache $(CACHE)
+	@node src/commands/main.ts build_circuit --size $(SIZE) --cache $(CACHE)
 
 build/prover/prover: src/commands/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
 	@echo 'Building the proving engine: a few seconds, or a minute if its Go toolchain must be installed first'
-	@node src/commands/prover/engine.ts --out $@
+	@node src/commands/main.ts build_engine --out $@
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
 $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
@@ -225,7 +225,7 @@ $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-loc
 # Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs. The engine's
 # tests run while the circuit is compiled, which takes two minutes of a single core.
 test-prover: install $(PROVER_ENGINE)
-	@node src/commands/prover/engine.ts --test & tests=$$!; \
+	@node src/commands/main.ts build_engine --test & tests=$$!; \
 	$(MAKE) --no-print-directory prover-dev SIZE=small; built=$$?; \
 	wait $$tests && exit $$built
 	CACHE=$(CACHE) npm run --silent test:prover
@@ -243,7 +243,7 @@ bench-prover-service: install
 
 # Builds the containers of front end, backend and HAProxy.
 prover-images: install
-	@node src/commands/prover/images.ts --cache $(CACHE)/packages
+	@node src/commands/main.ts prover_images --cache $(CACHE)/packages
 
 # Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before two emulated enclaves;
 # needs Debian's haproxy.

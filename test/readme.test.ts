@@ -117,7 +117,7 @@ function commandsOf(text: string): { make: string[]; npm: string[] } {
   const lines = `${shell}\n${spans}`.replace(/ #.*$/gm, '');
   return {
     make: matches(lines, /(?:^|&& )make +([a-z][\w-]*)(?![\w-]|=)/gm),
-    npm: [...matches(lines, /npm run (?:--silent )?([\w:]+)/g), ...matches(lines, /npm (start|test)\b/g)],
+    npm: [...matches(lines, /npm run (?:--silent )?([\w:][\w:-]*)/g), ...matches(lines, /npm (start|test)\b/g)],
   };
 }
 
@@ -144,6 +144,9 @@ const excepted = (() => {
   return commandsOf(table.split('\n## ')[0] ?? '');
 })();
 
+/** The list of the program's commands. */
+const registry = read('src/commands/commands.ts');
+
 /** What CI makes, with all that this needs. */
 const made = new Set<string>();
 const add = (name: string): void => {
@@ -166,7 +169,9 @@ if (!existsSync(join(root, 'test/e2e/readme/sui.test.ts'))) followed.length = 0;
 function isNpmRun(name: string): boolean {
   if (excepted.npm.includes(name) || followed.includes(name)) return true;
   const command = scripts[name] ?? '';
-  const [file = command] = matches(command, /(\S+\.ts)/g);
+  // Of a command of the program, its own module.
+  const module = new RegExp(`^  ${name}: {[^}]*?import\\('\\./(.*?)'\\)`, 'ms').exec(registry)?.[1];
+  const [file = command] = module === undefined ? matches(command, /(\S+\.ts)/g) : [module];
   const recipes = [...made].map((target) => targets.get(target)?.recipe ?? '').join('\n');
   const isMade = matches(recipes, /npm run (?:--silent )?([\w:]+)/g).includes(name);
   // By its npm name, or by the path of its file.

@@ -8,7 +8,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
-import { command, integer, runAsProcess } from '../../src/commands/command.ts';
+import { command, runAsProcess } from '../../src/commands/command.ts';
+import { integer } from '../../src/commands/values.ts';
 import { decodeAttestation } from '../../src/library/attestation/index.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';
 import { readCall } from '../../src/library/sealing/request.ts';
@@ -221,16 +222,21 @@ function fuzz(seconds: number, seed: number) {
 }
 
 export const main = command({
-  usage: `usage: npm run fuzz:attestation -- [--seconds 60] [--seed N]
-
-Feeds changed and generated attestation documents and sealed content to their decoders. A run of the same seed makes the same inputs.
-
-exit codes: 0 each input was decoded or refused with a typed error; 1 one was not, or took too long; 2 invalid
+  name: 'fuzz_attestation',
+  program: 'npm run fuzz:attestation --',
+  purpose: 'Feeds changed and generated attestation documents and sealed content to their decoders.',
+  arguments: {},
+  options: {
+    seconds: { value: '<number>', help: 'how long it runs', schema: integer(1, 86_400), default: '60' },
+    seed: {
+      value: '<number>',
+      help: 'a run of the same seed makes the same inputs',
+      schema: integer(0, 999_999_999),
+    },
+  },
+  notes: `exit codes: 0 each input was decoded or refused with a typed error; 1 one was not, or took too long; 2 invalid
 command line`,
-  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } },
-  run({ values }) {
-    const seconds = integer('seconds', values.seconds, 1, 86_400);
-    const seed = values.seed === undefined ? Date.now() % 1e9 : integer('seed', values.seed, 0, 999_999_999);
+  run({ options: { seconds, seed = Date.now() % 1e9 } }) {
     const { inputs, outcomes } = fuzz(seconds, seed);
     const lines = outcomes.map(([outcome, count]) => `${String(count).padStart(10)}  ${outcome}`);
     return {

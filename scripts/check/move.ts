@@ -1,30 +1,26 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
 import { command, EXIT, runAsProcess, UsageError } from '../../src/commands/command.ts';
-
-const USAGE = `usage: npm run test:move -- [<package>…]
-
-Compiles the packages of move/, or those that are named, and runs their unit tests, on a stand-in of Sui's framework.
-FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.
-
-exit codes: 0 passed; 1 failed; 2 the command line can't be used`;
+import { frameworkOf, packageNames, testPackage } from '../../src/commands/sui/move_packages.ts';
+import { text } from '../../src/commands/values.ts';
 
 export const main = command({
-  usage: USAGE,
+  name: 'test_move',
+  program: 'npm run test:move --',
+  purpose: `Compiles the packages of move/, or those that are named, and runs their unit tests, on a stand-in of Sui's framework.
+FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.`,
+  arguments: { package: { schema: text, optional: true, repeated: true } },
   options: {},
-  repeats: true,
-  async run({ positionals }, { env, io }) {
-    const { frameworkOf, packageNames, testPackage } = await import(
-      '../../src/commands/sui/move_packages.ts'
-    );
+  notes: "exit codes: 0 passed; 1 failed; 2 the command line can't be used",
+  async run({ args: { package: named } }, { env, io }) {
     const known = packageNames();
-    const unknown = positionals.find((name) => !known.includes(name));
+    const unknown = named.find((name) => !known.includes(name));
     if (unknown !== undefined) {
-      throw new UsageError(`move/ has no package ${unknown}; it has ${known.join(', ')}`, USAGE);
+      throw new UsageError(`move/ has no package ${unknown}; it has ${known.join(', ')}`);
     }
     const framework = frameworkOf(env);
     io.log(`Move packages, on ${framework.description}`);
     const packages: { name: string; passed: boolean; output: string; leftOut: readonly string[] }[] = [];
-    for (const name of positionals.length > 0 ? positionals : known) {
+    for (const name of named.length > 0 ? named : known) {
       const run = await testPackage(name, framework);
       io.log(`\nmove/${name}\n${run.output.trimEnd()}`);
       for (const path of run.leftOut) {

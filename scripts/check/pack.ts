@@ -74,14 +74,14 @@ function pack(channel: Channel): Result {
 }
 
 export const main = command({
-  usage: `usage: npm run package
-
-Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
+  name: 'package',
+  program: 'npm run package --',
+  purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
 as out/sui-enclave-cli-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
-CHANNEL=experimental, the default, adds the commit to the version.
-
-exit codes: 0 packed; 1 refused or failed; 2 invalid command line`,
+CHANNEL=experimental, the default, adds the commit to the version.`,
+  arguments: {},
   options: {},
+  notes: 'exit codes: 0 packed; 1 refused or failed; 2 invalid command line',
   run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', SOURCES)),
 });
 

@@ -6,6 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { command, runAsProcess } from '../../src/commands/command.ts';
+import { path } from '../../src/commands/values.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';
 
 /** Every code of a SiteError, and what it means. */
@@ -95,15 +96,14 @@ function loadedFromAfar({ element }: Link, { host }: URL): string | undefined {
 }
 
 export const main = command({
-  usage: `usage: node scripts/docs/check_site.ts <folder>
-
-Checks that every link between the pages of a site leads to a file and an anchor that are there, and that no page loads
-a file from another host. Links to other hosts are not followed.
-
-exit codes: 0 no fault; 1 faults; 2 the command line can't be used`,
+  name: 'check_site',
+  program: 'node scripts/docs/check_site.ts',
+  purpose:
+    'Checks that every link between the pages of a site leads to a file and an anchor that are there, and that no page loads\na file from another host. Links to other hosts are not followed.',
+  arguments: { folder: { schema: path } },
   options: {},
-  positionals: ['folder'],
-  run({ positionals: [folder = ''] }) {
+  notes: 'exit codes: 0 no fault; 1 faults; 2 invalid command line',
+  run({ args: { folder } }) {
     const { pages, links, faults } = checkSite(folder);
     if (faults.length > 0) {
       throw new SiteError('SITE_FAULTS', `${quantity(faults.length, 'fault')}:\n${faults.join('\n')}`);

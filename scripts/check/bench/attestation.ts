@@ -79,12 +79,12 @@ function format(
 }
 
 export const main = command({
-  usage: `usage: npm run bench:attestation
-
-Measures the verification of an attestation document, with Web Crypto and with @noble/curves.
-
-exit codes: 0 done; 1 verifyAttestation took over ${LIMIT_MS} ms with Web Crypto; 2 invalid command line`,
+  name: 'bench_attestation',
+  program: 'npm run bench:attestation --',
+  purpose: 'Measures the verification of an attestation document, with Web Crypto and with @noble/curves.',
+  arguments: {},
   options: {},
+  notes: `exit codes: 0 done; 1 verifyAttestation took over ${LIMIT_MS} ms with Web Crypto; 2 invalid command line`,
   async run(_given, { io }) {
     const webCrypto = await measureVerification(ROUNDS);
     io.log(format('Web Crypto', webCrypto));

@@ -3,23 +3,27 @@
  * turn, since a machine's speed drifts; the medians of the turns are compared. CPU time of a request changes less than
  * its rate where others use the machine too.
  */
-
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { command, integer, type Result, runAsProcess } from '../../../src/commands/command.ts';
+import { command, type Result, runAsProcess } from '../../../src/commands/command.ts';
+import { integer } from '../../../src/commands/values.ts';
 import { quantity } from '../../../src/library/errors.ts';
-import type { Load } from './load.ts';
-import type { PeerResult } from './peers.ts';
-import type { Comparison } from './table.ts';
+import { measureVerification } from './attestation.ts';
+import { drawChart } from './chart.ts';
+import { benchAttestation, benchSalt, benchSigning } from './crypto.ts';
+import { benchCold, benchWarm, withHttpServers } from './http.ts';
+import { findLoad, type Load } from './load.ts';
+import { benchPeers, type PeerResult } from './peers.ts';
+import { benchPlaces } from './places.ts';
+import { LIMIT, measureSealing } from './sealing.ts';
+import { benchStart } from './start.ts';
+import { type Comparison, formatTable, isMet, rowsOf } from './table.ts';
 
 const OUT = new URL('../../../out/', import.meta.url);
 const TURNS = 5;
 
 async function benchServers(load: Load, more: number, env: Readonly<Record<string, string | undefined>>) {
-  const { benchCold, benchWarm, withHttpServers } = await import('./http.ts');
-  const { benchAttestation } = await import('./crypto.ts');
-  const { benchPeers } = await import('./peers.ts');
   return await withHttpServers(async (servers) => ({
     rows: [
       ...(await benchWarm(load, servers, TURNS, more)),
@@ -31,8 +35,6 @@ async function benchServers(load: Load, more: number, env: Readonly<Record<strin
 }
 
 async function benchLibrary(): Promise<Comparison[]> {
-  const { LIMIT, measureSealing } = await import('./sealing.ts');
-  const { measureVerification } = await import('./attestation.ts');
   const { agreement, sealing } = await measureSealing();
   const { floor, verify } = await measureVerification(50);
   return [
@@ -49,24 +51,24 @@ async function benchLibrary(): Promise<Comparison[]> {
 }
 
 export const main = command({
-  usage: `usage: npm run bench [-- --requests <n>]
-
-Measures the server beside bare equivalents, each in turn with ours, and writes out/bench.svg. A target that is not met
-is no failure: use an idle machine. The load comes from wrk where it is installed, otherwise from autocannon.
-
-  --requests <n>  warm requests between the two measurements of memory (default: 100000)
-
-environment: NAUTILUS_BIN, the server of Nautilus, and NAUTILUS_TS_DIR, the folder of nautilus-ts, are measured beside
+  name: 'bench',
+  program: 'npm run bench --',
+  purpose: `Measures the server beside bare equivalents, each in turn with ours, and writes out/bench.svg. A target that is not met
+is no failure: use an idle machine. The load comes from wrk where it is installed, otherwise from autocannon.`,
+  arguments: {},
+  options: {
+    requests: {
+      value: '<number>',
+      help: 'warm requests between the two measurements of memory',
+      schema: integer(1, 10_000_000),
+      default: '100000',
+    },
+  },
+  notes: `environment: NAUTILUS_BIN, the server of Nautilus, and NAUTILUS_TS_DIR, the folder of nautilus-ts, are measured beside
 ours where they are set
 
 exit codes: 0 done; 1 failed; 2 invalid command line`,
-  options: { requests: { type: 'string', default: '100000' } },
-  async run({ values }, { env }) {
-    const more = integer('requests', values.requests, 1, 10_000_000);
-    const { findLoad } = await import('./load.ts');
-    const { benchSalt, benchSigning } = await import('./crypto.ts');
-    const { benchPlaces } = await import('./places.ts');
-    const { benchStart } = await import('./start.ts');
+  async run({ options: { requests: more } }, { env }) {
     const { name, load } = findLoad();
     // First: they are measured in this process, which the others fill with objects and code.
     const library = await benchLibrary();
@@ -90,8 +92,6 @@ async function report(
   comparisons: readonly Comparison[],
   peers: Readonly<Record<string, PeerResult>>,
 ): Promise<Result> {
-  const { formatTable, isMet, rowsOf } = await import('./table.ts');
-  const { drawChart } = await import('./chart.ts');
   const chart = new URL('bench.svg', OUT);
   mkdirSync(OUT, { recursive: true });
   writeFileSync(chart, drawChart(title, comparisons));

@@ -8,23 +8,22 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { command, EXIT, type Io, runAsProcess, UsageError } from '../../../src/commands/command.ts';
+import { command, EXIT, type Io, runAsProcess } from '../../../src/commands/command.ts';
 import {
   type Artifacts,
   builtArtifacts,
   CIRCUIT_SOURCES,
   ENGINE,
   generatorOf,
-  isSize,
   wasmGeneratorOf,
 } from '../../../src/commands/prover/artifacts.ts';
+import { circuitSize } from '../../../src/commands/values.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
 import { type Cost, measureProcess, median } from './measure.ts';
 import { formatTable } from './table.ts';
 
-const USAGE = 'usage: npm run bench:prover -- [small] [full]   (both unless one is named)';
 const TURNS = 3;
 const VERIFY_LIMIT_MS = 50;
 const VECTORS = new URL('../../../test/vectors/zklogin-jwts.json', import.meta.url);
@@ -43,13 +42,14 @@ interface Files {
 }
 
 export const main = command({
-  usage: USAGE,
+  name: 'bench_prover',
+  program: 'npm run bench:prover --',
+  purpose:
+    'Measures a proof of a real token, from its input to its verification: of both sizes, unless one is named.',
+  arguments: { size: { schema: circuitSize, optional: true, repeated: true } },
   options: {},
-  repeats: true,
-  async run({ positionals }, { io }) {
-    const unknown = positionals.find((size) => !isSize(size));
-    if (unknown !== undefined) throw new UsageError(`unexpected argument: ${unknown}`, USAGE);
-    const sizes = positionals.length > 0 ? positionals.filter(isSize) : (['small', 'full'] as const);
+  async run({ args: { size: named } }, { io }) {
+    const sizes = named.length > 0 ? named : circuitSize.options;
     const benches: Bench[] = [];
     for (const size of sizes) benches.push(await benchSize(size, io));
     const isFastEnough = benches.every(({ verification }) => verification.warmMs <= VERIFY_LIMIT_MS);

@@ -3,33 +3,37 @@
  * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
  */
 import { readFileSync } from 'node:fs';
-import { command, integer, runAsProcess, UsageError } from '../../../src/commands/command.ts';
+import { command, runAsProcess } from '../../../src/commands/command.ts';
 import { startProver } from '../../../src/commands/dev/prover/service.ts';
-import { builtArtifacts, isSize } from '../../../src/commands/prover/artifacts.ts';
+import { builtArtifacts } from '../../../src/commands/prover/artifacts.ts';
+import { circuitSize, integer } from '../../../src/commands/values.ts';
 import { getProof } from '../../../src/library/zklogin/index.ts';
 import type { CircuitSize } from '../../../src/prover/profile.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { formatTable } from './table.ts';
 
-const USAGE = `usage: npm run bench:prover:service -- [small] [full] [--requests 30]   (both sizes unless one is named)
-
-Measures the proving service of make prover: first one request after the other, then CALLERS callers at once.
-Needs make prover-dev of each size, and an idle machine.`;
 /** As many as a backend works on and lets wait, so that none is refused. */
 const CALLERS = 4;
 const TIMEOUT_MS = 300_000;
 const SAMPLE_MS = 50;
 
 export const main = command({
-  usage: USAGE.replace('CALLERS', String(CALLERS)),
-  options: { requests: { type: 'string', default: '30' } },
-  repeats: true,
-  async run({ values, positionals }, { io }) {
-    const unknown = positionals.find((size) => !isSize(size));
-    if (unknown !== undefined) throw new UsageError(`unexpected argument: ${unknown}`, USAGE);
-    const requests = integer('requests', values.requests, CALLERS, 10_000);
-    const sizes = positionals.length > 0 ? positionals.filter(isSize) : (['small', 'full'] as const);
+  name: 'bench_prover_service',
+  program: 'npm run bench:prover:service --',
+  purpose: `Measures the proving service of make prover, of both sizes unless one is named: first one request after the other, then
+${CALLERS} callers at once. Needs make prover-dev of each size, and an idle machine.`,
+  arguments: { size: { schema: circuitSize, optional: true, repeated: true } },
+  options: {
+    requests: {
+      value: '<number>',
+      help: 'how many requests in each way',
+      schema: integer(CALLERS, 10_000),
+      default: '30',
+    },
+  },
+  async run({ args: { size: named }, options: { requests } }, { io }) {
+    const sizes = named.length > 0 ? named : circuitSize.options;
     const benches: Record<string, Bench> = {};
     for (const size of sizes) benches[size] = await benchSize(size, requests);
     for (const part of ['latency', 'memoryMegabytes', 'share'] as const) {

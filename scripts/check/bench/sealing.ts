@@ -53,12 +53,12 @@ export async function measureSealing(turns = TURNS): Promise<Record<Contender, n
 }
 
 export const main = command({
-  usage: `usage: npm run bench:sealing
-
-Measures what sealing adds to a request on the server, in X25519 key agreements.
-
-exit codes: 0 done; 1 it takes over ${LIMIT} key agreements; 2 invalid command line`,
+  name: 'bench_sealing',
+  program: 'npm run bench:sealing --',
+  purpose: 'Measures what sealing adds to a request on the server, in X25519 key agreements.',
+  arguments: {},
   options: {},
+  notes: `exit codes: 0 done; 1 it takes over ${LIMIT} key agreements; 2 invalid command line`,
   async run(_given, { io }) {
     const { agreement, sealing } = await measureSealing();
     const ratio = sealing / agreement;

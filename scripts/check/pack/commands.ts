@@ -48,6 +48,7 @@ export function packCommands(version: string, channel: Channel): Tarball {
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE, dependencies, peerDependencies },
+    bin: { 'sui-enclave': './commands/main.js' },
     entries: Object.fromEntries(TESTING.map((each) => [`./testing/${each}`, `./testing/${each}`])),
   });
 }
@@ -64,10 +65,20 @@ The commands of authors, admins and operators of enclaves, for Node ${NODE.repla
 npm install ./${name}-${version}.tgz ${wanted.join(' ')}
 \`\`\`
 
-Each is a module in \`commands\`, and has \`--help\` and \`--json\`:
+The program lists them, and each has \`--help\` and \`--json\`:
 
 \`\`\`sh
-node node_modules/${name}/commands/sui/status.js --help
+node_modules/.bin/sui-enclave --help
+node_modules/.bin/sui-enclave status --help
+\`\`\`
+
+Tests with vitest start the server of an application in their own process, with its log recorded:
+
+\`\`\`js
+import { startServer } from '${name}/testing/start_server';
+
+const server = await startServer({ apps: new URL('../apps/', import.meta.url), env: { APP: 'greeting' } });
+const answer = await server.post('/process_data', { payload: { name: 'Ada' } });
 \`\`\`
 `;
 }

@@ -40,6 +40,8 @@ export interface Content {
   /** Where the versions of its dependencies are: only those that it imports are listed. */
   readonly dependencies: Versions;
   readonly peerDependencies: Versions;
+  /** Programs by their names, and their modules in the folder. */
+  readonly bin?: Readonly<Record<string, string>>;
 }
 
 export interface Tarball {
@@ -65,7 +67,7 @@ export function makeTarball(content: Content): Tarball {
 }
 
 function published(content: Content): object {
-  const { folder, own, version, channel, node, entries, dependencies, peerDependencies } = content;
+  const { folder, own, version, channel, node, entries, dependencies, peerDependencies, bin } = content;
   const { name, description, license, type, sideEffects } = own;
   const imported = importedPackages(folder).filter((each) => !Object.hasOwn(peerDependencies, each));
   const unknown = imported.find((each) => dependencies[each] === undefined);
@@ -81,6 +83,7 @@ function published(content: Content): object {
     sideEffects,
     engines: { node },
     publishConfig: { tag: channel },
+    ...(bin && { bin }),
     exports: Object.fromEntries(
       Object.entries(entries).map(([entry, path]) => [
         entry,

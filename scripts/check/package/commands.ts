@@ -1,6 +1,7 @@
 /** Installs the tarball of the commands in the project of the server's steps, beside the server. */
 import { copyFileSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { COMMANDS } from '../../../src/commands/commands.ts';
 import { quantity } from '../../../src/library/errors.ts';
 import {
   checkDependencies,
@@ -29,11 +30,24 @@ export async function start(): Promise<StandIns> {
 }
 `;
 
+/** As the page of the package has it. */
+const TEST = `import { startServer } from 'sui-enclave-cli/testing/start_server';
+import { expect, test } from 'vitest';
+
+test('answers signed', async () => {
+  const server = await startServer({ apps: new URL('../', import.meta.url), env: { APP: 'stock' } });
+  const answer = await server.post('/process_data', { payload: { item: 'tea' } });
+  expect(answer.status).toBe(200);
+  expect((await answer.json()).response.data).toEqual({ item: 'tea', left: 3 });
+  expect((await server.post('/process_data', { payload: { item: 'ore' } })).status).toBe(422);
+  expect(server.printed()).toContain('STOCK_UNKNOWN');
+});
+`;
+
 /** @param tarball its path, once it is packed */
 export function commandsSteps(work: string, tarball: () => string): Steps {
   const shipped = join(work, 'commands/package');
   const [server, project] = [join(work, 'server/package'), join(work, 'server_app')];
-  const installed = join(project, 'node_modules/sui-enclave-cli');
 
   return {
     async 'the commands ship as compiled JavaScript with declarations, without source or a module of the server'() {
@@ -93,15 +107,27 @@ export function commandsSteps(work: string, tarball: () => string): Steps {
       return `${stdout.split('\t')[0]} MB in node_modules with the server`;
     },
 
-    async 'a command runs from node_modules, and refuses what it does not know'() {
-      const status = join(installed, 'commands/sui/status.js');
-      const { stdout } = await run(process.execPath, [status, '--help'], { cwd: project });
-      expectEqual(/^usage: .*/.exec(stdout)?.[0].includes('status'), true);
-      const refused = await run(process.execPath, [status, '--bogus', '--json'], { cwd: project }).catch(
-        (error) => error,
-      );
-      expectEqual([refused.code, JSON.parse(refused.stdout).code], [2, 'USAGE']);
-      return stdout.split('\n')[0] ?? '';
+    async 'the program lists its commands and runs them, each by its name'() {
+      const program = join(project, 'node_modules/.bin/sui-enclave');
+      const { stdout } = await run(program, ['--help'], { cwd: project });
+      const names = [...stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name = '']) => name);
+      expectEqual(names.sort(), Object.keys(COMMANDS).sort());
+      for (const name of names) {
+        const help = await run(program, [name, '--help'], { cwd: project });
+        expectEqual(help.stdout.startsWith(`usage: sui-enclave ${name}`), true);
+        const refused = await run(program, [name, '--bogus', '--json'], { cwd: project }).catch(
+          (error) => error,
+        );
+        expectEqual([refused.code, JSON.parse(refused.stdout).code], [2, 'USAGE']);
+      }
+      return quantity(names.length, 'command');
+    },
+
+    async "an author's test starts the server of an application by startServer"() {
+      writeFileSync(join(project, 'apps/stock/app.test.js'), TEST);
+      const vitest = join(project, 'node_modules/vitest/vitest.mjs');
+      const { stdout } = await run(process.execPath, [vitest, 'run', 'apps/stock'], { cwd: project });
+      return /Tests.*(\d+ passed)/.exec(stdout)?.[1] ?? '';
     },
 
     async "TypeScript accepts an application's stand-in on their types, and refuses what they forbid"() {

@@ -1,6 +1,6 @@
 /**
- * `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has loaded changes. A start that
- * fails ends this process too; a restart that fails waits for the next change.
+ * `sui-enclave dev`, or `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has loaded
+ * changes. A start that fails ends this process too; a restart that fails waits for the next change.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endOnSignal } from 'sui-enclave-service/signals';
+import { command, type Io, runAsProcess } from '../command.ts';
 import { WatchedFiles } from './watched_files.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -21,89 +22,119 @@ const STOP_MS = 2000;
 /** A message from a server: a file that it loads, its port when it listens, or a request for the seed. */
 type Message = { readonly file: string } | { readonly port: string } | { readonly wants: 'seed' };
 
-/**
- * Of the signing key under ATTEST=emulated: what was registered with it stays registered after a restart. It lasts as
- * long as this process, and is in no file and no environment.
- */
-const seed = randomBytes(32);
-const files = new WatchedFiles(onChange);
-let server: ChildProcess;
-/** The port that the system chose for PORT=0 stays the same. */
-let port: string | undefined;
-let restarting: Promise<void> | undefined;
-let changedMeanwhile = false;
-/** A file that changed before the first server listened. */
-let changedEarly: string | undefined;
-let isEnding = false;
+/** The server that runs, and what must be the same after a restart. */
+class RestartedServer {
+  /**
+   * Of the signing key under ATTEST=emulated: what was registered with it stays registered after a restart. It lasts as
+   * long as this process, and is in no file and no environment.
+   */
+  readonly #seed = randomBytes(32);
+  readonly #files = new WatchedFiles((file) => this.#onChange(file));
+  readonly #io: Pick<Io, 'log'>;
+  #server: ChildProcess;
+  /** The port that the system chose for PORT=0 stays the same. */
+  #port: string | undefined;
+  #restarting: Promise<void> | undefined;
+  #changedMeanwhile = false;
+  /** A file that changed before the first server listened. */
+  #changedEarly: string | undefined;
+  #isEnding = false;
 
-function start(): ChildProcess {
-  files.beginRound();
-  const child = fork(SERVE, {
-    env: { ...process.env, ...(port !== undefined && { PORT: port }) },
-    execArgv: [...process.execArgv, '--import', LOADED_FILES],
-    // Bytes stay bytes.
-    serialization: 'advanced',
-  });
-  child.on('message', (message: Message) => {
-    if (child !== server) return;
-    if ('file' in message) {
-      files.add(message.file);
-      return;
-    }
-    if ('wants' in message) {
-      // With a callback, since it may have ended meanwhile, which is no error of this process.
-      child.send({ seed }, () => {});
-      return;
-    }
-    port = message.port;
-    files.finishRound();
-    // It may have loaded the file as it was before.
-    if (changedEarly !== undefined) onChange(changedEarly);
-  });
-  child.on('exit', (code, signal) => {
-    if (child !== server || restarting || isEnding) return;
-    if (port === undefined) process.exit(code ?? 1);
-    console.log(
-      `The server ended (${signal ?? `exit code ${code}`}). It starts again when one of its files changes.`,
-    );
-  });
-  return child;
+  constructor(io: Pick<Io, 'log'>) {
+    this.#io = io;
+    this.#server = this.#start();
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.#isEnding = true;
+    this.#files.close();
+    await this.#restarting;
+    await this.#stop(signal);
+  }
+
+  #start(): ChildProcess {
+    this.#files.beginRound();
+    const child = fork(SERVE, {
+      env: { ...process.env, ...(this.#port !== undefined && { PORT: this.#port }) },
+      execArgv: [...process.execArgv, '--import', LOADED_FILES],
+      // Bytes stay bytes.
+      serialization: 'advanced',
+    });
+    child.on('message', (message: Message) => {
+      if (child !== this.#server) return;
+      if ('file' in message) {
+        this.#files.add(message.file);
+        return;
+      }
+      if ('wants' in message) {
+        // With a callback, since it may have ended meanwhile, which is no error of this process.
+        child.send({ seed: this.#seed }, () => {});
+        return;
+      }
+      this.#port = message.port;
+      this.#files.finishRound();
+      // It may have loaded the file as it was before.
+      if (this.#changedEarly !== undefined) this.#onChange(this.#changedEarly);
+    });
+    child.on('exit', (code, signal) => {
+      if (child !== this.#server || this.#restarting || this.#isEnding) return;
+      if (this.#port === undefined) process.exit(code ?? 1);
+      this.#io.log(
+        `The server ended (${signal ?? `exit code ${code}`}). It starts again when one of its files changes.`,
+      );
+    });
+    return child;
+  }
+
+  async #stop(signal: NodeJS.Signals): Promise<void> {
+    if (this.#server.exitCode !== null || this.#server.signalCode !== null) return;
+    const ended = once(this.#server, 'exit');
+    this.#server.kill(signal);
+    await ended;
+  }
+
+  async #restart(): Promise<void> {
+    do {
+      this.#changedMeanwhile = false;
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+      const impatient = setTimeout(() => this.#server.kill('SIGKILL'), STOP_MS);
+      await this.#stop('SIGTERM');
+      clearTimeout(impatient);
+    } while (this.#changedMeanwhile);
+    this.#server = this.#start();
+    this.#restarting = undefined;
+  }
+
+  #onChange(file: string): void {
+    if (this.#isEnding) return;
+    // Before the first server listens, no port has to be kept, and its failure ends this process.
+    this.#changedEarly = this.#port === undefined ? file : undefined;
+    if (this.#changedEarly !== undefined) return;
+    this.#changedMeanwhile = true;
+    if (this.#restarting) return;
+    this.#io.log(`\n${relative(ROOT, file)} has changed: restarting.`);
+    this.#restarting = this.#restart();
+  }
 }
 
-async function stop(signal: NodeJS.Signals): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = once(server, 'exit');
-  server.kill(signal);
-  await ended;
-}
+export const main = command({
+  name: 'dev',
+  purpose:
+    'Starts the server of an application against fakes of the services that it calls, until SIGTERM or Ctrl-C, and\nrestarts it when a file that it has loaded changes.',
+  arguments: {},
+  options: {},
+  notes: `environment:
+  APP     the application, a folder of src/apps (default: weather)
+  PORT    the server's port (default: 3000)
+  ATTEST  emulated: with an emulated NSM, whose root of trust is out/dev-root.pem
+and the settings of the server and of the application
 
-async function restart(): Promise<void> {
-  do {
-    changedMeanwhile = false;
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-    const impatient = setTimeout(() => server.kill('SIGKILL'), STOP_MS);
-    await stop('SIGTERM');
-    clearTimeout(impatient);
-  } while (changedMeanwhile);
-  server = start();
-  restarting = undefined;
-}
-
-function onChange(file: string): void {
-  if (isEnding) return;
-  // Before the first server listens, no port has to be kept, and its failure ends this process.
-  changedEarly = port === undefined ? file : undefined;
-  if (changedEarly !== undefined) return;
-  changedMeanwhile = true;
-  if (restarting) return;
-  console.log(`\n${relative(ROOT, file)} has changed: restarting.`);
-  restarting = restart();
-}
-
-server = start();
-endOnSignal(async (signal) => {
-  isEnding = true;
-  files.close();
-  await restarting;
-  await stop(signal);
+exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
+  run(_, { io }) {
+    const server = new RestartedServer(io);
+    endOnSignal((signal) => server.end(signal));
+    return { json: {} };
+  },
 });
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,5 +1,5 @@
 /**
- * `npm run new_app -- <name>`: writes the price feed of src/apps/README.md under another name. Its files are those
+ * `sui-enclave new_app <name>`: writes the price feed of src/apps/README.md under another name. Its files are those
  * of the page, so that the page's tests are theirs.
  */
 import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
@@ -7,16 +7,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EnclaveError } from 'sui-enclave/errors';
-import { command, runAsProcess, UsageError } from '../command.ts';
+import * as v from 'valibot';
+import { command, runAsProcess } from '../command.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-
-const USAGE = `usage: npm run new_app -- <name>
-
-Writes an application with its stand-in, tests and Move package: the price feed of src/apps/README.md under the name,
-such as stocks or gas_prices. Nothing that exists is changed.
-
-exit codes: 0 written; 1 something of that name exists; 2 invalid command line`;
 
 /** A folder of src/apps, a Move package and module, and a part of identifiers. */
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
@@ -47,19 +41,16 @@ export function rename(text: string, name: string): string {
   return text.replace(/price/gi, (form) => forms[form] ?? form);
 }
 
-/** @throws UsageError, if it can't be the name of an application and of its Move module */
-export function checkName(name: string): void {
-  if (!NAME.test(name) || name.length > MAX_NAME_LENGTH || RESERVED.has(name)) {
-    throw new UsageError(
-      `invalid name: ${name}. Use lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move or name that the files use`,
-      USAGE,
-    );
-  }
+/** The name of an application and of its Move module. */
+export const applicationName = v.pipe(
+  v.string(),
+  v.check(
+    (name) => NAME.test(name) && name.length <= MAX_NAME_LENGTH && !RESERVED.has(name),
+    `must be lower case letters, digits and single underscores, at most ${MAX_NAME_LENGTH}, and no keyword of Move or name that the files use`,
+  ),
   // X would be the one-time witness of the Move module and the signed struct.
-  if (pascalCase(name) === name.toUpperCase()) {
-    throw new UsageError(`invalid name: ${name}. Use two letters or more in a row`, USAGE);
-  }
-}
+  v.check((name) => pascalCase(name) !== name.toUpperCase(), 'must have two letters or more in a row'),
+);
 
 /** A file of the application exists already. */
 class ExistsError extends EnclaveError {
@@ -92,11 +83,13 @@ function write(name: string): string[] {
 }
 
 export const main = command({
-  usage: USAGE,
+  name: 'new_app',
+  purpose: `Writes an application with its stand-in, tests and Move package: the price feed of src/apps/README.md under the name,
+such as stocks or gas_prices. Nothing that exists is changed.`,
+  arguments: { name: { schema: applicationName } },
   options: {},
-  positionals: ['name'],
-  run({ positionals: [name = ''] }) {
-    checkName(name);
+  notes: 'exit codes: 0 written; 1 something of that name exists; 2 invalid command line',
+  run({ args: { name } }) {
     const files = write(name);
     const text = `${files.join('\n')}
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { command, runAsProcess } from '../command.ts';
+import { path } from '../values.ts';
 import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -70,10 +71,13 @@ export async function bundle(
 }
 
 export const main = command({
-  usage: 'usage: node src/commands/image/bundle.ts APP_DIR STAGE',
+  name: 'bundle',
+  program: 'node src/commands/image/bundle.ts',
+  purpose:
+    "Inside the image's build: bundles the server and its application as one file, server.js in the folder <stage>.",
+  arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
-  positionals: ['app_dir', 'stage'],
-  async run({ positionals: [appDir = '', stage = ''] }) {
+  async run({ args: { app_dir: appDir, stage } }) {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'src/server/package.json'), 'utf8'));
     await bundle(ROOT, version, appDir, stage);
     return { json: { file: join(stage, 'server.js') } };

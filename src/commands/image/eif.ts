@@ -1,49 +1,60 @@
-/** Enclave images: builds one, describes one, measures one. */
+/** `sui-enclave eif`: builds an enclave image, describes one, or measures one. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
+import * as v from 'valibot';
 import { command, type Result, runAsProcess, UsageError } from '../command.ts';
-import type { Eif } from './eif/read.ts';
-
-const USAGE = `usage: npm run eif -- build --kernel FILE --cmdline FILE --ramdisk FILE --ramdisk FILE... --name NAME
-         --version VERSION --kernel-version VERSION --out FILE
-       npm run eif -- describe FILE
-       npm run eif -- pcrs FILE`;
+import { path, text } from '../values.ts';
+import { formatPcrs, measureImage } from './eif/measure.ts';
+import { type Eif, readEif } from './eif/read.ts';
+import { writeEif } from './eif/write.ts';
 
 const BUILD_OPTIONS = ['kernel', 'cmdline', 'name', 'version', 'kernel-version', 'out'] as const;
 type BuildOption = (typeof BUILD_OPTIONS)[number];
-type Values = { readonly [Name in BuildOption]?: string | undefined } & {
-  readonly ramdisk?: readonly string[] | undefined;
+type BuildOptions = { readonly [Name in BuildOption]: string | undefined } & {
+  readonly ramdisk: readonly string[];
 };
 
-const text = { type: 'string' } as const;
-
 export const main = command({
-  usage: USAGE,
-  options: {
-    kernel: text,
-    cmdline: text,
-    ramdisk: { type: 'string', multiple: true },
-    name: text,
-    version: text,
-    'kernel-version': text,
-    out: text,
+  name: 'eif',
+  purpose: 'Builds an enclave image, describes one, or prints its registers.',
+  arguments: {
+    action: { schema: v.picklist(['build', 'describe', 'pcrs'], 'must be build, describe or pcrs') },
+    file: { schema: path, optional: true },
   },
-  positionals: ['action', 'file'],
-  optional: 1,
-  async run({ values, positionals: [action, file] }) {
+  forms: [
+    'build --kernel <file> --cmdline <file> --ramdisk <file> --ramdisk <file>... --name <name>\n         --version <version> --kernel-version <version> --out <file>',
+    'describe <file>',
+    'pcrs <file>',
+  ],
+  options: {
+    kernel: { value: '<file>', help: 'build: the kernel', schema: path },
+    cmdline: { value: '<file>', help: 'build: the command line of the kernel', schema: path },
+    ramdisk: {
+      value: '<file>',
+      help: 'build: a ramdisk, first that of the boot system',
+      schema: path,
+      repeated: true,
+    },
+    name: { value: '<name>', help: 'build: the name in the metadata', schema: text },
+    version: { value: '<version>', help: 'build: the version in the metadata', schema: text },
+    'kernel-version': {
+      value: '<version>',
+      help: "build: the kernel's version in the metadata",
+      schema: text,
+    },
+    out: { value: '<file>', help: 'build: the image', schema: path },
+  },
+  run({ args: { action, file }, options }) {
     if (action === 'build') {
-      if (file !== undefined) throw new UsageError(`unexpected argument: ${file}`, USAGE);
-      return await build(values);
+      if (file !== undefined) throw new UsageError(`unexpected argument: ${file}`);
+      return build(options);
     }
-    if (action !== 'describe' && action !== 'pcrs') {
-      throw new UsageError(`unexpected argument: ${action}`, USAGE);
-    }
-    const [option] = Object.keys(values);
-    if (option !== undefined) throw new UsageError(`--${option} belongs to build`, USAGE);
-    if (file === undefined) throw new UsageError('missing: <file>', USAGE);
-    const { readEif } = await import('./eif/read.ts');
-    const { formatPcrs, measureImage } = await import('./eif/measure.ts');
+    const option =
+      BUILD_OPTIONS.find((name) => options[name] !== undefined) ??
+      (options.ramdisk.length > 0 ? 'ramdisk' : undefined);
+    if (option !== undefined) throw new UsageError(`--${option} belongs to build`);
+    if (file === undefined) throw new UsageError('missing: <file>');
     const eif = readEif(read(file));
     const registers = measureImage(eif);
     if (action === 'pcrs') return { json: registers, text: formatPcrs(registers).trimEnd() };
@@ -60,32 +71,39 @@ function read(file: string): Buffer {
   }
 }
 
-async function build(values: Values): Promise<Result> {
-  const missing = BUILD_OPTIONS.find((name) => !values[name]);
-  if (missing !== undefined) throw new UsageError(`--${missing} is missing`, USAGE);
-  const given = values as Readonly<Record<BuildOption, string>>;
-  const { writeEif } = await import('./eif/write.ts');
+function build(options: BuildOptions): Result {
+  const given = (name: BuildOption) => {
+    const value = options[name];
+    if (!value) throw new UsageError(`--${name} is missing`);
+    return value;
+  };
+  const kernel = given('kernel');
+  const cmdline = given('cmdline');
+  const name = given('name');
+  const version = given('version');
+  const kernelVersion = given('kernel-version');
+  const out = given('out');
   const parts = {
-    kernel: read(given.kernel),
-    cmdline: read(given.cmdline).toString('latin1').replace(/\n$/, ''),
-    ramdisks: (values.ramdisk ?? []).map(read),
+    kernel: read(kernel),
+    cmdline: read(cmdline).toString('latin1').replace(/\n$/, ''),
+    ramdisks: options.ramdisk.map(read),
   };
   const eif = writeEif(parts, {
-    ImageName: given.name,
-    ImageVersion: given.version,
+    ImageName: name,
+    ImageVersion: version,
     BuildMetadata: {
       // A real time would make two builds of the same source differ.
       BuildTime: '1970-01-01T00:00:00+00:00',
       BuildTool: 'sui-enclave',
-      BuildToolVersion: given.version,
+      BuildToolVersion: version,
       OperatingSystem: 'Linux',
-      KernelVersion: given['kernel-version'],
+      KernelVersion: kernelVersion,
     },
     DockerInfo: null,
     CustomMetadata: null,
   });
-  writeFileSync(given.out, eif);
-  return { json: { file: given.out, bytes: eif.length } };
+  writeFileSync(out, eif);
+  return { json: { file: out, bytes: eif.length } };
 }
 
 function describe(eif: Eif): object {

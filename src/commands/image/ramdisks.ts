@@ -7,6 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseManifest } from 'sui-enclave-server/manifest';
 import { command, runAsProcess } from '../command.ts';
+import { path } from '../values.ts';
 import { writeCpio } from './cpio.ts';
 import { ImageError } from './errors.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
@@ -16,10 +17,13 @@ const LOADER = '/lib64/ld-linux-x86-64.so.2';
 const LIBRARY_FOLDER = '/usr/lib/x86_64-linux-gnu';
 
 export const main = command({
-  usage: 'usage: node src/commands/image/ramdisks.ts APP_DIR STAGE',
+  name: 'ramdisks',
+  program: 'node src/commands/image/ramdisks.ts',
+  purpose:
+    "Inside the image's build: packs the boot system and the application, boot.cpio and app.cpio in the folder <stage>.",
+  arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
-  positionals: ['app_dir', 'stage'],
-  async run({ positionals: [appDir = '', stage = ''] }) {
+  async run({ args: { app_dir: appDir, stage } }) {
     await makeRamdisks(appDir, stage);
     return { json: { files: ['boot.cpio', 'app.cpio'].map((name) => join(stage, name)) } };
   },

@@ -7,7 +7,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { command, runAsProcess, UsageError } from '../command.ts';
+import { command, runAsProcess } from '../command.ts';
+import { path } from '../values.ts';
 import { ImageError } from './errors.ts';
 import { diffLocks, type Lock, type LockedFile, readLock, writeLock } from './lock.ts';
 import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
@@ -125,14 +126,14 @@ export function parseUris(text: string): LockedFile[] {
 }
 
 export const main = command({
-  usage: 'usage: node src/commands/image/update_lock.ts <lock file>...',
+  name: 'update_lock',
+  purpose:
+    "Writes the current versions of Debian's packages into lock files, and prints the changes. Needs a Debian machine.",
+  arguments: { lock: { schema: path, repeated: true } },
   options: {},
-  positionals: ['lock file'],
-  repeats: true,
-  run({ positionals: paths }, { env, io }) {
+  run({ args: { lock: paths } }, { env, io }) {
     const before = paths.map(readLock);
-    const [first] = before;
-    if (first === undefined) throw new UsageError('missing: <lock file>');
+    const first = before[0] as Lock;
     const locks: { path: string; changes: readonly string[] }[] = [];
     const apt = new Apt(first.suite, findMirrors(env));
     try {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, runAsProcess } from '../command.ts';
+import { path } from '../values.ts';
 import { compareEifs } from './compare.ts';
 import { ImageError } from './errors.ts';
 import { shareModules } from './share_modules.ts';
@@ -28,12 +29,14 @@ const OTHERS = {
 };
 
 export const main = command({
-  usage: 'usage: node src/commands/image/verify.ts [--app-dir src/apps/weather] [--cache build/packages]',
+  name: 'verify_build',
+  purpose: 'Builds out/nitro.eif a second time, in other surroundings, and compares both byte for byte.',
+  arguments: {},
   options: {
-    'app-dir': { type: 'string', default: 'src/apps/weather' },
-    cache: { type: 'string', default: 'build/packages' },
+    'app-dir': { value: '<folder>', help: 'its application', schema: path, default: 'src/apps/weather' },
+    cache: { value: '<folder>', help: 'of packages', schema: path, default: 'build/packages' },
   },
-  run({ values }, { env }) {
+  run({ options }, { env }) {
     const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
     try {
       const copy = join(dir, 'elsewhere');
@@ -42,7 +45,7 @@ export const main = command({
       shareModules(ROOT, copy);
       const build = [
         ...['src/commands/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
-        ...['--app-dir', values['app-dir'], '--cache', values.cache],
+        ...['--app-dir', options['app-dir'], '--cache', options.cache],
         ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
       ];
       const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {

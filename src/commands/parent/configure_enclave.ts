@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as v from 'valibot';
 import {
   type Context,
   command,
@@ -11,70 +12,89 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import { path } from '../values.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ParentError } from './errors.ts';
 import { run } from './programs.ts';
 
 const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
-const USAGE = `usage: npm run configure_enclave -- --region REGION --key-name KEY --cidr CIDR [--public-cidr CIDR]
-         [--secrets FILE] [--name sui-enclave] [--instance-type m5.xlarge] [--apply]
 
-Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
-those whose result does not exist yet. Never prompts, and may be run again.
+const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.regex(pattern, message));
 
---key-name     an EC2 key pair of yours, to log in as ec2-user
---cidr         who may log in (port 22) and reach the server (port 3000): your own address, as 203.0.113.7/32
---public-cidr  who else may reach the server: 0.0.0.0/0 for everybody
---secrets      a file with the application's secrets as a JSON object, for Secrets Manager; the instance may read it`;
+/** IPv4 addresses, as AWS writes them. */
+const network = v.pipe(
+  v.string(),
+  v.check((value) => {
+    const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(value) ?? [];
+    return isIPv4(address) && Number(bits) <= 32;
+  }, 'must be IPv4 addresses such as 203.0.113.7/32'),
+);
 
 export const main = command({
-  usage: USAGE,
+  name: 'configure_enclave',
+  purpose: `Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
+those whose result does not exist yet. Never prompts, and may be run again.`,
+  arguments: {},
   options: {
-    region: { type: 'string' },
-    'key-name': { type: 'string' },
-    cidr: { type: 'string' },
-    'public-cidr': { type: 'string' },
-    secrets: { type: 'string' },
-    name: { type: 'string', default: 'sui-enclave' },
-    'instance-type': { type: 'string', default: 'm5.xlarge' },
-    apply: { type: 'boolean', default: false },
+    region: {
+      value: '<region>',
+      help: 'where it runs',
+      schema: matching(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region such as eu-central-1'),
+      required: true,
+    },
+    'key-name': {
+      value: '<name>',
+      help: 'an EC2 key pair of yours, to log in as ec2-user',
+      schema: matching(/^[\w.@][\w.@-]{0,254}$/, 'must be the name of an EC2 key pair'),
+      required: true,
+    },
+    cidr: {
+      value: '<addresses>',
+      help: 'who may log in (port 22) and reach the server (port 3000): your own address, as 203.0.113.7/32',
+      schema: network,
+      required: true,
+    },
+    'public-cidr': {
+      value: '<addresses>',
+      help: 'who else may reach the server: 0.0.0.0/0 for everybody',
+      schema: network,
+    },
+    secrets: {
+      value: '<file>',
+      help: "the application's secrets as a JSON object, for Secrets Manager; the instance may read it",
+      schema: path,
+    },
+    name: {
+      value: '<name>',
+      help: 'the name of all that it creates',
+      schema: matching(/^[a-z][a-z0-9-]{0,62}$/, 'must be a name in lower case'),
+      default: 'sui-enclave',
+    },
+    'instance-type': {
+      value: '<type>',
+      help: 'its type',
+      schema: matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/, 'must be a type such as m5.xlarge'),
+      default: 'm5.xlarge',
+    },
+    apply: { help: 'run the commands' },
   },
-  run({ values }, context) {
-    const { name, 'instance-type': instanceType, 'public-cidr': publicCidr, secrets } = values;
-    if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new UsageError('--name must be a name in lower case');
-    if (!/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/.test(instanceType)) {
-      throw new UsageError('--instance-type must be a type such as m5.xlarge');
-    }
+  run({ options }, context) {
+    const { name, region, cidr, secrets } = options;
     const steps = planInstance({
       name,
-      region: required('region', values.region, /^[a-z]{2}(-[a-z]+)+-\d$/),
-      keyName: required('key-name', values['key-name'], /^[\w.@][\w.@-]{0,254}$/),
-      adminCidr: network('cidr', values.cidr),
-      publicCidr: publicCidr === undefined ? undefined : network('public-cidr', publicCidr),
-      instanceType,
+      region,
+      keyName: options['key-name'],
+      adminCidr: cidr,
+      publicCidr: options['public-cidr'],
+      instanceType: options['instance-type'],
       secretsFile: secrets === undefined ? undefined : checkSecretsFile(secrets),
       userData: USER_DATA,
     });
-    if (values.apply) return apply(steps, context);
+    if (options.apply) return apply(steps, context);
     const text = formatPlan(steps).trimEnd();
     return { json: { plan: text }, text };
   },
 });
-
-function required(option: string, value: string | undefined, pattern: RegExp): string {
-  if (value === undefined || !pattern.test(value)) {
-    throw new UsageError(`--${option} is missing or invalid`, USAGE);
-  }
-  return value;
-}
-
-function network(option: string, value = ''): string {
-  const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(value) ?? [];
-  if (!isIPv4(address) || Number(bits) > 32) {
-    throw new UsageError(`--${option} must be IPv4 addresses such as 203.0.113.7/32`);
-  }
-  return value;
-}
 
 /** Doesn't check the names of the secrets: the image determines them, and may not be built yet. */
 function checkSecretsFile(path: string): string {

@@ -1,28 +1,34 @@
-/** On the parent: checks for everything that may keep an enclave from running. Exit code 1 if something is wrong. */
-import { command, EXIT, integer, runAsProcess, UsageError } from '../command.ts';
+/** `sui-enclave doctor`: on the parent instance, checks for everything that may keep an enclave from running. */
+import * as v from 'valibot';
+import { command, EXIT, runAsProcess } from '../command.ts';
+import { integer, path } from '../values.ts';
+import { examine } from './checks.ts';
 import { NITRO_CODES } from './nitro_codes.ts';
 
-export const main = command({
-  usage: `usage: npm run doctor -- [--eif out/nitro.eif] [--cpus 2] [--port 3000]
-       npm run doctor -- CODE...
+/** A code of nitro-cli, and its explanation. */
+const nitroCode = v.pipe(
+  v.string(),
+  v.toUpperCase(),
+  v.check((code) => NITRO_CODES[code] !== undefined, 'must be a code of nitro-cli, such as E36'),
+);
 
-Checks what may keep an enclave from running on this machine, and says what to do; or explains codes of nitro-cli,
-such as E36.`,
+export const main = command({
+  name: 'doctor',
+  purpose:
+    'Checks what may keep an enclave from running on this machine, and says what to do; or explains codes of nitro-cli,\nsuch as E36.',
+  arguments: { code: { schema: nitroCode, optional: true, repeated: true } },
   options: {
-    eif: { type: 'string', default: 'out/nitro.eif' },
-    cpus: { type: 'string', default: '2' },
-    port: { type: 'string', default: '3000' },
+    eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
+    cpus: { value: '<number>', help: 'CPUs of the enclave', schema: integer(1, 1024), default: '2' },
+    port: { value: '<port>', help: "the parent's port", schema: integer(1, 65_535), default: '3000' },
   },
-  repeats: true,
-  async run({ values, positionals }, { env }) {
-    if (positionals.length > 0) {
-      const codes = positionals.map((code) => ({ code: code.toUpperCase(), text: explanation(code) }));
+  notes: 'exit codes: 0 nothing is wrong; 1 something is; 2 invalid command line',
+  async run({ args: { code: given }, options }, { env }) {
+    if (given.length > 0) {
+      const codes = given.map((code) => ({ code, text: NITRO_CODES[code] ?? '' }));
       return { json: { codes }, text: codes.map(({ code, text }) => `${code}: ${text}`).join('\n') };
     }
-    const cpus = integer('cpus', values.cpus, 1, 1024);
-    const port = integer('port', values.port, 1, 65_535);
-    const { examine } = await import('./checks.ts');
-    const findings = await examine({ eif: values.eif, cpus, port, root: '/', env });
+    const findings = await examine({ ...options, root: '/', env });
     return {
       exit: findings.every(({ ok }) => ok) ? EXIT.done : EXIT.failed,
       json: { findings },
@@ -30,11 +36,5 @@ such as E36.`,
     };
   },
 });
-
-function explanation(code: string): string {
-  const text = NITRO_CODES[code.toUpperCase()];
-  if (text === undefined) throw new UsageError(`${code} is not a known code of nitro-cli`);
-  return text;
-}
 
 if (import.meta.main) await runAsProcess(main);

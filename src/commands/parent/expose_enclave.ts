@@ -1,21 +1,40 @@
-/** On the parent: forwards to the server and to its endpoints, and passes the secrets to the enclave. */
+/**
+ * `sui-enclave expose_enclave`: on the parent instance, forwards to the server and to its endpoints, and passes the secrets
+ * to the enclave.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
-import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
+import { certificatesFromPem } from 'sui-enclave/attestation';
+import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
 import type { Manifest } from 'sui-enclave-server/manifest';
+import * as v from 'valibot';
 import {
   type Context,
   command,
   type Environment,
-  integer,
   readFileArgument,
   runAsProcess,
   UsageError,
 } from '../command.ts';
-import type { Requirements } from '../provision/enclave.ts';
-import type { Listen } from './expose.ts';
-import type { EnclaveImage } from './image.ts';
-import type { RunningEnclave } from './nitro_cli.ts';
+import { attest, type Requirements } from '../provision/enclave.ts';
+import { readProvisionerKey } from '../provision/files.ts';
+import { enclaveName, integer, path, text } from '../values.ts';
+import { ParentError } from './errors.ts';
+import {
+  checkSecrets,
+  handOver,
+  isReady,
+  type Listen,
+  proxyConfig,
+  proxyConfigPath,
+  servicesOf,
+  urlOf,
+} from './expose.ts';
+import { type EnclaveImage, loadImage, manifestOf, trustedProxiesOf } from './image.ts';
+import { enclavesNamed, type RunningEnclave } from './nitro_cli.ts';
+import { run } from './programs.ts';
+import { lastEnd, reportsPath } from './reports.ts';
+import { ensureRunning, requireRunning, stateFolder } from './services.ts';
 
 /** For the attestation document. */
 const ATTEST_MS = 10_000;
@@ -34,52 +53,59 @@ interface Options {
   readonly root?: string | undefined;
 }
 
+const ipv4 = v.pipe(
+  v.string(),
+  v.check((address) => isIPv4(address), 'must be an IPv4 address'),
+);
+
 export const main = command({
-  usage: `usage: npm run expose_enclave -- [--secrets FILE | --secrets - | --secret-id ID] [--eif out/nitro.eif]
-         [--provisioner-key FILE] [--name sui-enclave] [--address ADDRESS] [--port 3000] [--debug] [--root FILE]
-
-Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
+  name: 'expose_enclave',
+  purpose: `Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
 passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
-what runs as it should is left alone.
-
---address is that of the parent's port: by default 0.0.0.0, all of its addresses. For an image with TRUSTED_PROXIES it is
-127.0.0.1, because the image takes the addresses of callers from a header: whoever reaches the port itself can write any.
+what runs as it should is left alone.`,
+  arguments: {},
+  options: {
+    secrets: {
+      value: '<file>',
+      help: "the application's secrets as a JSON object; - is standard input",
+      schema: path,
+    },
+    'secret-id': { value: '<id>', help: 'the secret in AWS Secrets Manager that has them', schema: text },
+    'provisioner-key': {
+      value: '<file>',
+      help: 'the key of a provisioner, for an image that names provisioners',
+      schema: path,
+    },
+    root: {
+      value: '<file>',
+      help: "trust the certificates of this PEM file in place of AWS's root (development)",
+      schema: path,
+    },
+    eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
+    name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
+    debug: {
+      help: 'pass secrets to an enclave in debug mode too: its memory and console can be read',
+    },
+    address: { value: '<address>', help: "the address of the parent's port: see below", schema: ipv4 },
+    port: { value: '<port>', help: "the parent's port", schema: integer(1, 65_535), default: '3000' },
+  },
+  notes: `--address is by default 0.0.0.0, all addresses of the instance. For an image with TRUSTED_PROXIES it is 127.0.0.1,
+because the image takes the addresses of callers from a header: whoever reaches the port itself can write any.
 
 The secrets are sealed: only the enclave that attests the registers of the EIF opens them, and the relay to it reads
-nothing. Root on this instance still reads the file or the secret that they come from: npm run provision seals them
-elsewhere. An image that names provisioners needs the key of one of them, --provisioner-key.
-
---debug passes secrets to an enclave in debug mode too: its memory and console can be read. --root trusts the
-certificates of a PEM file in place of AWS's root, for development.`,
-  options: {
-    secrets: { type: 'string' },
-    'secret-id': { type: 'string' },
-    'provisioner-key': { type: 'string' },
-    root: { type: 'string' },
-    eif: { type: 'string', default: 'out/nitro.eif' },
-    name: { type: 'string', default: 'sui-enclave' },
-    debug: { type: 'boolean', default: false },
-    address: { type: 'string' },
-    port: { type: 'string', default: '3000' },
-  },
-  async run({ values }, context) {
+nothing. Root on this instance still reads the file or the secret that they come from: provision seals them elsewhere.`,
+  async run({ options }, context) {
     const { env, io } = context;
-    if (values.address !== undefined && !isIPv4(values.address))
-      throw new UsageError('--address must be an IPv4 address');
-    const port = integer('port', values.port, 1, 65_535);
-    const { isReady, proxyConfig, proxyConfigPath, servicesOf } = await import('./expose.ts');
-    const { loadImage, manifestOf, trustedProxiesOf } = await import('./image.ts');
-    const { reportsPath } = await import('./reports.ts');
-    const { ensureRunning, requireRunning, stateFolder } = await import('./services.ts');
-    const image = loadImage(values.eif);
+    const { address, port } = options;
+    const image = loadImage(options.eif);
     const manifest = manifestOf(image.eif);
     const isBehindProxy = trustedProxiesOf(image.eif) > 0;
-    const listen = { address: values.address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
+    const listen = { address: address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
     // Checked before anything is started: a mistake in the secrets must not leave only some services running.
-    const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(values, manifest, context);
-    const sealing = secrets && { secrets, ...(await sealingFor(values, image, manifest, context)) };
-    const { EnclaveCID: cid } = await runningEnclave(env, values, image, sealing !== undefined);
-    const dir = stateFolder(env, values.name);
+    const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(options, manifest, context);
+    const sealing = secrets && { secrets, ...(await sealingFor(options, image, manifest, context)) };
+    const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
+    const dir = stateFolder(env, options.name);
     writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
     const services = servicesOf(env, cid, manifest, listen, dir);
     const states = await ensureRunning(env, dir, services);
@@ -90,7 +116,7 @@ certificates of a PEM file in place of AWS's root, for development.`,
     io.log(secretsLine(isReadyNow, hasSecrets, manifest));
     requireRunning(dir, services);
     io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reportsPath(dir)}.`);
-    if (isBehindProxy && values.address === undefined) io.log(PROXY_LINES);
+    if (isBehindProxy && address === undefined) io.log(PROXY_LINES);
     return {
       json: {
         services: Object.fromEntries(services.map(({ name }, index) => [name, states[index]])),
@@ -110,10 +136,6 @@ async function runningEnclave(
   image: EnclaveImage,
   getsSecrets: boolean,
 ): Promise<RunningEnclave> {
-  const { ParentError } = await import('./errors.ts');
-  const { enclavesNamed } = await import('./nitro_cli.ts');
-  const { lastEnd } = await import('./reports.ts');
-  const { stateFolder } = await import('./services.ts');
   const enclave = enclavesNamed(env, name)[0];
   if (!enclave) {
     const end = lastEnd(stateFolder(env, name));
@@ -148,15 +170,13 @@ interface Sealing {
   readonly provisioner: ProvisionerKey | undefined;
 }
 
-/** @throws UsageError, if the image needs a signature and there is no key; ProvisionError: PROVISIONER_KEY */
+/** @throws UsageError, if the image needs a signature and there is no key; ProvisionFileError: PROVISIONER_KEY */
 async function sealingFor(
   { debug, root, 'provisioner-key': path }: Options,
   { registers }: EnclaveImage,
   { provisioners = [] }: Manifest,
   { env, io }: Context,
 ): Promise<Sealing> {
-  const { certificatesFromPem } = await import('sui-enclave/attestation');
-  const { readProvisionerKey } = await import('../provision/files.ts');
   if (provisioners.length > 0 && path === undefined) {
     throw new UsageError(
       'this image takes secrets from the provisioners of its app.yaml only: give --provisioner-key, or run provision elsewhere',
@@ -177,9 +197,6 @@ async function sealAndHandOver(
   { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
   { env, cid, listen }: { env: Environment; cid: number; listen: Listen },
 ): Promise<void> {
-  const { sealSecrets } = await import('sui-enclave/sealing/secrets');
-  const { attest } = await import('../provision/enclave.ts');
-  const { handOver, urlOf } = await import('./expose.ts');
   const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };
   const { sealingKey, state } = await attest(http, requirements);
   const { json } = await sealSecrets(secrets, sealingKey, state, { provisioner });
@@ -192,7 +209,6 @@ async function readSecrets(
   manifest: Manifest,
   { env, io }: Context,
 ): Promise<Readonly<Record<string, string>> | undefined> {
-  const { checkSecrets } = await import('./expose.ts');
   if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
   if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);
   if (secrets === undefined) return undefined;
@@ -205,8 +221,6 @@ async function readSecrets(
 }
 
 async function fromSecretsManager(env: Environment, id: string): Promise<string> {
-  const { ParentError } = await import('./errors.ts');
-  const { run } = await import('./programs.ts');
   const get = ['secretsmanager', 'get-secret-value', '--secret-id', id];
   const { status, stdout } = run(env, 'aws', [...get, '--query', 'SecretString', '--output', 'text']);
   if (status !== 0) {

@@ -1,6 +1,6 @@
 /** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
-import { type Environment, integer, UsageError } from '../command.ts';
+import { type Environment, UsageError } from '../command.ts';
 import { ParentError } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
@@ -69,9 +69,9 @@ export function memoryFor(eifBytes: number): number {
 }
 
 /** The enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too little */
-export function memoryOf(option: string | undefined, eifBytes: number): number {
+export function memoryOf(option: number | undefined, eifBytes: number): number {
   const needed = memoryFor(eifBytes);
-  const memoryMib = option === undefined ? needed : integer('memory', option, 1, 1024 ** 2);
+  const memoryMib = option ?? needed;
   if (memoryMib >= needed) return memoryMib;
   throw new UsageError(`--memory must be at least ${needed} MiB: four times the image`);
 }

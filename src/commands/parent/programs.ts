@@ -37,7 +37,7 @@ export function run(
   if (code === 'ENOENT') {
     throw new ParentError(
       'PROGRAM_FAILED',
-      `${program} is not installed here: on the parent instance, npm run doctor shows what is missing`,
+      `${program} is not installed here: on the parent instance, the command doctor shows what is missing`,
     );
   }
   if (error) throw new ParentError('PROGRAM_FAILED', `${program} can't be started: ${code}`);

@@ -1,32 +1,35 @@
-/** On the parent: runs the image in an enclave. */
+/** `sui-enclave run_enclave`: on the parent instance, runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { command, type Environment, integer, runAsProcess } from '../command.ts';
-import type { RunningEnclave } from './nitro_cli.ts';
+import { command, type Environment, runAsProcess } from '../command.ts';
+import { enclaveName, integer, path } from '../values.ts';
+import { ParentError } from './errors.ts';
+import { loadImage } from './image.ts';
+import { enclavesNamed, memoryOf, type RunningEnclave, runEnclave, terminateEnclave } from './nitro_cli.ts';
+import { lastEnd, reportsService, reportsSize } from './reports.ts';
+import { ensureRunning, stateFolder } from './services.ts';
 
 export const main = command({
-  usage: `usage: npm run run_enclave -- [--debug] [--eif out/nitro.eif] [--name sui-enclave] [--cpus 2] [--memory MIB]
-
-Runs the image in an enclave of that name, by default with four times the image's size of memory, and listens for its
-reports. --debug shows its console; its registers are zero then, and it must not be registered.`,
+  name: 'run_enclave',
+  purpose: 'Runs the image in an enclave, and listens for its reports.',
+  arguments: {},
   options: {
-    debug: { type: 'boolean', default: false },
-    eif: { type: 'string', default: 'out/nitro.eif' },
-    name: { type: 'string', default: 'sui-enclave' },
-    cpus: { type: 'string', default: '2' },
-    memory: { type: 'string' },
+    debug: { help: 'show its console; its registers are zero then, and it must not be registered' },
+    eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
+    name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
+    cpus: { value: '<number>', help: 'CPUs of the enclave', schema: integer(1, 1024), default: '2' },
+    memory: {
+      value: '<MiB>',
+      help: "memory of the enclave; by default, four times the image's size",
+      schema: integer(1, 1024 ** 2),
+    },
   },
-  async run({ values }, { env, io, asJson }) {
-    const { loadImage } = await import('./image.ts');
-    const { enclavesNamed, memoryOf, terminateEnclave } = await import('./nitro_cli.ts');
-    const { ParentError } = await import('./errors.ts');
-    const { name, eif, debug } = values;
+  async run({ options: { debug, eif, name, cpus, memory } }, { env, io, asJson }) {
     const {
       bytes,
       registers: { pcr0 },
     } = loadImage(eif);
-    const memoryMib = memoryOf(values.memory, bytes);
-    const cpus = integer('cpus', values.cpus, 1, 1024);
+    const memoryMib = memoryOf(memory, bytes);
     if (enclavesNamed(env, name).length > 0) {
       throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
     }
@@ -46,7 +49,7 @@ reports. --debug shows its console; its registers are zero then, and it must not
       );
       await showConsole(env, enclave, asJson);
     } else {
-      io.log(`PCR0 ${pcr0}\nNext: npm run expose_enclave -- --secrets FILE`);
+      io.log(`PCR0 ${pcr0}\nNext: expose_enclave --secrets <file>`);
     }
     const { EnclaveID: id, EnclaveCID: cid } = enclave;
     return { json: { id, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
@@ -63,10 +66,6 @@ interface Start {
 
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
 async function start(env: Environment, options: Start): Promise<RunningEnclave> {
-  const { ParentError } = await import('./errors.ts');
-  const { runEnclave } = await import('./nitro_cli.ts');
-  const { lastEnd, reportsService, reportsSize } = await import('./reports.ts');
-  const { ensureRunning, stateFolder } = await import('./services.ts');
   const dir = stateFolder(env, options.name);
   await ensureRunning(env, dir, [reportsService(dir)]);
   const before = reportsSize(dir);

@@ -7,7 +7,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writ
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { type Environment, UsageError } from '../command.ts';
+import type { Environment } from '../command.ts';
 import { ParentError } from './errors.ts';
 
 export interface Service {
@@ -31,12 +31,9 @@ const SETTLE_MS = 300;
  * The folder for the state of one enclave, by its name: below `SUI_ENCLAVE_STATE`, by default below the user's folder for
  * the state of programs (XDG Base Directory Specification).
  *
- * @throws UsageError for a name that can't be the name of a folder
+ * @param name an `enclaveName` of values.ts, which can be the name of a folder
  */
 export function stateFolder(env: Environment, name: string): string {
-  if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) {
-    throw new UsageError('--name must be letters, digits, dots and dashes, at most 64');
-  }
   const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
   const dir = join(env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave'), name);
   mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -1,14 +1,17 @@
-/** On the parent: stops what run_enclave and expose_enclave started. */
+/** `sui-enclave stop_enclave`: on the parent instance, stops what run_enclave and expose_enclave started. */
 import { command, runAsProcess } from '../command.ts';
+import { enclaveName } from '../values.ts';
+import { enclavesNamed, terminateEnclave } from './nitro_cli.ts';
+import { stateFolder, stopServices } from './services.ts';
 
 export const main = command({
-  usage: `usage: npm run stop_enclave -- [--name sui-enclave]
-
-Stops the enclaves of that name and what was started for them, and nothing else.`,
-  options: { name: { type: 'string', default: 'sui-enclave' } },
-  async run({ values: { name } }, { env, io }) {
-    const { enclavesNamed, terminateEnclave } = await import('./nitro_cli.ts');
-    const { stateFolder, stopServices } = await import('./services.ts');
+  name: 'stop_enclave',
+  purpose: 'Stops the enclaves of a name and what was started for them, and nothing else.',
+  arguments: {},
+  options: {
+    name: { value: '<name>', help: 'their name', schema: enclaveName, default: 'sui-enclave' },
+  },
+  async run({ options: { name } }, { env, io }) {
     const stopped = await stopServices(stateFolder(env, name));
     for (const service of stopped) io.log(`${service}: stopped`);
     const enclaves = enclavesNamed(env, name);

@@ -7,7 +7,8 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { type CircuitSize, mainComponent, PROFILES } from 'sui-enclave-prover/profile';
-import { command, type Io, runAsProcess, UsageError } from '../command.ts';
+import { command, type Io, runAsProcess } from '../command.ts';
+import { circuitSize, path } from '../values.ts';
 import {
   type Artifacts,
   artifactsOf,
@@ -15,38 +16,35 @@ import {
   defaultCache,
   ENGINE,
   generatorOf,
-  isSize,
 } from './artifacts.ts';
 import { buildWhole, compileCircuit, removeOlder, runTool } from './compile.ts';
-
-const USAGE = `usage: node src/commands/prover/build.ts --size small|full [--cache DIR] [--circuit-only] [--no-native]
-
---circuit-only  don't make a key: needs no engine
---no-native     don't build the witness generator in C++, which takes as long as everything else`;
 
 const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for this key, and the seed is public.
 No validator accepts its proofs. seed: ${DEVELOPMENT_SEED}
 `;
 
 export const main = command({
-  usage: USAGE,
+  name: 'build_circuit',
+  purpose: "Compiles zkLogin's circuit, builds its witness generators, and makes the development key.",
+  arguments: {},
   options: {
-    size: { type: 'string', default: 'full' },
-    cache: { type: 'string', default: defaultCache() },
-    'circuit-only': { type: 'boolean', default: false },
-    'no-native': { type: 'boolean', default: false },
+    size: { value: '<size>', help: 'small, for tests, or full', schema: circuitSize, default: 'full' },
+    cache: { value: '<folder>', help: 'of what it builds', schema: path, default: defaultCache() },
+    'circuit-only': { help: "don't make a key: needs no engine" },
+    'no-native': {
+      help: "don't build the witness generator in C++, which takes as long as everything else",
+    },
   },
-  run({ values }, { io }) {
-    if (!isSize(values.size)) throw new UsageError('--size must be small or full', USAGE);
-    const artifacts = artifactsOf(values.size, values.cache);
-    const steps = new Steps(values.size, io);
+  run({ options }, { io }) {
+    const artifacts = artifactsOf(options.size, options.cache);
+    const steps = new Steps(options.size, io);
     buildWhole(artifacts.circuit, (folder) => steps.run('circuit', () => compile(folder, artifacts)));
-    if (!values['no-native']) buildNativeGenerator(artifacts, steps, io);
+    if (!options['no-native']) buildNativeGenerator(artifacts, steps, io);
     const { circuit, zkey } = artifacts;
     const generator = generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++';
     io.log(`circuit: ${circuit}\nwitness generator: ${generator}`);
     removeOlder(artifacts.circuit);
-    if (values['circuit-only']) return { json: { circuit, generator } };
+    if (options['circuit-only']) return { json: { circuit, generator } };
     buildWhole(artifacts.key, (folder) => steps.run('key', () => makeKey(folder, artifacts)));
     removeOlder(artifacts.key);
     const text = `development key: ${zkey}\n${NOTICE.split('\n')[0]}`;

@@ -5,36 +5,33 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
+import { path } from '../values.ts';
 import { buildWhole } from './compile.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const SOURCES = join(ROOT, 'src/prover/native');
 /** Where the locked toolchain is installed. */
 export const TOOLCHAIN = join(ROOT, 'build/go');
-const USAGE = `usage: node src/commands/prover/engine.ts [--out build/prover/prover] [--install] [--test]
-
-Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.
-
-  --install  always use the Go of src/prover/native/go.lock, which pip installs into build/go
-  --test     run go vet and go test, and build nothing
-
-exit codes: 0 done; 1 failed; 2 invalid command line`;
 
 export const main = command({
-  usage: USAGE,
+  name: 'build_engine',
+  purpose:
+    'Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.',
+  arguments: {},
   options: {
-    out: { type: 'string', default: join(ROOT, 'build/prover/prover') },
-    install: { type: 'boolean', default: false },
-    test: { type: 'boolean', default: false },
+    out: { value: '<file>', help: 'the program', schema: path, default: join(ROOT, 'build/prover/prover') },
+    install: { help: 'always use the Go of src/prover/native/go.lock, which pip installs into build/go' },
+    test: { help: 'run go vet and go test, and build nothing' },
   },
-  run({ values }) {
-    const go = !values.install && isNewEnough('go') ? 'go' : installedGo();
-    if (values.test) {
+  notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
+  run({ options }) {
+    const go = !options.install && isNewEnough('go') ? 'go' : installedGo();
+    if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
       return { json: { tested: true } };
     }
-    const out = resolve(values.out);
+    const out = resolve(options.out);
     mkdirSync(dirname(out), { recursive: true });
     // A name of its own: another make may build it too.
     const part = `${out}.${process.pid}.part`;

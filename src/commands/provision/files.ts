@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
 import type { Environment } from '../command.ts';
-import { type ProvisionCode, ProvisionError } from './errors.ts';
+import { type ProvisionFileCode, ProvisionFileError } from './errors.ts';
 
 const MAX_BYTES = 1024 * 1024;
 /** RFC 8410, section 7: PKCS #8 of an ed25519 private key, up to its 32 bytes. */
@@ -14,46 +14,49 @@ const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
  * A file that nobody but its owner may read. In the folder that systemd makes for the credentials of a service
  * (systemd.exec(5), LoadCredential=) the group's bits are the mask of an access control list, so they may allow reading.
  */
-function readPrivateFile(path: string, env: Environment, code: ProvisionCode): Buffer {
+function readPrivateFile(path: string, env: Environment, code: ProvisionFileCode): Buffer {
   // Not repeated: it would be in logs, too.
   if (/^\s*[{"]|PRIVATE KEY|^[0-9a-f]{64}$/i.test(path)) {
-    throw new ProvisionError(code, 'give the name of a file, not its content: process lists show arguments');
+    throw new ProvisionFileError(
+      code,
+      'give the name of a file, not its content: process lists show arguments',
+    );
   }
   let fd: number;
   try {
     fd = openSync(path, 'r');
   } catch (error) {
-    throw new ProvisionError(code, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`);
+    throw new ProvisionFileError(code, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`);
   }
   try {
     const { mode, size } = fstatSync(fd);
     const isCredential = resolve(dirname(path)) === env['CREDENTIALS_DIRECTORY'];
     if ((mode & (isCredential ? 0o037 : 0o077)) !== 0) {
-      throw new ProvisionError(code, `${path} is open to other users: chmod 600 ${path}`);
+      throw new ProvisionFileError(code, `${path} is open to other users: chmod 600 ${path}`);
     }
-    if (size > MAX_BYTES) throw new ProvisionError(code, `${path} is larger than 1 MiB`);
+    if (size > MAX_BYTES) throw new ProvisionFileError(code, `${path} is larger than 1 MiB`);
     return readFileSync(fd);
   } catch (error) {
-    if (error instanceof ProvisionError) throw error;
-    throw new ProvisionError(code, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`);
+    if (error instanceof ProvisionFileError) throw error;
+    throw new ProvisionFileError(code, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`);
   } finally {
     closeSync(fd);
   }
 }
 
-/** @throws ProvisionError: SECRETS_FILE */
+/** @throws ProvisionFileError: SECRETS_FILE */
 export function readSecretsFile(path: string, env: Environment): Record<string, string> {
   return parseSecrets(readPrivateFile(path, env, 'SECRETS_FILE').toString());
 }
 
-/** One JSON object, with a string that is not empty for each name. @throws ProvisionError: SECRETS_FILE */
+/** One JSON object, with a string that is not empty for each name. @throws ProvisionFileError: SECRETS_FILE */
 export function parseSecrets(text: string): Record<string, string> {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch {
     // The parser's own message quotes what it read.
-    throw new ProvisionError('SECRETS_FILE', 'the secrets are not JSON');
+    throw new ProvisionFileError('SECRETS_FILE', 'the secrets are not JSON');
   }
   const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
   const entries = isObject ? Object.entries(data as object) : [];
@@ -62,7 +65,7 @@ export function parseSecrets(text: string): Record<string, string> {
   if (entries.length === 0 || !entries.every(isUsable)) {
     const message =
       'the secrets must be one JSON object with the names of app.yaml, in upper case, and a string for each, not empty';
-    throw new ProvisionError('SECRETS_FILE', message);
+    throw new ProvisionFileError('SECRETS_FILE', message);
   }
   return data as Record<string, string>;
 }
@@ -70,7 +73,7 @@ export function parseSecrets(text: string): Record<string, string> {
 /**
  * An ed25519 key: PEM as `openssl genpkey -algorithm ed25519` writes it, or 64 hexadecimal digits.
  *
- * @throws ProvisionError: PROVISIONER_KEY
+ * @throws ProvisionFileError: PROVISIONER_KEY
  */
 export function readProvisionerKey(path: string, env: Environment): ProvisionerKey {
   const bytes = readPrivateFile(path, env, 'PROVISIONER_KEY');
@@ -78,7 +81,7 @@ export function readProvisionerKey(path: string, env: Environment): ProvisionerK
   bytes.fill(0);
   if (privateKey?.asymmetricKeyType !== 'ed25519') {
     const message = `${path} must have an ed25519 private key, as openssl genpkey -algorithm ed25519 writes it, or in 64 hexadecimal digits`;
-    throw new ProvisionError('PROVISIONER_KEY', message);
+    throw new ProvisionFileError('PROVISIONER_KEY', message);
   }
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
   return {

@@ -1,33 +1,17 @@
 /**
- * `npm run salt_seed`: generates the salt service's seed, shows its fingerprint, and keeps it as shares of which some
+ * `sui-enclave salt_seed`: generates the salt service's seed, shows its fingerprint, and keeps it as shares of which some
  * restore it (Shamir's secret sharing). Seeds and shares are in files that only their owner can read, never on a command
  * line.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { combine, split } from 'shamir-secret-sharing';
 import { CodedError, quantity } from 'sui-enclave/errors';
-import {
-  command,
-  commandFailure,
-  type Failure,
-  INTERNAL_FAILURE,
-  type Result,
-  runAsProcess,
-  UsageError,
-} from '../command.ts';
-
-const USAGE = `usage: npm run salt_seed -- generate <new file>
-       npm run salt_seed -- fingerprint <file>
-       npm run salt_seed -- split <file> <new folder> --shares <n> --threshold <m>
-       npm run salt_seed -- combine <new file> <share file> <share file> ...
-
-generate     generates a seed of 32 random bytes: the file for SALT_SEED_FILE
-fingerprint  prints the fingerprint of each version: the list for SALT_SEED_FINGERPRINTS
-split        writes n share files: any m of them restore the file, and fewer reveal nothing
-combine      restores the file, and compares its fingerprints with those on the shares
-
-A file with several versions of the seed (a line each) is split and combined whole.`;
+import { fingerprint, parseSeeds } from 'sui-enclave-salt/derive';
+import * as v from 'valibot';
+import { command, type Result, runAsProcess, UsageError } from '../command.ts';
+import { integer, path } from '../values.ts';
 
 /** Every code of a SaltSeedError, and what it means. */
 export const SALT_SEED_CODES = {
@@ -86,8 +70,7 @@ function writeNew(path: string, text: string): void {
   }
 }
 
-async function fingerprintsOf(path: string): Promise<string[]> {
-  const { fingerprint, parseSeeds } = await import('sui-enclave-salt/derive');
+function fingerprintsOf(path: string): string[] {
   return parseSeeds(readText(path)).map(fingerprint);
 }
 
@@ -95,9 +78,9 @@ function wrote(path: string, fingerprints: readonly string[]): Result {
   return { json: { path, fingerprints }, text: `wrote ${path}\nfingerprint: ${fingerprints}` };
 }
 
-async function generate(path: string): Promise<Result> {
+function generate(path: string): Result {
   writeNew(path, randomBytes(32).toString('hex'));
-  return wrote(path, await fingerprintsOf(path));
+  return wrote(path, fingerprintsOf(path));
 }
 
 async function splitSeeds(
@@ -105,8 +88,6 @@ async function splitSeeds(
   folder: string,
   { shares, threshold }: { shares: number; threshold: number },
 ): Promise<Result> {
-  const { combine, split } = await import('shamir-secret-sharing');
-  const { fingerprint, parseSeeds } = await import('sui-enclave-salt/derive');
   const seeds = parseSeeds(readText(path));
   const byVersion: Share[][] = [];
   for (const seed of seeds) {
@@ -133,8 +114,6 @@ async function splitSeeds(
 }
 
 async function combineShares(path: string, files: readonly string[]): Promise<Result> {
-  const { combine } = await import('shamir-secret-sharing');
-  const { fingerprint } = await import('sui-enclave-salt/derive');
   const [first = [], ...rest] = files.map(parseShares);
   const same = (a: readonly Share[], b: readonly Share[]) =>
     a.length === b.length &&
@@ -174,56 +153,74 @@ async function combineShares(path: string, files: readonly string[]): Promise<Re
   return wrote(path, seeds.map(fingerprint));
 }
 
-export const main = command({
-  usage: USAGE,
-  options: { shares: { type: 'string' }, threshold: { type: 'string' } },
-  repeats: true,
-  async run({ positionals, values }) {
-    const [action, ...paths] = positionals;
-    const [one = '', two = ''] = paths;
-    if (action !== 'split' && (values.shares ?? values.threshold) !== undefined) {
-      throw new UsageError('--shares and --threshold belong to split', USAGE);
-    }
-    checkPaths(action, paths);
-    if (action === 'generate') return await generate(one);
-    if (action === 'combine') return await combineShares(one, paths.slice(1));
-    if (action === 'split') return await splitSeeds(one, two, readCounts(values));
-    const fingerprints = await fingerprintsOf(one);
-    return { json: { fingerprints }, text: fingerprints.join(',') };
-  },
-  report,
-});
-
 /** The least and the most number of paths of each action. */
-const PATHS: Readonly<Record<string, readonly [least: number, most: number]>> = {
+const PATHS = {
   generate: [1, 1],
   fingerprint: [1, 1],
   split: [2, 2],
   combine: [3, 256],
-};
+} as const;
 
-function checkPaths(action: string | undefined, paths: readonly string[]): void {
-  if (action === undefined) throw new UsageError(`missing: ${Object.keys(PATHS).join(', ')}`, USAGE);
-  const range = Object.hasOwn(PATHS, action) ? PATHS[action] : undefined;
-  if (range === undefined) throw new UsageError(`unexpected argument: ${action}`, USAGE);
-  const [least, most] = range;
-  if (paths.length < least) throw new UsageError(`${action} needs ${least} paths at least`, USAGE);
+type Action = keyof typeof PATHS;
+
+/** How many shares there are, and how many of them restore the seed. */
+const count = integer(2, 255);
+
+export const main = command({
+  name: 'salt_seed',
+  purpose: `generate     generates a seed of 32 random bytes: the file for SALT_SEED_FILE
+fingerprint  prints the fingerprint of each version: the list for SALT_SEED_FINGERPRINTS
+split        writes n share files: any m of them restore the file, and fewer reveal nothing
+combine      restores the file, and compares its fingerprints with those on the shares`,
+  arguments: {
+    action: {
+      schema: v.picklist(
+        ['generate', 'fingerprint', 'split', 'combine'],
+        'must be generate, fingerprint, split or combine',
+      ),
+    },
+    path: { schema: path, optional: true, repeated: true },
+  },
+  forms: [
+    'generate <new file>',
+    'fingerprint <file>',
+    'split <file> <new folder> --shares <n> --threshold <m>',
+    'combine <new file> <share file> <share file> ...',
+  ],
+  options: {
+    shares: { value: '<n>', help: 'split: how many shares it writes, at most 255', schema: count },
+    threshold: { value: '<m>', help: 'split: how many of them restore the seed, at least 2', schema: count },
+  },
+  notes: 'A file with several versions of the seed (a line each) is split and combined whole.',
+  // A message may contain a part of a seed.
+  handlesSecrets: true,
+  async run({ args: { action, path: paths }, options: { shares, threshold } }) {
+    const [one = '', two = ''] = paths;
+    if (action !== 'split' && (shares ?? threshold) !== undefined) {
+      throw new UsageError('--shares and --threshold belong to split');
+    }
+    checkPaths(action, paths);
+    if (action === 'generate') return generate(one);
+    if (action === 'combine') return await combineShares(one, paths.slice(1));
+    if (action === 'split') return await splitSeeds(one, two, countsOf(shares, threshold));
+    const fingerprints = fingerprintsOf(one);
+    return { json: { fingerprints }, text: fingerprints.join(',') };
+  },
+});
+
+function checkPaths(action: Action, paths: readonly string[]): void {
+  const [least, most] = PATHS[action];
+  if (paths.length < least) throw new UsageError(`${action} needs ${quantity(least, 'path')} at least`);
   const unexpected = paths[most];
-  if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`, USAGE);
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
 }
 
-function readCounts({ shares, threshold }: { shares?: string | undefined; threshold?: string | undefined }) {
-  const count = (text = '') => (/^[0-9]{1,3}$/.test(text) ? Number(text) : Number.NaN);
-  const counts = { shares: count(shares), threshold: count(threshold) };
-  if (!(counts.threshold >= 2 && counts.threshold <= counts.shares && counts.shares <= 255)) {
-    throw new UsageError('it must be 2 <= threshold <= shares <= 255', USAGE);
+function countsOf(shares: number | undefined, threshold: number | undefined) {
+  if (shares === undefined || threshold === undefined) {
+    throw new UsageError('split needs --shares and --threshold');
   }
-  return counts;
-}
-
-/** Hides the message of any other error: it may contain a part of a seed. */
-function report(error: unknown): Failure {
-  return commandFailure(error) ?? INTERNAL_FAILURE;
+  if (threshold > shares) throw new UsageError('--threshold must be at most --shares');
+  return { shares, threshold };
 }
 
 if (import.meta.main) await runAsProcess(main);

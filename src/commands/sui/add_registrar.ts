@@ -1,27 +1,31 @@
-/** `npm run add_registrar`: lets an address register enclaves of a config, and nothing else. */
+/** `sui-enclave add_registrar`: lets an address register enclaves of a config, and nothing else. */
+
+import { Transaction } from '@mysten/sui/transactions';
+import { readConfig } from 'sui-enclave/sui/objects';
+import { newRegistrarCap } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
+import { checkContract, checkNotRetired } from './contract.ts';
+import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'add_registrar',
   purpose:
     "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's present image, with\nregister_enclave --registrar, until the registrar is revoked.",
-  positionals: ['enclave_package_id', 'enclave_config_id', 'holder'],
-  fromFile: ['enclave_package_id', 'enclave_config_id'],
+  arguments: {
+    enclave_package_id: IDS.enclave_package_id,
+    enclave_config_id: IDS.enclave_config_id,
+    holder: { schema: objectId },
+  },
   options: {},
   plan: ({ args }) => [
-    `read the config ${args['enclave_config_id']}`,
-    `call ${args['enclave_package_id']}::enclave::new_registrar_cap with the capability that the config names`,
-    `transfer the RegistrarCap to ${args['holder']}`,
+    `read the config ${args.enclave_config_id}`,
+    `call ${args.enclave_package_id}::enclave::new_registrar_cap with the capability that the config names`,
+    `transfer the RegistrarCap to ${args.holder}`,
   ],
   async run({ args, deployments }, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('sui-enclave/sui/objects');
-    const { newRegistrarCap } = await import('sui-enclave/sui/transactions');
-    const { addressOf } = await import('sui-enclave/sui/values');
-    const { checkContract, checkNotRetired } = await import('./contract.ts');
-    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
-    const holder = addressOf('<holder>', args['holder'] ?? '');
+    const { enclave_package_id: enclavePackage, enclave_config_id: configId, holder } = args;
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);

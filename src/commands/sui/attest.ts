@@ -1,10 +1,20 @@
 /** Asks an enclave for its attestation and verifies it, before a command registers it. */
-import type { Image } from 'sui-enclave/attestation';
+
+import {
+  AttestationError,
+  decodeAttestation,
+  type Image,
+  predictRegistration,
+  readUserData,
+  verifyAttestation,
+} from 'sui-enclave/attestation';
+import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
 import type { Chain } from './chain.ts';
+import { enclaveAt } from './contract.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 
-interface Attested {
+export interface Attested {
   readonly document: Uint8Array;
   readonly nonce: Uint8Array;
   /** The time at which it was verified, in milliseconds since 1970. */
@@ -27,9 +37,6 @@ export async function askForAttestation(
   root: Uint8Array | undefined,
   chain: Chain,
 ): Promise<Attested> {
-  const { predictRegistration } = await import('sui-enclave/attestation');
-  const { fetchAttestation } = await import('sui-enclave/client/attestation');
-  const { enclaveAt } = await import('./contract.ts');
   const { document, nonce } = await fetchAttestation(enclaveAt(url));
   const now = Date.now();
   const { accepted, abort, reason, until } = await predictRegistration(document, now, root);
@@ -48,8 +55,6 @@ export async function attestedKeyOf(
   { document, nonce, now }: Attested,
   expected: Expected,
 ): Promise<Uint8Array> {
-  const { AttestationError, verifyAttestation } = await import('sui-enclave/attestation');
-  const { attestedKey } = await import('sui-enclave/client/attestation');
   const { image, roots } = expected;
   const policy = { images: [image], nonce };
   try {
@@ -63,7 +68,6 @@ export async function attestedKeyOf(
 
 /** Of an enclave with other registers and of the config, as far as they are known. The document's signature is verified. */
 async function applicationsOf(document: Uint8Array, { configId, deployments }: Expected): Promise<string> {
-  const { AttestationError, decodeAttestation, readUserData } = await import('sui-enclave/attestation');
   let runs: string;
   try {
     runs = readUserData(decodeAttestation(document)).application;

@@ -1,4 +1,5 @@
 /** Sends the transaction of a command, or only shows it. */
+
 import { bcs } from '@mysten/sui/bcs';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
@@ -7,8 +8,10 @@ import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui
 import { suiErrorOf } from 'sui-enclave/sui/failures';
 import { sendTransaction, waitUntilVisible } from 'sui-enclave/sui/send';
 import { expiryOf, withoutExpiry } from './expiry.ts';
-import { connect, type NodeConnection } from './network.ts';
+import { connect, type Network, type NodeConnection } from './network.ts';
+import type { CommonOptions } from './options.ts';
 import type { Outcome } from './outcome.ts';
+import { readSigner, senderOf } from './signer.ts';
 
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
@@ -35,13 +38,12 @@ export class Chain {
   readonly notes: string[] = [];
   /** Time to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
-  readonly #values: Readonly<Record<string, unknown>>;
+  readonly #options: CommonOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
-  #network: NodeConnection | undefined;
+  #node: NodeConnection | undefined;
 
-  /** @param values the options that all commands share */
-  constructor(values: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string | undefined>>) {
-    this.#values = values;
+  constructor(options: CommonOptions, env: Readonly<Record<string, string | undefined>>) {
+    this.#options = options;
     this.#env = env;
   }
 
@@ -52,12 +54,12 @@ export class Chain {
 
   /** Whether the command line names a node. */
   get isNamed(): boolean {
-    return this.network !== undefined || this.#text('rpc-url') !== undefined;
+    return this.network !== undefined || this.#options['rpc-url'] !== undefined;
   }
 
   /** The name of the network, where one is given. */
-  get network(): string | undefined {
-    return this.#text('network');
+  get network(): Network | undefined {
+    return this.#options.network;
   }
 
   /** Whether the node is of a network that accepts real enclaves alone. @throws as `client` */
@@ -76,24 +78,13 @@ export class Chain {
   }
 
   /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
-  async sender(): Promise<string> {
-    // A command that sends nothing doesn't need the signature schemes.
-    const { senderOf } = await import('./signer.ts');
-    return senderOf(this.#env, this.#signerOptions);
+  sender(): string {
+    return senderOf(this.#env, this.#options);
   }
 
   get #connected(): NodeConnection {
-    this.#network ??= connect(this.#text('network'), this.#text('rpc-url'));
-    return this.#network;
-  }
-
-  get #signerOptions() {
-    return { address: this.#text('address'), keystore: this.#text('keystore') };
-  }
-
-  #text(name: string): string | undefined {
-    const value = this.#values[name];
-    return typeof value === 'string' ? value : undefined;
+    this.#node ??= connect(this.#options.network, this.#options['rpc-url']);
+    return this.#node;
   }
 
   /**
@@ -103,9 +94,9 @@ export class Chain {
    * @throws SuiError; SuiCommandError: SIGNER
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
-    const sender = await this.sender();
+    const sender = this.sender();
     const built = await this.#build(tx, sender);
-    const bytes = this.#values['unsigned'] ? await this.#lasting(built) : built;
+    const bytes = this.#options['unsigned'] ? await this.#lasting(built) : built;
     const expires = expiryOf(bytes);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
@@ -117,10 +108,10 @@ export class Chain {
       gasBudget: sui(gasData.budget ?? 0),
       ...(expires !== null && { expires }),
     };
-    if (this.#values['dry-run']) {
+    if (this.#options['dry-run']) {
       return { status: 'dry-run', title: `The node simulates it without a failure: ${title}`, fields: shown };
     }
-    if (this.#values['unsigned']) {
+    if (this.#options['unsigned']) {
       const transaction = toBase64(bytes);
       return { status: 'unsigned', title, fields: { ...shown, transaction }, text: transaction };
     }
@@ -133,12 +124,8 @@ export class Chain {
     tx.setSender(sender);
     // Set here, so that a node can't choose who pays.
     tx.setGasOwner(sender);
-    const budget = this.#text('gas-budget');
-    if (budget !== undefined) {
-      const { checkBudget } = await import('./signer.ts');
-      checkBudget(budget);
-      tx.setGasBudget(BigInt(budget));
-    }
+    const budget = this.#options['gas-budget'];
+    if (budget !== undefined) tx.setGasBudget(budget);
     const bytes = await fromNode(tx.build({ client: this.client }));
     const proposed = BigInt(tx.getData().gasData.budget ?? 0);
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
@@ -165,8 +152,7 @@ export class Chain {
   }
 
   async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
-    const { readSigner } = await import('./signer.ts');
-    const signer = await readSigner(this.#env, this.#signerOptions);
+    const signer = await readSigner(this.#env, this.#options);
     const { signature } = await signer.signTransaction(bytes);
     const executed = await sendTransaction(this.client, {
       transaction: bytes,

@@ -1,33 +1,51 @@
-/** The framework of the commands that talk to Sui: positional arguments by name, common options, dry runs and output. */
-import { fileURLToPath } from 'node:url';
-import { EnclaveError } from 'sui-enclave/errors';
+/** What the commands that talk to Sui share: ids from the deployment file, dry runs, and output. */
+import { AttestationError } from 'sui-enclave/attestation';
+import { type ClientCode, ClientError } from 'sui-enclave/client/errors';
+import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import {
   type Context,
   command,
-  commandFailure,
   type Environment,
   EXIT,
-  type Failure,
   type Io,
   type Main,
   type Result,
   UsageError,
 } from '../command.ts';
-import type { Given } from './arguments.ts';
-import type { Chain } from './chain.ts';
-import type { Deployments } from './deployments.ts';
-import { COMMON, type CommandLine, FLAGS, fewest, helpOf, shortOf, usageError } from './help.ts';
+import {
+  type ArgumentValues,
+  formOf,
+  type Given,
+  inOrder,
+  type Options,
+  type OptionValues,
+  type Texts,
+  wordsOf,
+} from '../command_line.ts';
+import { Chain } from './chain.ts';
+import { Deployments } from './deployments.ts';
+import { checkWitness, isIdName, type SuiArgument } from './ids.ts';
+import { nodeOf } from './network.ts';
+import { COMMON, type CommonOptions } from './options.ts';
 import { type Outcome, resultOf } from './outcome.ts';
+import { readSigner, senderOf } from './signer.ts';
 
-export { usageError } from './help.ts';
+type SuiArguments = Readonly<Record<string, SuiArgument>>;
 
-export interface Input extends Given {
+type SuiArgumentValues<A extends SuiArguments> = {
+  readonly [Name in keyof A]:
+    | ArgumentValues<A>[Name]
+    | (A[Name] extends { readonly fromFile: 'omitted'; readonly repeated?: false } ? undefined : never);
+};
+
+export interface Input<A extends SuiArguments = SuiArguments, O extends Options = Options> {
+  readonly args: SuiArgumentValues<A>;
+  readonly options: OptionValues<O>;
   /** Whether the ids among the arguments come from the network's deployment file. */
   readonly isFilled: boolean;
   /** The deployment file of `--network`; undefined without that option. */
   readonly deployments: Deployments | undefined;
-  /** The command's own flags that were given. */
-  readonly flags: ReadonlySet<string>;
   /** Whether nothing will be sent, because of --dry-run or --unsigned. */
   readonly isTrial: boolean;
   readonly env: Environment;
@@ -35,159 +53,141 @@ export interface Input extends Given {
   readonly ask: Io['ask'];
 }
 
-export interface SuiCommand extends CommandLine {
+export interface SuiCommand<A extends SuiArguments, O extends Options> {
+  readonly name: string;
+  readonly purpose: string;
+  /** In order. */
+  readonly arguments: A;
+  /** Besides those of `options.ts` that all commands have. */
+  readonly options: O;
   /** Whether the command signs nothing. */
   readonly isReader?: boolean;
   /**
    * The steps of the command, from its arguments alone: the part of a dry run that needs no network. Called before every
    * run, to find mistakes in the arguments.
    */
-  plan(input: Input): readonly string[] | Promise<readonly string[]>;
-  run(input: Input, chain: Chain): Promise<Outcome>;
+  plan(input: Input<A, O>): readonly string[];
+  run(input: Input<A, O>, chain: Chain): Promise<Outcome>;
 }
 
-/** The option for another PCR file. */
-export const PCRS_OPTION = { pcrs: ['<file>', 'the registers of the image (out/nitro.pcrs)'] } as const;
-/** The flag of commands that write registers. */
-export const EXPERIMENTAL_FLAG = {
-  experimental: 'allow an image that is not of a tagged release (CHANNEL=stable), on a real network too',
-} as const;
-/** The option for another file than the package's own `Published.toml`. */
-export const PUBLISHED_OPTION = {
-  published: ['<file>', 'where it is noted what is published (move/<package>/Published.toml)'],
-} as const;
-/** The option for enclaves that are not AWS's. */
-export const ROOT_OPTION = {
-  root: ['<file>', "trust the certificates of this PEM file in place of AWS's root (development)"],
-} as const;
+const FROM_FILE = 'Without ids, they come from deployments/<network>.json, which the commands write.\n';
+const NOTES = `The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.
 
-/** The file of `--pcrs`, or the one that the build writes. */
-export function pcrsPath(options: Readonly<Record<string, string>>): string {
-  return options['pcrs'] ?? 'out/nitro.pcrs';
-}
+exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)
+With --dry-run: 0 no obstacle found: in the simulation by the node, or without one in the arguments; 1 it would
+fail; 2 the node that is named could not be asked.`;
 
-/** The file of `--published`, or the package's own. */
-export function publishedPath(name: string, options: Readonly<Record<string, string>>): string {
-  return (
-    options['published'] ?? fileURLToPath(new URL(`../../../move/${name}/Published.toml`, import.meta.url))
-  );
-}
-
-type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+/** A command, whatever its arguments are. */
+type AnyCommand = SuiCommand<SuiArguments, Options>;
 
 /** The `main` of a command that talks to Sui. */
-export function suiCommand(spec: SuiCommand): Main {
-  const { positionals: names } = spec;
-  const text = { type: 'string' } as const;
-  const list = { type: 'string', multiple: true } as const;
-  const flag = { type: 'boolean' } as const;
-  const usage = helpOf(spec);
-  const named = (of: object | undefined, kind: typeof text | typeof list | typeof flag) =>
-    Object.fromEntries(Object.keys(of ?? {}).map((name) => [name, kind]));
+export function suiCommand<const A extends SuiArguments, const O extends Options>(
+  spec: SuiCommand<A, O>,
+): Main {
+  return mainOf(spec as unknown as AnyCommand);
+}
+
+function mainOf(spec: AnyCommand): Main {
+  const { name, purpose, arguments: args } = spec;
+  const short = shortOf(args);
   return command({
-    usage,
-    positionals: names,
-    optional: names.length - fewest(spec),
-    options: {
-      ...named({ ...spec.options, ...COMMON }, text),
-      ...named(spec.lists, list),
-      ...named({ ...spec.flags, ...FLAGS }, flag),
+    name,
+    purpose,
+    arguments: args,
+    options: { ...spec.options, ...COMMON },
+    forms: short === undefined ? [formOf(args)] : [formOf(args), `${formOf(short)}, with --network`],
+    notes: short === undefined ? NOTES : `${FROM_FILE}\n${NOTES}`,
+    assign: (given, options, env) => textsOf(args, given, deploymentsOf(options as CommonOptions, env)),
+    async run(given, context) {
+      const common = given.options as CommonOptions;
+      if (common['dry-run'] && common.unsigned) throw new UsageError('give either --dry-run or --unsigned');
+      const input = inputOf(given, isShort(args, given.positionals), common, context);
+      checkWitness(given.args);
+      return await execute(spec, input, common, context);
     },
-    async run({ values, positionals }, context) {
-      const given = values as Values;
-      if (given['dry-run'] && given['unsigned']) {
-        throw new UsageError('give either --dry-run or --unsigned', usage);
-      }
-      return await execute(spec, await inputOf(spec, given, positionals, context), given, context);
-    },
-    report,
+    exitOf,
   });
 }
 
-async function inputOf(
-  spec: SuiCommand,
-  values: Values,
-  positionals: readonly string[],
+function inputOf(
+  { args, options }: Given<SuiArguments, Options>,
+  isFilled: boolean,
+  common: CommonOptions,
   { env, io }: Context,
-): Promise<Input> {
-  const { args, isFilled } = argumentsOf(spec, positionals);
-  const { network, app } = values;
-  let deployments: Deployments | undefined;
-  if (typeof network === 'string') {
-    const { nodeOf } = await import('./network.ts');
-    // Also a check that it is no path.
-    nodeOf(network, undefined);
-    const { Deployments } = await import('./deployments.ts');
-    deployments = new Deployments(network, env, typeof app === 'string' ? app : undefined);
-  }
-  if (isFilled && deployments === undefined) {
-    const names = spec.fromFile?.map((name) => `<${name}>`).join(' ');
-    const message = `missing: ${names}: give them, or a --network whose deployments/<network>.json has them`;
-    throw usageError(spec, message);
-  }
-  return {
-    args: isFilled ? { ...deployments?.fill(spec.fromFile ?? []), ...args } : args,
-    isFilled,
-    options: ownOptions(spec, values),
-    lists: Object.fromEntries(
-      Object.keys(spec.lists ?? {}).map((name) => [name, (values[name] ?? []) as readonly string[]]),
-    ),
-    deployments,
-    flags: new Set(Object.keys(spec.flags ?? {}).filter((name) => values[name] === true)),
-    isTrial: values['dry-run'] === true || values['unsigned'] === true,
-    env,
-    ask: io.ask,
-  };
+): Input {
+  const isTrial = common['dry-run'] === true || common.unsigned === true;
+  return { args, options, isFilled, deployments: deploymentsOf(common, env), isTrial, env, ask: io.ask };
 }
 
-/** The number of arguments decides whether they are all, or those that the deployment file doesn't have. */
-function argumentsOf(spec: SuiCommand, given: readonly string[]) {
-  const { positionals, optional = 0, fromFile } = spec;
-  const byName = (names: readonly string[]) =>
-    Object.fromEntries(given.map((value, index) => [names[index] ?? '', value]));
-  if (fromFile === undefined || given.length >= positionals.length - optional) {
-    return { args: byName(positionals), isFilled: false };
-  }
-  const short = shortOf(spec);
-  if (given.length > short.length) {
-    const words = (names: readonly string[]) => names.map((name) => `<${name}>`).join(' ');
-    const alone = short.length === 0 ? 'none of them' : `${words(short)} alone`;
-    throw usageError(
-      spec,
-      `${given.length} of the arguments ${words(positionals)} are given: give all, or ${alone}`,
+function deploymentsOf({ network, app }: CommonOptions, env: Environment): Deployments | undefined {
+  return network === undefined ? undefined : new Deployments(network, env, app);
+}
+
+/** The arguments to give where the deployment file stands in for the others; undefined for a command that reads none. */
+function shortOf(args: SuiArguments): SuiArguments | undefined {
+  const all = Object.entries(args);
+  const short = all.filter(([, { fromFile, repeated }]) => fromFile === undefined || repeated);
+  return short.length === all.length ? undefined : Object.fromEntries(short);
+}
+
+/** Whether the arguments are those of the short form: fewer, or URLs alone. */
+function isShort(args: SuiArguments, given: readonly string[]): boolean {
+  const all = Object.values(args);
+  if (shortOf(args) === undefined) return false;
+  const takesUrls = all.some(({ repeated }) => repeated);
+  return (
+    given.length < all.filter(({ optional }) => !optional).length ||
+    (takesUrls && given[0]?.includes('://') === true)
+  );
+}
+
+/** @throws UsageError; SuiCommandError: DEPLOYMENT */
+function textsOf(args: SuiArguments, given: readonly string[], deployments: Deployments | undefined): Texts {
+  const short = shortOf(args);
+  if (short === undefined || !isShort(args, given)) return inOrder(args, given);
+  const shortNames = Object.keys(short);
+  const others = Object.keys(args).filter((name) => !shortNames.includes(name));
+  const takesMore = Object.values(short).some(({ repeated }) => repeated);
+  if (given.length > shortNames.length && !takesMore) {
+    const alone = shortNames.length === 0 ? 'none of them' : `${wordsOf(shortNames)} alone`;
+    throw new UsageError(
+      `${given.length} of the arguments ${wordsOf(Object.keys(args))} are given: give all, or ${alone}`,
     );
   }
-  return { args: byName(short), isFilled: true };
+  if (deployments === undefined) {
+    throw new UsageError(
+      `missing: ${wordsOf(others)}: give them, or a --network whose deployments/<network>.json has them`,
+    );
+  }
+  const texts = inOrder(short, given);
+  const ids = others.filter((name) => args[name]?.fromFile === 'id').filter(isIdName);
+  return { ...deployments.fill(ids), ...texts };
 }
 
 /** Without asking the node for anything. */
-async function checkNodeAndSigner(spec: SuiCommand, values: Values, env: Environment): Promise<void> {
-  const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
-  const [network, rpcUrl, address, keystore] = ['network', 'rpc-url', 'address', 'keystore'].map(text);
-  const isDry = values['dry-run'] === true;
-  const isNamed = network !== undefined || rpcUrl !== undefined;
-  if (isNamed || !isDry) (await import('./network.ts')).nodeOf(network, rpcUrl);
-  if (spec.isReader) return;
-  const { checkBudget, readSigner, senderOf } = await import('./signer.ts');
-  checkBudget(text('gas-budget'));
+async function checkNodeAndSigner(
+  { isReader }: AnyCommand,
+  options: CommonOptions,
+  env: Environment,
+): Promise<void> {
+  const { network, 'rpc-url': rpcUrl, address, keystore, 'dry-run': isDry } = options;
+  if (network !== undefined || rpcUrl !== undefined || !isDry) nodeOf(network, rpcUrl);
+  if (isReader) return;
   if (!isDry || env['SUI_PRIVATE_KEY'] || address !== undefined) senderOf(env, { address });
-  if (!isDry && !values['unsigned']) await readSigner(env, { address, keystore });
+  if (!isDry && !options.unsigned) await readSigner(env, { address, keystore });
 }
 
 async function execute(
-  spec: SuiCommand,
+  spec: AnyCommand,
   input: Input,
-  values: Values,
+  options: CommonOptions,
   { env, io, asJson }: Context,
 ): Promise<Result> {
-  const { checkArguments } = await import('./arguments.ts');
-  checkArguments(spec, input);
   // Also finds the mistakes that only the command knows.
-  const steps = await spec.plan(input);
-  await checkNodeAndSigner(spec, values, env);
-  const plan = values['dry-run'] ? steps : null;
-  const { Chain } = await import('./chain.ts');
-  const chain = new Chain(values, env);
+  const steps = spec.plan(input);
+  await checkNodeAndSigner(spec, options, env);
+  const plan = options['dry-run'] ? steps : null;
+  const chain = new Chain(options, env);
   try {
     if (input.isFilled) await input.deployments?.checkChain(chain);
     else chain.notes.push(...(input.deployments?.contradictions(input.args) ?? []));
@@ -203,7 +203,7 @@ async function execute(
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
     if (!asJson) for (const note of chain.notes) io.error(note);
     // Without a node, only the plan was asked for.
-    const exit = unchecked && !chain.isNamed ? EXIT.done : exitOf(code);
+    const exit = unchecked && !chain.isNamed ? EXIT.done : exitOf(error);
     return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, plan), exit };
   }
 }
@@ -211,11 +211,13 @@ async function execute(
 /** An error of the node, as the reports have it: with the node's address, and why it did not answer. */
 class NodeError extends EnclaveError {
   readonly code: string;
+  readonly exit: number;
 
-  constructor({ code, message }: EnclaveError, { description, failure }: Chain, cause: unknown) {
+  constructor(error: SuiError, { description, failure }: Chain) {
     const why = failure === null ? '' : `, which failed with ${failure}`;
-    super(`${message}. The node: ${description}${why}`, { cause });
-    this.code = code;
+    super(`${error.message}. The node: ${description}${why}`, { cause: error });
+    this.code = error.code;
+    this.exit = exitOf(error);
   }
 }
 
@@ -223,44 +225,26 @@ class NodeError extends EnclaveError {
 const OF_NODE = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
 
 function withNode(error: unknown, chain: Chain): unknown {
-  if (!(error instanceof EnclaveError) || !OF_NODE.test(error.code)) return error;
-  return new NodeError(error, chain, error);
+  if (!(error instanceof SuiError) || !OF_NODE.test(error.code)) return error;
+  return new NodeError(error, chain);
 }
 
 /** Codes of errors without which a dry run continues as far as it can. */
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
-/** Codes of errors that end a command before it has tried anything. */
-const NOT_TRIED: readonly string[] = [
-  ...UNCHECKED,
-  'USAGE',
-  'UNREADABLE_FILE',
-  'SIGNER',
-  'CONFIG',
-  'SUI_VALUE',
-  'DEPLOYMENT',
-  'DEVELOPMENT_TRUST',
-  'EXPERIMENTAL_IMAGE',
-  'NOT_CONFIRMED',
-  'FRAMEWORK_UNREACHABLE',
-  'POLICY_INVALID',
-  'CLIENT_OPTION',
-  'CLIENT_UNREACHABLE',
-];
+/** Errors of the library that end a command before it has tried anything: they have no exit code of their own. */
+const NOT_TRIED = {
+  sui: ['SUI_NODE_UNREACHABLE', 'SUI_VALUE'] as readonly SuiCode[],
+  client: ['CLIENT_OPTION', 'CLIENT_UNREACHABLE'] as readonly ClientCode[],
+};
 
-function exitOf(code: string): number {
-  return NOT_TRIED.includes(code) ? EXIT.notTried : EXIT.failed;
-}
-
-function report(error: unknown): Failure | undefined {
-  const failure = commandFailure(error);
-  if (failure === undefined) return undefined;
-  const { code, message } = error as EnclaveError;
-  return { ...failure, exit: exitOf(code), text: `FAILED (${code}): ${message}` };
-}
-
-function ownOptions({ options }: SuiCommand, values: Record<string, unknown>): Record<string, string> {
-  return Object.fromEntries(
-    Object.keys(options).flatMap((name) => (typeof values[name] === 'string' ? [[name, values[name]]] : [])),
+function exitOf(error: EnclaveError): number {
+  if ('exit' in error && typeof error.exit === 'number') return error.exit;
+  const isTried = !(
+    error instanceof ConfigError ||
+    (error instanceof SuiError && NOT_TRIED.sui.includes(error.code)) ||
+    (error instanceof ClientError && NOT_TRIED.client.includes(error.code)) ||
+    (error instanceof AttestationError && error.code === 'POLICY_INVALID')
   );
+  return isTried ? EXIT.failed : EXIT.notTried;
 }

@@ -1,11 +1,13 @@
 /** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
+
 import { quantity } from 'sui-enclave/errors';
 import { SuiError } from 'sui-enclave/sui/errors';
-import type { Environment } from '../command.ts';
-import type { BuildNetwork, Bytecode } from './bytecode.ts';
+import { type Environment, UsageError } from '../command.ts';
+import { BUILD_NETWORKS, type BuildNetwork, type Bytecode, compileForPublishing } from './bytecode.ts';
 import type { Chain } from './chain.ts';
-import { type SuiCommand, usageError } from './command.ts';
 import { SuiCommandError } from './errors.ts';
+import { frameworkOf, packageNames } from './move_packages.ts';
+import { isModelChain, noNetwork } from './network.ts';
 
 export interface Compiled extends Bytecode {
   /** The packages, for people. */
@@ -17,9 +19,7 @@ export interface Compiled extends Bytecode {
 }
 
 /** A local network runs the latest framework, as devnet does. */
-async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
-  const { BUILD_NETWORKS } = await import('./bytecode.ts');
-  const { noNetwork } = await import('./network.ts');
+function buildNetwork({ network }: Chain): BuildNetwork {
   if (network === undefined) throw noNetwork();
   return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
 }
@@ -27,7 +27,6 @@ async function buildNetwork({ network }: Chain): Promise<BuildNetwork> {
 /** Whether this is the chain of `make dev-sui`, which runs the contracts on the stand-in itself. */
 async function isModel(chain: Chain): Promise<boolean> {
   if (chain.network !== 'localnet') return false;
-  const { isModelChain } = await import('./network.ts');
   try {
     return isModelChain(await chain.identifier());
   } catch (error) {
@@ -37,14 +36,10 @@ async function isModel(chain: Chain): Promise<boolean> {
 }
 
 /** @throws UsageError when there is no such package in move/ */
-export async function checkPackage(spec: SuiCommand, name: string): Promise<void> {
-  const { packageNames } = await import('./move_packages.ts');
+export function checkPackage(name: string): void {
   const known = packageNames();
   if (known.includes(name)) return;
-  throw usageError(
-    spec,
-    `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`,
-  );
+  throw new UsageError(`there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`);
 }
 
 /**
@@ -57,10 +52,8 @@ export async function compile(
   chain: Chain,
   options: { readonly again: boolean },
 ): Promise<Compiled> {
-  const { frameworkOf } = await import('./move_packages.ts');
-  const { compileForPublishing } = await import('./bytecode.ts');
   const framework = frameworkOf(env);
-  const bytecode = await compileForPublishing(name, framework, await buildNetwork(chain), options);
+  const bytecode = await compileForPublishing(name, framework, buildNetwork(chain), options);
   const bytes = bytecode.modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
   const title = bytecode.packages.map((packageName) => `move/${packageName}`).join(' and ');
   chain.notes.push(

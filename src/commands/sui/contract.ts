@@ -9,9 +9,10 @@ import type { Contract, EnclaveConfig, Registration } from 'sui-enclave/sui/obje
 import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
+import type { OptionValues } from '../command_line.ts';
 import type { Chain } from './chain.ts';
-import { type Input, pcrsPath } from './command.ts';
 import { SuiCommandError } from './errors.ts';
+import type { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
@@ -46,8 +47,8 @@ const Measurements = v.pipe(
  *
  * @throws UnreadableFileError, AttestationError; SuiCommandError: DEVELOPMENT_TRUST
  */
-export async function readImage(chain: Chain, options: Input['options']): Promise<Image> {
-  return (await readBuild(chain, options)).image;
+export async function readImage(chain: Chain, pcrs: string): Promise<Image> {
+  return (await readBuild(chain, pcrs)).image;
 }
 
 /**
@@ -58,13 +59,13 @@ export async function readImage(chain: Chain, options: Input['options']): Promis
  */
 export async function imageToAllow(
   chain: Chain,
-  { options, flags }: Pick<Input, 'options' | 'flags'>,
+  { pcrs, experimental }: OptionValues<typeof PCRS_OPTION & typeof EXPERIMENTAL_FLAG>,
 ): Promise<Image> {
-  const { image, doubt } = await readBuild(chain, options);
-  if (doubt !== null && isOnRealNetwork(chain) && !flags.has('experimental')) {
+  const { image, doubt } = await readBuild(chain, pcrs);
+  if (doubt !== null && isOnRealNetwork(chain) && !experimental) {
     throw new SuiCommandError(
       'EXPERIMENTAL_IMAGE',
-      `${pcrsPath(options)} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
+      `${pcrs} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
     );
   }
   return image;
@@ -76,8 +77,7 @@ interface Build {
   readonly doubt: string | null;
 }
 
-async function readBuild(chain: Chain, options: Input['options']): Promise<Build> {
-  const path = pcrsPath(options);
+async function readBuild(chain: Chain, path: string): Promise<Build> {
   const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
   if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
     throw new SuiCommandError(
@@ -131,16 +131,16 @@ export function isSameImage(one: Image, other: Image): boolean {
   return REGISTERS.every((register) => one[register] === other[register]);
 }
 
-/** The certificates of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */
+/** The certificates of the file of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */
 export async function readRoots(
   chain: Chain,
-  { root }: Input['options'],
+  root: string | undefined,
 ): Promise<[Uint8Array, ...Uint8Array[]] | undefined> {
   if (root === undefined) return undefined;
   if (isOnRealNetwork(chain)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
-      `--root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave --root out. Nothing was sent`,
+      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave out --root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
     );
   }
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];

@@ -1,42 +1,34 @@
-/** `npm run create_config`: creates the config that says which image an application's enclaves may run. */
+/** `sui-enclave create_config`: creates the config that says which image an application's enclaves may run. */
 
+import { Transaction } from '@mysten/sui/transactions';
 import type { Image } from 'sui-enclave/attestation';
-import { runAsProcess } from '../command.ts';
+import { listCapabilities, readConfig } from 'sui-enclave/sui/objects';
+import { createEnclaveConfig, newCapFromPublisher } from 'sui-enclave/sui/transactions';
+import { applicationType } from 'sui-enclave/sui/values';
+import { runAsProcess, UsageError } from '../command.ts';
+import { objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
-import {
-  EXPERIMENTAL_FLAG,
-  type Input,
-  PCRS_OPTION,
-  pcrsPath,
-  type SuiCommand,
-  suiCommand,
-  usageError,
-} from './command.ts';
+import { type Input, suiCommand } from './command.ts';
+import { imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
+import { IDS } from './ids.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
-async function read({ args, options }: Input) {
-  const { applicationType } = await import('sui-enclave/sui/values');
-  const {
-    enclave_package_id: enclavePackage = '',
-    app_package_id: appPackage = '',
-    module_name: moduleName = '',
-    otw_name: witness = '',
-    name = '',
-  } = args;
-  // A package's types keep the id under which it was first published.
-  const applicationOf = (packageId: string) => applicationType(packageId, moduleName, witness);
-  const { cap: capId, publisher: publisherId } = options;
-  if (capId !== undefined && publisherId !== undefined) throw usageError(spec, 'give --cap or --publisher');
-  return { enclavePackage, appPackage, applicationOf, name, capId, publisherId };
-}
+const ARGUMENTS = {
+  enclave_package_id: IDS.enclave_package_id,
+  app_package_id: IDS.app_package_id,
+  module_name: IDS.module_name,
+  otw_name: IDS.otw_name,
+  name: { schema: text },
+};
+type ConfigInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
 
 /** The only capability for the application that the sender owns. @throws SuiCommandError: CAPABILITY */
 async function ownCapability(chain: Chain, enclavePackage: string, application: string): Promise<string> {
-  const { listCapabilities } = await import('sui-enclave/sui/objects');
   const original = await chain.originalPackage(enclavePackage);
-  const sender = await chain.sender();
+  const sender = chain.sender();
   const found = await listCapabilities(chain.client, sender, { enclavePackage: original, application });
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
@@ -50,7 +42,7 @@ async function ownCapability(chain: Chain, enclavePackage: string, application: 
 
 /** The config that the deployment file has for the application, unless it is retired. @throws SuiCommandError: DEPLOYMENT */
 async function present(
-  { deployments }: Input,
+  { deployments }: ConfigInput,
   chain: Chain,
   application: string,
   image: Image,
@@ -60,8 +52,6 @@ async function present(
   );
   if (deployments === undefined || noted?.config === undefined) return undefined;
   await deployments.checkChain(chain);
-  const { readConfig } = await import('sui-enclave/sui/objects');
-  const { isSameImage } = await import('./contract.ts');
   const config = await readConfig(chain.client, noted.config.id);
   if (config.isRetired) return undefined;
   const same = isSameImage(config.image, image);
@@ -79,9 +69,9 @@ async function present(
 }
 
 /** Writes the deployment file: the entry of the package, or a new one for a package that was published elsewhere. */
-async function note(input: Input, chain: Chain, outcome: Outcome, application: string): Promise<void> {
+async function note(input: ConfigInput, chain: Chain, outcome: Outcome, application: string): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
-    const { enclave_package_id: enclavePackage = '', app_package_id: packageId = '', name = '' } = input.args;
+    const { enclave_package_id: enclavePackage, app_package_id: packageId, name } = input.args;
     const [original = '', module = '', witness = ''] = application.split('::');
     const found = Object.entries(applications).find(
       ([, each]) => each.original === original && (each.module === undefined || each.module === module),
@@ -97,26 +87,30 @@ async function note(input: Input, chain: Chain, outcome: Outcome, application: s
   });
 }
 
-const spec: SuiCommand = {
+export const main = suiCommand({
   name: 'create_config',
   purpose:
     'Creates and shares a config at version 0, which allows the image of the PCR file. With --publisher, the sender also\ngets a new capability for it: for a module that is on chain already, or claims its Publisher in its init.',
-  positionals: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name', 'name'],
-  fromFile: ['enclave_package_id', 'app_package_id', 'module_name', 'otw_name'],
-  flags: { ...EXPERIMENTAL_FLAG, again: 'create another config even if the deployment file has one' },
+  arguments: ARGUMENTS,
   options: {
     ...PCRS_OPTION,
-    cap: ['<id>', 'the capability, where the sender owns several'],
-    publisher: ['<id>', "make a capability by this Publisher of the application's module"],
+    cap: { value: '<id>', help: 'the capability, where the sender owns several', schema: objectId },
+    publisher: {
+      value: '<id>',
+      help: "make a capability by this Publisher of the application's module",
+      schema: objectId,
+    },
+    ...EXPERIMENTAL_FLAG,
+    again: { help: 'create another config even if the deployment file has one' },
   },
-  async plan(input) {
-    const { enclavePackage, appPackage, applicationOf, name, capId, publisherId } = await read(input);
-    const application = applicationOf(appPackage);
+  plan({ args, options }) {
+    const { enclave_package_id: enclavePackage, module_name: module, otw_name: witness, name } = args;
+    const { cap: capId, publisher: publisherId } = options;
+    if (capId !== undefined && publisherId !== undefined) throw new UsageError('give --cap or --publisher');
+    const application = applicationType(args.app_package_id, module, witness);
     return [
-      ...(input.flags.has('again')
-        ? []
-        : ['end here if the deployment file has a config for the application']),
-      `read the registers in ${pcrsPath(input.options)}`,
+      ...(options.again ? [] : ['end here if the deployment file has a config for the application']),
+      `read the registers in ${options.pcrs}`,
       publisherId === undefined
         ? `use the capability ${capId ?? `for ${application} that the sender owns`}`
         : `call ${enclavePackage}::enclave::new_cap_from_publisher<${application}>, and give the capability to the sender`,
@@ -124,14 +118,14 @@ const spec: SuiCommand = {
     ];
   },
   async run(input, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { createEnclaveConfig, newCapFromPublisher } = await import('sui-enclave/sui/transactions');
-    const { addressOf } = await import('sui-enclave/sui/values');
-    const { imageToAllow } = await import('./contract.ts');
-    const { enclavePackage, appPackage, applicationOf, name, capId: named, publisherId } = await read(input);
-    const image = await imageToAllow(chain, input);
-    const application = applicationOf(await chain.originalPackage(addressOf('<app_package_id>', appPackage)));
-    const there = input.flags.has('again') ? undefined : await present(input, chain, application, image);
+    const { args, options } = input;
+    const { enclave_package_id: enclavePackage, module_name: module, otw_name: witness, name } = args;
+    const { cap: named, publisher: publisherId } = options;
+    const image = await imageToAllow(chain, options);
+    // A package's types keep the id under which it was first published.
+    const original = await chain.originalPackage(args.app_package_id);
+    const application = applicationType(original, module, witness);
+    const there = options.again ? undefined : await present(input, chain, application, image);
     if (there !== undefined) return there;
     const call = { enclavePackage, application };
     const tx = new Transaction();
@@ -140,7 +134,7 @@ const spec: SuiCommand = {
         ? (named ?? (await ownCapability(chain, enclavePackage, application)))
         : newCapFromPublisher(tx, { ...call, publisherId });
     createEnclaveConfig(tx, { ...call, capId, name, image });
-    if (typeof capId !== 'string') tx.transferObjects([capId], await chain.sender());
+    if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());
     const outcome = await chain.submit(tx, {
       title: `create the config ${JSON.stringify(name)} for ${application}`,
       fields: {
@@ -160,8 +154,6 @@ const spec: SuiCommand = {
     await note(input, chain, outcome, application);
     return outcome;
   },
-};
-
-export const main = suiCommand(spec);
+});
 
 if (import.meta.main) await runAsProcess(main);

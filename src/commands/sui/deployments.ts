@@ -5,16 +5,17 @@
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { baseUrl } from 'sui-enclave/client/http';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
+import type { IdName, Ids } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import { CHAIN_IDS, chainOf } from './published.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../deployments', import.meta.url));
+/** From the folder in which the command runs. */
+const FOLDER = 'deployments';
 
 const Id = v.pipe(
   v.string('must be an id'),
@@ -65,9 +66,9 @@ const DeploymentFile = v.strictObject({
 export type Application = v.InferOutput<typeof ApplicationEntry>;
 export type Deployment = v.InferOutput<typeof DeploymentFile>;
 
-/** A positional argument that the file can stand in for, and the command that writes it. */
+/** Where an application's entry has an id, and the command that writes it. */
 const SOURCES: Readonly<
-  Record<string, readonly [of: (application: Application) => string | null | undefined, writer: string]>
+  Record<IdName, readonly [of: (application: Application) => string | null | undefined, writer: string]>
 > = {
   enclave_package_id: [({ enclavePackage }) => enclavePackage, 'publish'],
   app_package_id: [(application) => application.package, 'publish'],
@@ -149,22 +150,20 @@ export class Deployments {
     }
   }
 
-  /** The values of positional arguments. @throws SuiCommandError: DEPLOYMENT */
-  fill(positionals: readonly string[]): Record<string, string> {
-    const [name, application] = this.application();
-    const values = positionals.flatMap((positional) => {
-      const source = SOURCES[positional];
-      if (source === undefined) return [];
-      const [of, writer] = source;
-      const value = of(application);
-      if (!value) throw this.#error(`has no <${positional}> of ${name}: run ${writer}, or give all ids`);
-      return [[positional, value]];
+  /** The application's ids of these names. @throws SuiCommandError: DEPLOYMENT */
+  fill(names: readonly IdName[]): Partial<Ids> {
+    const [application, entry] = this.application();
+    const values = names.map((name) => {
+      const [of, writer] = SOURCES[name];
+      const value = of(entry);
+      if (!value) throw this.#error(`has no <${name}> of ${application}: run ${writer}, or give all ids`);
+      return [name, value];
     });
     return Object.fromEntries(values);
   }
 
   /** Notes about the arguments that differ from the file. */
-  contradictions(args: Readonly<Record<string, string>>): string[] {
+  contradictions(args: Readonly<Record<string, unknown>>): string[] {
     try {
       const file = this.read();
       const entries = Object.entries(file?.applications ?? {}).filter(
@@ -244,19 +243,19 @@ export class Deployments {
     });
   }
 
-  /** `note`, for an enclave that was registered under this config at this version. */
-  async noteEnclave(
+  /** `note`, for enclaves that were registered under this config at this version. */
+  async noteEnclaves(
     chain: Chain,
     outcome: Outcome,
     config: { readonly id: string; readonly configVersion: bigint },
-    enclave: { readonly id: string; readonly url: string },
+    enclaves: readonly { readonly id: string; readonly url: string }[],
   ): Promise<void> {
-    const { href } = baseUrl(enclave.url);
     const version = Number(config.configVersion);
+    const added = enclaves.map(({ id, url }) => ({ id, configVersion: version, url: baseUrl(url).href }));
     await this.noteConfig(chain, outcome, config.id, (noted) => ({
       ...noted,
       ...(noted.config && { config: { ...noted.config, version } }),
-      enclaves: [...noted.enclaves, { id: enclave.id, configVersion: version, url: href }],
+      enclaves: [...noted.enclaves, ...added],
     }));
   }
 
@@ -290,7 +289,7 @@ function strictMessage(message: string): string {
 }
 
 /** Whether the arguments are about this application. */
-function isMeant(application: Application, args: Readonly<Record<string, string>>): boolean {
+function isMeant(application: Application, args: Readonly<Record<string, unknown>>): boolean {
   const { app_package_id: packageId, enclave_config_id: configId, module_name: module } = args;
   const isPackage = packageId === application.package || packageId === application.original;
   return (
@@ -300,7 +299,7 @@ function isMeant(application: Application, args: Readonly<Record<string, string>
 }
 
 function differences(
-  args: Readonly<Record<string, string>>,
+  args: Readonly<Record<string, unknown>>,
   application: Application,
   where: string,
 ): string[] {

@@ -1,13 +1,20 @@
-/** `npm run destroy_enclave`: ends an enclave's right to sign for its application. */
+/** `sui-enclave destroy_enclave`: ends an enclave's right to sign for its application. */
+
+import { Transaction } from '@mysten/sui/transactions';
+import { toHex } from '@mysten/sui/utils';
+import { isStale, readConfig, readEnclave } from 'sui-enclave/sui/objects';
+import { destroyEnclave, destroyOldEnclave } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
+import { checkContract } from './contract.ts';
+import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
     "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability. Its key can't be registered at that version again.",
-  positionals: ['enclave_package_id', 'enclave_object_id'],
-  fromFile: ['enclave_package_id'],
+  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_object_id: { schema: objectId } },
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
     `read the enclave ${enclaveId} and its config`,
@@ -15,12 +22,7 @@ export const main = suiCommand({
     `otherwise call ${id}::enclave::destroy_enclave with the capability that the config names`,
   ],
   async run({ args, deployments }, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { toHex } = await import('@mysten/sui/utils');
-    const { isStale, readConfig, readEnclave } = await import('sui-enclave/sui/objects');
-    const { destroyEnclave, destroyOldEnclave } = await import('sui-enclave/sui/transactions');
-    const { checkContract } = await import('./contract.ts');
-    const { enclave_package_id: enclavePackage = '', enclave_object_id: enclaveId = '' } = args;
+    const { enclave_package_id: enclavePackage, enclave_object_id: enclaveId } = args;
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { enclavePackage });
     const config = await readConfig(chain.client, enclave.configId);

@@ -1,9 +1,13 @@
 /** Attests whatever answers at URLs, and compares the keys with those that are registered. */
-import type { AttestationError } from 'sui-enclave/attestation';
-import type { ClientError } from 'sui-enclave/client/errors';
-import type { Enclave, EnclaveConfig } from 'sui-enclave/sui/objects';
-import type { Expected } from './attest.ts';
+
+import { toHex } from '@mysten/sui/utils';
+import { AttestationError } from 'sui-enclave/attestation';
+import { fetchAttestation } from 'sui-enclave/client/attestation';
+import { ClientError } from 'sui-enclave/client/errors';
+import { type Enclave, type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
+import { attestedKeyOf, type Expected } from './attest.ts';
 import type { Chain } from './chain.ts';
+import { enclaveAt } from './contract.ts';
 
 /** A key that answered at a URL, or why nothing there is trusted. */
 export type Answering =
@@ -49,13 +53,6 @@ async function attest(
   expected: Expected,
   isOnly: boolean,
 ): Promise<Answering> {
-  const { toHex } = await import('@mysten/sui/utils');
-  const { AttestationError } = await import('sui-enclave/attestation');
-  const { fetchAttestation } = await import('sui-enclave/client/attestation');
-  const { ClientError } = await import('sui-enclave/client/errors');
-  const { findRegistration } = await import('sui-enclave/sui/objects');
-  const { attestedKeyOf } = await import('./attest.ts');
-  const { enclaveAt } = await import('./contract.ts');
   const isVerdict = (error: unknown): error is AttestationError | ClientError =>
     error instanceof AttestationError ||
     (error instanceof ClientError && (!isOnly || error.code === 'CLIENT_ATTESTED_KEY'));

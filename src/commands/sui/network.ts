@@ -6,12 +6,15 @@ import { SuiError } from 'sui-enclave/sui/errors';
 import { SuiCommandError } from './errors.ts';
 
 /** The public nodes of the Sui Foundation, and the one of `sui start`. */
-const NODES: Readonly<Record<string, string>> = {
+const NODES = {
   mainnet: 'https://fullnode.mainnet.sui.io:443',
   testnet: 'https://fullnode.testnet.sui.io:443',
   devnet: 'https://fullnode.devnet.sui.io:443',
   localnet: 'http://127.0.0.1:9000',
-};
+} as const;
+
+export type Network = keyof typeof NODES;
+export const NETWORKS = Object.keys(NODES) as Network[];
 
 /** The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them. */
 const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
@@ -37,7 +40,7 @@ const TIMEOUT_MS = 30_000;
 export function noNetwork(): SuiCommandError {
   return new SuiCommandError(
     'NO_NETWORK',
-    `name a network by --network (${Object.keys(NODES).join(', ')}), or a node by --rpc-url`,
+    `name a network by --network (${NETWORKS.join(', ')}), or a node by --rpc-url`,
   );
 }
 
@@ -58,28 +61,24 @@ export interface NodeConnection extends Node {
 /**
  * The node that a command line names. Asks nothing of it.
  *
- * @param network a name, for its public node
+ * @param network for its public node
  * @param rpcUrl a node in place of that one
  * @throws SuiCommandError: NO_NETWORK; SuiError
  */
-export function nodeOf(network: string | undefined, rpcUrl: string | undefined): Node {
+export function nodeOf(network: Network | undefined, rpcUrl: string | undefined): Node {
   if (network === undefined && rpcUrl === undefined) throw noNetwork();
-  const known = network !== undefined && Object.hasOwn(NODES, network) ? NODES[network] : undefined;
-  if (network !== undefined && known === undefined) {
-    const names = Object.keys(NODES).join(', ');
-    throw new SuiError('SUI_VALUE', `--network must be one of ${names}; it is ${JSON.stringify(network)}`);
-  }
-  const url = checkUrl(rpcUrl ?? known ?? '');
+  const url = checkUrl(rpcUrl ?? (network === undefined ? '' : NODES[network]));
+  const isPublic = network !== undefined && network !== 'localnet';
   return {
     url,
     description: network === undefined ? url : `${network} (${url})`,
-    isReal: network === undefined ? !isLoopback(new URL(url)) : network !== 'localnet',
+    isReal: isPublic || !isLoopback(new URL(url)),
   };
 }
 
 /** @throws as `nodeOf` */
 export function connect(
-  network: string | undefined,
+  network: Network | undefined,
   rpcUrl: string | undefined,
   timeoutMs = TIMEOUT_MS,
 ): NodeConnection {

@@ -10,18 +10,22 @@ export interface Outcome {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The printed result, if it is not made of title and fields. */
   readonly text?: string;
+  /** What is printed before the fields, or in place of them unless `isWhole`. */
+  readonly summary?: string;
+  readonly isWhole?: boolean;
   /** Whether the command found a problem: exit code 1. */
   readonly alarm?: boolean;
 }
 
 /** @param plan the steps of a dry run */
 export function resultOf(
-  { status, title, fields, text }: Outcome,
+  { status, title, fields, text, summary, isWhole }: Outcome,
   notes: readonly string[],
   plan: readonly string[] | null,
 ): Result {
   const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
-  const lines = [title, ...linesOf(fields)];
+  const whole = [title, ...linesOf(fields)];
+  const lines = summary === undefined ? whole : [summary, ...(isWhole ? ['', ...whole] : [])];
   if (plan) {
     lines.unshift('It would:', ...plan.map((step) => `  - ${step}`), '');
     lines.push('', 'Nothing was signed or sent.');

@@ -1,17 +1,30 @@
-/** `npm run publish`: publishes a package of `move/`, with its unpublished dependencies. */
+/** `sui-enclave publish`: publishes a package of `move/`, with its unpublished dependencies. */
+
+import { Transaction } from '@mysten/sui/transactions';
+import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
+import { publishPackage } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { text } from '../values.ts';
 import type { Chain } from './chain.ts';
-import { type Input, PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand } from './command.ts';
+import { type Input, suiCommand } from './command.ts';
+import { checkPackage, compile } from './compile.ts';
 import { SuiCommandError } from './errors.ts';
+import { frameworkOf } from './move_packages.ts';
+import { PUBLISHED_OPTION, publishedPath } from './options.ts';
 import type { Outcome } from './outcome.ts';
+import { notePublication } from './published.ts';
+
+const ARGUMENTS = { package: { schema: text } };
+type PublishInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
 
 /** The package's entry in the deployment file, if it is for the node's chain. @throws SuiCommandError: DEPLOYMENT */
-async function present({ deployments, args }: Input, chain: Chain): Promise<Outcome | undefined> {
-  const { package: name = '' } = args;
+async function present(
+  { deployments, args: { package: name } }: PublishInput,
+  chain: Chain,
+): Promise<Outcome | undefined> {
   const noted = deployments?.read()?.applications[name];
   if (deployments === undefined || noted === undefined) return undefined;
   await deployments.checkChain(chain);
-  const { ObjectNotFoundError } = await import('sui-enclave/sui/errors');
   await chain.originalPackage(noted.package).catch((error: unknown) => {
     if (!(error instanceof ObjectNotFoundError)) throw error;
     throw new SuiCommandError(
@@ -28,7 +41,7 @@ async function present({ deployments, args }: Input, chain: Chain): Promise<Outc
 
 /** Writes the deployment file. */
 async function note(
-  { deployments, args: { package: name = '' } }: Input,
+  { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
   outcome: Outcome,
   packages: readonly string[],
@@ -61,44 +74,37 @@ interface Published {
   readonly enclaveCaps: readonly { readonly id: string; readonly type: string }[];
 }
 
-const spec: SuiCommand = {
+export const main = suiCommand({
   name: 'publish',
   purpose:
     "Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the\nchain. The sender gets the capability to upgrade it, and the EnclaveCap of its application. Set\nFRAMEWORK=fetch to have Sui's framework fetched, or SUI_FRAMEWORK_DIR to a copy of it. It is compiled for the\nnetwork of --network, which --rpc-url needs too.",
-  positionals: ['package'],
-  options: PUBLISHED_OPTION,
-  flags: {
-    again: 'publish it even if it is noted as published',
-    immutable: 'destroy the capability to upgrade it: nobody can ever change the package',
+  arguments: ARGUMENTS,
+  options: {
+    ...PUBLISHED_OPTION,
+    again: { help: 'publish it even if it is noted as published' },
+    immutable: { help: 'destroy the capability to upgrade it: nobody can ever change the package' },
   },
-  async plan({ args, env, flags }) {
-    const { frameworkOf } = await import('./move_packages.ts');
-    const { checkPackage } = await import('./compile.ts');
-    await checkPackage(spec, args['package'] ?? '');
+  plan({ args, env, options }) {
+    checkPackage(args.package);
     return [
-      ...(flags.has('again') ? [] : ['end here if the deployment file has the package']),
-      `compile move/${args['package']} on ${frameworkOf(env).description}`,
+      ...(options.again ? [] : ['end here if the deployment file has the package']),
+      `compile move/${args.package} on ${frameworkOf(env).description}`,
       'end here if that is a stand-in, unless the node is that of make dev-sui',
-      flags.has('immutable')
+      options.immutable
         ? 'publish the modules, and make the package immutable'
         : 'publish the modules, and transfer the UpgradeCap to the sender',
     ];
   },
   async run(input, chain) {
-    const { options, env, flags } = input;
-    const { package: name = '' } = input.args;
-    const again = flags.has('again');
+    const { args, options, env } = input;
+    const { package: name } = args;
+    const { again, immutable: isImmutable } = options;
     const there = again ? undefined : await present(input, chain);
     if (there !== undefined) return there;
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { publishPackage } = await import('sui-enclave/sui/transactions');
-    const { compile } = await import('./compile.ts');
-    const { notePublication } = await import('./published.ts');
     const compiled = await compile(name, env, chain, { again });
     const { modules, dependencies, title, framework, bytes } = compiled;
-    const isImmutable = flags.has('immutable');
     const tx = new Transaction();
-    publishPackage(tx, { modules, dependencies, owner: isImmutable ? null : await chain.sender() });
+    publishPackage(tx, { modules, dependencies, owner: isImmutable ? null : chain.sender() });
     const outcome = await chain.submit(tx, {
       title: `publish ${title}${isImmutable ? ', for ever as it is' : ''}`,
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
@@ -110,7 +116,7 @@ const spec: SuiCommand = {
     });
     const { package: publishedAt, upgradeCap } = outcome.fields;
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
-      await notePublication(chain, publishedPath(name, options), {
+      await notePublication(chain, publishedPath(name, options.published), {
         publishedAt,
         originalId: publishedAt,
         version: 1n,
@@ -120,8 +126,6 @@ const spec: SuiCommand = {
     await note(input, chain, outcome, compiled.packages);
     return outcome;
   },
-};
-
-export const main = suiCommand(spec);
+});
 
 if (import.meta.main) await runAsProcess(main);

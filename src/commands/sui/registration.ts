@@ -1,58 +1,126 @@
-/** Registers an attested key under a config: for register_enclave, and for rotate where the registers stay the same. */
-import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+/** Registers attested keys under a config: for register_enclave, and for rotate where the registers stay the same. */
+import { Transaction } from '@mysten/sui/transactions';
+import { toHex } from '@mysten/sui/utils';
+import { quantity } from 'sui-enclave/errors';
+import { type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
+import { registerEnclave, registerEnclaveAsRegistrar } from 'sui-enclave/sui/transactions';
+import { UsageError } from '../command.ts';
+import { type Attested, askForAttestation, attestedKeyOf, type Expected } from './attest.ts';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 
-export interface Applicant {
-  readonly enclavePackage: string;
-  readonly config: EnclaveConfig;
+/** A transaction has 128 KiB at most, and a document about 5 KiB. */
+const MAX_URLS = 16;
+
+/** An enclave that is to be registered: the document, and the key that it attests. */
+export interface Candidate {
   readonly url: string;
-  /** The document, and the key that it attests. */
   readonly document: Uint8Array;
   readonly publicKey: Uint8Array;
+}
+
+/** What enclaves are registered for. */
+export interface Target {
+  readonly enclavePackage: string;
+  readonly config: EnclaveConfig;
   readonly deployments: Deployments | undefined;
 }
 
+/** @throws UsageError */
+export function checkUrls(urls: readonly string[]): void {
+  if (urls.length > MAX_URLS)
+    throw new UsageError(`give at most ${MAX_URLS} URLs: a transaction takes no more`);
+}
+
+/** The documents of the enclaves at the URLs. @throws as `askForAttestation` */
+export async function askAll(
+  urls: readonly string[],
+  root: Uint8Array | undefined,
+  chain: Chain,
+): Promise<(Attested & { readonly url: string })[]> {
+  const documents = [];
+  for (const url of new Set(urls)) documents.push({ url, ...(await askForAttestation(url, root, chain)) });
+  return documents;
+}
+
+/** The enclaves that the documents attest, each once: several URLs may lead to one. @throws AttestationError */
+export async function candidatesOf(
+  documents: readonly (Attested & { readonly url: string })[],
+  expected: Expected,
+): Promise<Candidate[]> {
+  const found = new Map<string, Candidate>();
+  for (const { url, ...attested } of documents) {
+    const publicKey = await attestedKeyOf(attested, expected);
+    const name = toHex(publicKey);
+    if (!found.has(name)) found.set(name, { url, document: attested.document, publicKey });
+  }
+  return [...found.values()];
+}
+
+/** Such as "the enclave at http://…" or "2 enclaves". */
+export function titleOf(candidates: readonly Pick<Candidate, 'url'>[]): string {
+  const [only, ...others] = candidates;
+  return only && others.length === 0 ? `the enclave at ${only.url}` : quantity(candidates.length, 'enclave');
+}
+
+/** Results for one enclave as they are, and for several as a list. */
+export function fieldsOf(
+  enclaves: readonly { readonly url: string; readonly enclave: string; readonly publicKey: string }[],
+): Record<string, unknown> {
+  const [only, ...others] = enclaves;
+  return only && others.length === 0 ? { enclave: only.enclave, publicKey: only.publicKey } : { enclaves };
+}
+
 /**
- * Sends nothing for a key that is registered.
+ * Sends one transaction for all keys that are not registered, and nothing if there is none.
  *
  * @param registrarId a RegistrarCap of the sender, in place of the config's capability
  * @throws SuiCommandError: WOULD_ABORT for a key that was destroyed; SuiError
  */
 export async function register(
   chain: Chain,
-  { enclavePackage, config, url, document, publicKey, deployments }: Applicant,
+  { enclavePackage, config, deployments }: Target,
+  candidates: readonly Candidate[],
   registrarId?: string,
 ): Promise<Outcome> {
-  const { Transaction } = await import('@mysten/sui/transactions');
-  const { toHex } = await import('@mysten/sui/utils');
-  const { findRegistration } = await import('sui-enclave/sui/objects');
-  const { registerEnclave, registerEnclaveAsRegistrar } = await import('sui-enclave/sui/transactions');
-  const { enclaveId, state } = await findRegistration(chain.client, config, publicKey);
   const { application, id: configId, capabilityId: capId, configVersion } = config;
-  const fields = { enclave: enclaveId, publicKey: toHex(publicKey), config: configId, configVersion };
-  if (state === 'registered') {
-    return { status: 'unchanged', title: 'This enclave is registered already: nothing to do.', fields };
+  const all = [];
+  for (const candidate of candidates) {
+    const { enclaveId, state } = await findRegistration(chain.client, config, candidate.publicKey);
+    const publicKey = toHex(candidate.publicKey);
+    if (state === 'destroyed') {
+      throw new SuiCommandError(
+        'WOULD_ABORT',
+        `register_enclave would abort: the key ${publicKey} of ${candidate.url} was registered at version ${configVersion} and destroyed. Restart the enclave for a new key`,
+      );
+    }
+    all.push({ candidate, state, shown: { url: candidate.url, enclave: enclaveId, publicKey } });
   }
-  if (state === 'destroyed') {
-    throw new SuiCommandError(
-      'WOULD_ABORT',
-      `register_enclave would abort: the key ${fields.publicKey} was registered at version ${configVersion} and destroyed. Restart the enclave for a new key`,
-    );
+  const missing = all.filter(({ state }) => state === 'free');
+  const fields = { ...fieldsOf(all.map(({ shown }) => shown)), config: configId, configVersion };
+  if (missing.length === 0) {
+    const title = all.length === 1 ? 'This enclave is' : 'These enclaves are';
+    return { status: 'unchanged', title: `${title} registered already: nothing to do.`, fields };
+  }
+  for (const { state, shown } of all) {
+    if (state === 'registered') chain.notes.push(`The enclave at ${shown.url} is registered already.`);
   }
   const tx = new Transaction();
-  const call = { enclavePackage, application, configId, attestation: document };
-  if (registrarId === undefined) registerEnclave(tx, { ...call, capId });
-  else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
+  for (const { candidate } of missing) {
+    const call = { enclavePackage, application, configId, attestation: candidate.document };
+    if (registrarId === undefined) registerEnclave(tx, { ...call, capId });
+    else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
+  }
   const outcome = await chain.submit(tx, {
-    title: `register the enclave at ${url} for ${application}`,
+    title: `register ${titleOf(missing.map(({ candidate }) => candidate))} for ${application}`,
     fields: {
       ...fields,
       ...(registrarId === undefined ? { capability: capId } : { registrar: registrarId }),
     },
   });
-  await deployments?.noteEnclave(chain, outcome, config, { id: enclaveId, url });
+  const registered = missing.map(({ shown: { enclave, url } }) => ({ id: enclave, url }));
+  await deployments?.noteEnclaves(chain, outcome, config, registered);
   return outcome;
 }

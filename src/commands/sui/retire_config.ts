@@ -1,39 +1,37 @@
-/** `npm run retire_config`: retires a config, permanently. */
-import { runAsProcess } from '../command.ts';
-import { type Input, suiCommand } from './command.ts';
-import { SuiCommandError } from './errors.ts';
+/** `sui-enclave retire_config`: retires a config, permanently. */
 
-const isConfirmed = ({ isTrial, flags }: Input) => isTrial || flags.has('yes');
+import { Transaction } from '@mysten/sui/transactions';
+import { readConfig } from 'sui-enclave/sui/objects';
+import { retireConfig } from 'sui-enclave/sui/transactions';
+import { runAsProcess } from '../command.ts';
+import { suiCommand } from './command.ts';
+import { checkContract } from './contract.ts';
+import { SuiCommandError } from './errors.ts';
+import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'retire_config',
   purpose:
     'Ends a config for ever: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can destroy these then. It asks for confirmation on the terminal; without a terminal, give --yes.',
-  positionals: ['enclave_package_id', 'enclave_config_id'],
-  fromFile: ['enclave_package_id', 'enclave_config_id'],
-  options: {},
-  flags: { yes: 'retire it without asking' },
+  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  options: { yes: { help: 'retire it without asking' } },
   plan(input) {
-    const { args, ask } = input;
-    if (!isConfirmed(input) && ask === undefined) {
+    const { args, ask, isTrial, options } = input;
+    if (!isTrial && !options.yes && ask === undefined) {
       throw new SuiCommandError(
         'NOT_CONFIRMED',
         'retiring a config can not be undone, and there is no terminal to ask on: give --yes. Nothing was sent',
       );
     }
     return [
-      `read the config ${args['enclave_config_id']}, and end here if it is retired`,
+      `read the config ${args.enclave_config_id}, and end here if it is retired`,
       'ask for confirmation on the terminal, unless --yes is given',
-      `call ${args['enclave_package_id']}::enclave::retire with the capability that the config names`,
+      `call ${args.enclave_package_id}::enclave::retire with the capability that the config names`,
     ];
   },
   async run(input, chain) {
-    const { args, ask } = input;
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('sui-enclave/sui/objects');
-    const { retireConfig } = await import('sui-enclave/sui/transactions');
-    const { checkContract } = await import('./contract.ts');
-    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
+    const { args, ask, isTrial, options } = input;
+    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     const { id, name, application, capabilityId: capId, configVersion } = config;
@@ -41,7 +39,7 @@ export const main = suiCommand({
     if (config.isRetired) {
       return { status: 'unchanged', title: 'The config is retired already: nothing to do.', fields };
     }
-    if (!isConfirmed(input)) {
+    if (!isTrial && !options.yes) {
       const question = `Retire the config ${JSON.stringify(name)} (${id}) of ${application} for ever? This can not be undone. Type yes to go on: `;
       if ((await ask?.(question))?.trim() !== 'yes') {
         throw new SuiCommandError('NOT_CONFIRMED', 'the answer was not yes. Nothing was sent');

@@ -1,26 +1,31 @@
-/** `npm run revoke_registrar`: ends a registrar, wherever it is. */
+/** `sui-enclave revoke_registrar`: ends a registrar, wherever it is. */
+
+import { Transaction } from '@mysten/sui/transactions';
+import { readConfig } from 'sui-enclave/sui/objects';
+import { revokeRegistrarCap } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
+import { checkContract } from './contract.ts';
+import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'revoke_registrar',
   purpose:
     'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `npm run status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
-  positionals: ['enclave_package_id', 'enclave_config_id', 'registrar_id'],
-  fromFile: ['enclave_package_id', 'enclave_config_id'],
+  arguments: {
+    enclave_package_id: IDS.enclave_package_id,
+    enclave_config_id: IDS.enclave_config_id,
+    registrar_id: { schema: objectId },
+  },
   options: {},
   plan: ({ args }) => [
-    `read the config ${args['enclave_config_id']}, and end here if ${args['registrar_id']} is not its registrar`,
-    `call ${args['enclave_package_id']}::enclave::revoke_registrar_cap with the capability that the config names`,
+    `read the config ${args.enclave_config_id}, and end here if ${args.registrar_id} is not its registrar`,
+    `call ${args.enclave_package_id}::enclave::revoke_registrar_cap with the capability that the config names`,
   ],
   async run({ args, deployments }, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('sui-enclave/sui/objects');
-    const { revokeRegistrarCap } = await import('sui-enclave/sui/transactions');
-    const { addressOf } = await import('sui-enclave/sui/values');
-    const { checkContract } = await import('./contract.ts');
-    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = args;
-    const registrarId = addressOf('<registrar_id>', args['registrar_id'] ?? '');
+    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
+    const { registrar_id: registrarId } = args;
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     const { application, capabilityId: capId, registrars } = config;

@@ -6,7 +6,6 @@ import { decodeSuiPrivateKey, type Keypair } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
-import { SuiError } from 'sui-enclave/sui/errors';
 import { addressOf } from 'sui-enclave/sui/values';
 import { SuiCommandError } from './errors.ts';
 
@@ -25,13 +24,6 @@ interface SignerOptions {
   readonly address?: string | undefined;
   /** Path of the keystore. Default: the Sui CLI's own. */
   readonly keystore?: string | undefined;
-}
-
-/** @throws SuiError: SUI_VALUE, unless it is an amount or undefined */
-export function checkBudget(text: string | undefined): void {
-  if (text !== undefined && !/^[1-9][0-9]{0,18}$/.test(text)) {
-    throw new SuiError('SUI_VALUE', '--gas-budget must be an integer number of MIST (1 SUI is 1000000000)');
-  }
 }
 
 /**

@@ -1,6 +1,22 @@
-/** `npm run status`: a config, its enclaves, and whether a running enclave is one of them. */
+/** `sui-enclave status`: a config, its enclaves, and whether the running enclaves are among them. */
+import { toHex } from '@mysten/sui/utils';
+import { quantity } from 'sui-enclave/errors';
+import {
+  type Enclave,
+  type EnclaveConfig,
+  isKeyTooOld,
+  isStale,
+  listEnclaves,
+  readConfig,
+} from 'sui-enclave/sui/objects';
 import { runAsProcess } from '../command.ts';
-import { type Input, ROOT_OPTION, suiCommand } from './command.ts';
+import { enclaveUrl } from '../values.ts';
+import { suiCommand } from './command.ts';
+import { readRoots } from './contract.ts';
+import type { Deployments } from './deployments.ts';
+import { type Answering, answering } from './fleet.ts';
+import { IDS } from './ids.ts';
+import { ROOT_OPTION } from './options.ts';
 
 const MINUTE = 60_000;
 
@@ -12,49 +28,120 @@ function ageOf(ms: number): string {
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
 }
 
-/** The URLs to call: the arguments, or those that the deployment file has for the config. */
-function urlsOf({ args, lists, isFilled, deployments }: Input): string[] {
-  const given = [args['enclave_url'] ?? [], lists['url'] ?? []].flat();
+interface Asked {
+  readonly args: { readonly enclave_url: readonly string[] };
+  readonly isFilled: boolean;
+  readonly deployments: Deployments | undefined;
+}
+
+/** The URLs to ask: the arguments, or those that the deployment file has for the config. */
+function urlsOf({ args: { enclave_url: given }, isFilled, deployments }: Asked): string[] {
   if (given.length > 0 || !isFilled) return [...new Set(given)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
 }
 
+/** What was found, for the lines that people read. */
+interface Found {
+  readonly config: EnclaveConfig;
+  readonly enclaves: readonly Enclave[];
+  /** Those whose answers contracts accept. */
+  readonly accepted: readonly Enclave[];
+  readonly asked: readonly string[];
+  readonly answering: readonly Answering[];
+  /** The accepted ones that did not answer. */
+  readonly silent: readonly string[];
+  readonly now: number;
+}
+
+const isAccepted = (answer: Answering, { accepted }: Pick<Found, 'accepted'>) =>
+  answer.trusted && accepted.some(({ id }) => id === answer.enclave);
+
+/** The verdict in a line. */
+function verdictOf(found: Found): string {
+  const { config, enclaves, accepted, asked, answering: answers, silent } = found;
+  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}`;
+  if (config.isRetired) return `RETIRED: ${name}. Contracts accept none of its enclaves.`;
+  const registered = `${accepted.length} of ${quantity(enclaves.length, 'registered enclave')}`;
+  if (asked.length === 0)
+    return `Not checked: give the URLs of enclaves. Contracts accept ${registered} of ${name}.`;
+  const refused = answers.filter((answer) => !isAccepted(answer, found)).length;
+  if (refused > 0) {
+    return `PROBLEM: contracts accept no answers of ${quantity(refused, 'key')} that answered, under ${name}.`;
+  }
+  const rest =
+    silent.length === 0 ? '' : ` ${quantity(silent.length, 'other accepted enclave')} did not answer.`;
+  return `OK: contracts accept every key that answered, under ${name}.${rest}`;
+}
+
+/** Why contracts accept no answer of an enclave; undefined if they do. */
+function faultOf(enclave: Enclave, { config, now }: Found): string | undefined {
+  if (config.isRetired) return 'its config is retired';
+  if (isStale(enclave, config)) return `stale: registered at version ${enclave.configVersion}`;
+  return isKeyTooOld(enclave, config, now) ? 'its key is too old: restart and register it' : undefined;
+}
+
+/** One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not accepted. */
+function linesOf(found: Found): string[] {
+  const { enclaves, asked, answering: answers, silent, now } = found;
+  const describe = (enclave: Enclave) => `registered ${ageOf(now - Number(enclave.registeredAtMs))} ago`;
+  const keyOf = (hex: string) => `key ${hex.slice(0, 16)}…`;
+  const ofAnswer = (answer: Answering): string[] => {
+    if (!answer.trusted)
+      return [answer.url, 'no trusted key', '', `${answer.code}: ${answer.reason.split('\n')[0]}`];
+    const enclave = enclaves.find(({ id }) => id === answer.enclave);
+    if (enclave === undefined)
+      return [answer.url, keyOf(answer.publicKey), answer.registration, 'not accepted'];
+    return [answer.url, keyOf(answer.publicKey), describe(enclave), faultOf(enclave, found) ?? 'accepted'];
+  };
+  const heard = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
+  const others = enclaves.filter(({ id }) => !heard.has(id));
+  const ofOther = (enclave: Enclave): string[] => {
+    const quiet =
+      silent.includes(enclave.id) && asked.length > 0 ? 'accepted, but it did not answer' : 'accepted';
+    return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), faultOf(enclave, found) ?? quiet];
+  };
+  return inColumns([...answers.map(ofAnswer), ...others.map(ofOther)]);
+}
+
+function inColumns(rows: readonly (readonly string[])[]): string[] {
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
+  );
+}
+
 export const main = suiCommand({
   name: 'status',
   purpose:
-    "Prints a config, its registered enclaves, their ages and which of them are stale. With URLs, it attests what answers\nthere, several times each, and says which keys are registered, and which enclaves do not answer; exit code 1 if a key\nis not registered, may not speak, or can't be trusted. Without arguments, it asks the URLs of the deployment file.",
-  positionals: ['enclave_config_id', 'enclave_url'],
-  optional: 1,
-  fromFile: ['enclave_config_id', 'enclave_url'],
+    'Prints whether contracts accept the enclaves that answer at the URLs, a line for each, and the other enclaves that\nare registered under the config. It attests what answers, several times at each URL, since a proxy may lead to several\nenclaves. Without arguments, it asks the URLs of the deployment file. Exit code 1 if a key that answered is not\nregistered or not accepted, or nothing there can be trusted.',
+  arguments: {
+    enclave_config_id: IDS.enclave_config_id,
+    enclave_url: { schema: enclaveUrl, repeated: true, optional: true, fromFile: 'omitted' },
+  },
   isReader: true,
-  options: ROOT_OPTION,
-  lists: { url: ['<url>', 'another enclave, or several behind one URL; may be repeated'] },
+  options: { ...ROOT_OPTION, verbose: { help: 'print everything about the config and its enclaves' } },
   plan: (input) => [
-    `read the config ${input.args['enclave_config_id']}, and every enclave registered under it`,
+    `read the config ${input.args.enclave_config_id}, and every enclave registered under it`,
     ...urlsOf(input).map(
       (url) => `attest what answers at ${url} against the config's registers, and look up its keys`,
     ),
   ],
   async run(input, chain) {
-    const { enclave_config_id: configId = '' } = input.args;
-    const urls = urlsOf(input);
-    const { toHex } = await import('@mysten/sui/utils');
-    const { isKeyTooOld, isStale, listEnclaves, readConfig } = await import('sui-enclave/sui/objects');
-    const { readRoots } = await import('./contract.ts');
-    const roots = await readRoots(chain, input.options);
-    const config = await readConfig(chain.client, configId);
+    const asked = urlsOf(input);
+    const roots = await readRoots(chain, input.options.root);
+    const config = await readConfig(chain.client, input.args.enclave_config_id);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const now = Date.now();
-    const maySpeak = enclaves.filter(
+    const accepted = enclaves.filter(
       (enclave) => !config.isRetired && !isStale(enclave, config) && !isKeyTooOld(enclave, config, now),
     );
-    const { answering } = await import('./fleet.ts');
     const expected = { image: config.image, roots, configId: config.id, deployments: input.deployments };
-    const found = await answering(urls, config, maySpeak, chain, expected);
-    const heard = new Set(found.map((each) => (each.trusted ? each.enclave : each.url)));
+    const answers = await answering(asked, config, accepted, chain, expected);
+    const answered = new Set(answers.map((each) => (each.trusted ? each.enclave : each.url)));
+    const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
+    const found = { config, enclaves, accepted, asked, answering: answers, silent, now };
     const { image, ...shown } = config;
-    const mayNot = found.some((each) => !each.trusted || !maySpeak.some(({ id }) => id === each.enclave));
     return {
       status: 'done',
       title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${config.isRetired ? ', retired' : ''}`,
@@ -70,12 +157,11 @@ export const main = suiCommand({
           keyTooOld: isKeyTooOld(enclave, config, now),
         })),
         destroyed,
-        ...(urls.length > 0 && {
-          answering: found,
-          silent: maySpeak.filter(({ id }) => !heard.has(id)).map(({ id }) => id),
-        }),
+        ...(asked.length > 0 && { answering: answers, silent }),
       },
-      alarm: mayNot,
+      summary: [verdictOf(found), ...linesOf(found)].join('\n'),
+      isWhole: input.options.verbose,
+      alarm: answers.some((answer) => !isAccepted(answer, found)),
     };
   },
 });

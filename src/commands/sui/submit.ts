@@ -1,15 +1,39 @@
-/** `npm run submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with it. */
+/** `sui-enclave submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with it. */
 
-import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
+import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
+import { EnclaveClient } from 'sui-enclave/client';
 import { quantity } from 'sui-enclave/errors';
-import type { EnclaveConfig } from 'sui-enclave/sui/objects';
-import type { SignedArguments } from 'sui-enclave/sui/signed';
-import { integer, runAsProcess } from '../command.ts';
+import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
+import { type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
+import { type SignedArguments, signedArguments } from 'sui-enclave/sui/signed';
+import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
+import * as v from 'valibot';
+import { runAsProcess, UsageError } from '../command.ts';
+import { enclaveUrl, integer, objectId, path, text } from '../values.ts';
 import type { Chain } from './chain.ts';
-import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
+import { type Input, suiCommand } from './command.ts';
+import { checkNotRetired, checkRegistered, readImage, readRoots } from './contract.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import type { Answer, MoveCall, Role } from './move_call.ts';
+import { type Answer, type MoveCall, moveCall, type Role, signedTypeOf } from './move_call.ts';
+import { ROOT_OPTION } from './options.ts';
+
+/** JSON, whose integers must be exact. */
+const exactJson = v.pipe(
+  v.string(),
+  v.rawTransform(({ dataset, addIssue, NEVER }) => {
+    try {
+      return JSON.parse(dataset.value, (_name, value) => {
+        if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new RangeError();
+        return value;
+      }) as unknown;
+    } catch (error) {
+      const isRange = error instanceof RangeError;
+      addIssue({ message: isRange ? 'must hold integers above 2^53 as strings' : 'must be JSON' });
+      return NEVER;
+    }
+  }),
+);
 
 interface Request {
   readonly packageId: string;
@@ -22,47 +46,85 @@ interface Request {
   readonly configId: string;
 }
 
-async function read(input: Input): Promise<Request> {
-  const { identifierOf, addressOf } = await import('sui-enclave/sui/values');
-  const { url, path = 'process_data', body: text, intent = '0', config } = input.options;
-  const words = (input.args['function'] ?? '').split('::');
-  const [name = '', module = '', packageId] = words.toReversed();
-  if (words.length < 2 || words.length > 3) {
-    throw usageError(
-      spec,
-      '<function> must be PACKAGE::module::function; the package may be left out with --network',
-    );
+const FUNCTION = /^(?:(0x[0-9a-f]{64})::)?([a-zA-Z]\w{0,127})::([a-zA-Z]\w{0,127})$/i;
+
+const ARGUMENTS = {
+  function: {
+    schema: v.pipe(
+      v.string(),
+      v.regex(
+        FUNCTION,
+        'must be PACKAGE::module::function, the package as 0x and 64 hexadecimal digits; it may be left out with --network',
+      ),
+    ),
+  },
+};
+
+const OPTIONS = {
+  url: { value: '<url>', help: 'the enclave', schema: enclaveUrl, required: true },
+  path: { value: '<path>', help: 'its endpoint', schema: text, default: 'process_data' },
+  body: {
+    value: '<json>',
+    help: 'the request; without it, the endpoint is called by GET',
+    schema: exactJson,
+  },
+  intent: {
+    value: '<number>',
+    help: 'the intent code of the signed type',
+    schema: integer(0, 255),
+    default: '0',
+  },
+  struct: {
+    value: '<name>',
+    help: 'the struct of the signed type, where several in the module have its fields',
+    schema: text,
+  },
+  fields: {
+    value: '<names>',
+    help: "the answer's fields in order, with commas, where no struct names them",
+    schema: text,
+  },
+  config: { value: '<id>', help: "the config, in place of the deployment file's", schema: objectId },
+  pcrs: {
+    value: '<file>',
+    help: 'registers that the enclave must have, besides those of the config',
+    schema: path,
+  },
+  ...ROOT_OPTION,
+  object: {
+    value: '<id>',
+    help: 'an object that the function takes besides, in order',
+    schema: objectId,
+    repeated: true,
+  },
+  'any-answer': { help: "accept an answer whose fields differ from the request's of the same name" },
+} as const;
+
+type SubmitInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
+
+function read(input: SubmitInput): Request {
+  const { url, path, body, intent, config } = input.options;
+  const [, id, module = '', name = ''] = FUNCTION.exec(input.args.function) ?? [];
+  if (body === undefined && path === 'process_data') {
+    throw new UsageError('give --body, such as \'{"payload":{…}}\'');
   }
-  if (url === undefined) throw usageError(spec, 'give --url');
-  if (text === undefined && path === 'process_data')
-    throw usageError(spec, 'give --body, such as \'{"payload":{…}}\'');
-  identifierOf('the module of <function>', module);
-  identifierOf('the name of <function>', name);
-  const given = packageId === undefined ? undefined : addressOf('the package of <function>', packageId);
+  const given = id?.toLowerCase();
   const noted = given === undefined || config === undefined ? applicationOf(input, given, module) : undefined;
   const configId = config ?? noted?.config?.id;
-  if (configId === undefined)
-    throw usageError(spec, 'give --config, or a --network whose deployment file has it');
-  return {
-    packageId: given ?? noted?.package ?? '',
-    module,
-    name,
-    url,
-    path,
-    body: text === undefined ? undefined : parseBody(text),
-    intent: integer('intent', intent, 0, 255),
-    configId,
-  };
+  if (configId === undefined) {
+    throw new UsageError('give --config, or a --network whose deployment file has it');
+  }
+  return { packageId: given ?? noted?.package ?? '', module, name, url, path, body, intent, configId };
 }
 
 /** The application of the deployment file that is meant. */
 function applicationOf(
-  { deployments }: Input,
+  { deployments }: SubmitInput,
   packageId: string | undefined,
   module: string,
 ): Application | undefined {
   if (deployments === undefined) {
-    if (packageId === undefined) throw usageError(spec, 'give the package of <function>, or --network');
+    if (packageId === undefined) throw new UsageError('give the package of <function>, or --network');
     return undefined;
   }
   const all = Object.entries(deployments.read()?.applications ?? {});
@@ -79,19 +141,6 @@ function applicationOf(
   );
 }
 
-/** JSON, whose integers must be exact. */
-function parseBody(text: string): unknown {
-  try {
-    return JSON.parse(text, (_name, value) => {
-      if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new RangeError();
-      return value;
-    });
-  } catch (error) {
-    const why = error instanceof RangeError ? 'hold integers above 2^53 as strings' : 'be JSON';
-    throw usageError(spec, `--body must ${why}`);
-  }
-}
-
 /** The signed fields that repeat a property of the request: a host can send the genuine answer to another request. */
 function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
   const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -102,8 +151,6 @@ function echoes(body: unknown, fields: readonly string[]): Record<string, unknow
 }
 
 async function functionOf(chain: Chain, { packageId, module: moduleName, name }: Request) {
-  const { readModule } = await import('sui-enclave-move-bytecode/module_bytecode');
-  const { moveCall } = await import('./move_call.ts');
   const { originalId, modules } = await chain.package(packageId);
   const readOf = (bytes: Uint8Array) => {
     try {
@@ -123,23 +170,18 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
 /** @throws WrongObjectTypeError */
 async function checkApplication({ application }: MoveCall, config: EnclaveConfig): Promise<void> {
   if (/^T\d+$/.test(application) || application === config.application) return;
-  const { WrongObjectTypeError } = await import('sui-enclave/sui/errors');
   throw new WrongObjectTypeError(config.id, `for ${application}`, `for ${config.application}`);
 }
 
 /** A verified answer, and the id of the enclave whose registered key signed it. */
 async function ask(
-  input: Input,
+  input: SubmitInput,
   chain: Chain,
   request: Request,
   found: Awaited<ReturnType<typeof functionOf>>,
 ) {
-  const { EnclaveClient } = await import('sui-enclave/client');
-  const { findRegistration, readConfig } = await import('sui-enclave/sui/objects');
-  const { checkNotRetired, checkRegistered, readImage, readRoots } = await import('./contract.ts');
-  const { signedTypeOf } = await import('./move_call.ts');
-  const roots = await readRoots(chain, input.options);
-  const pinned = input.options['pcrs'] === undefined ? undefined : await readImage(chain, input.options);
+  const roots = await readRoots(chain, input.options.root);
+  const pinned = input.options.pcrs === undefined ? undefined : await readImage(chain, input.options.pcrs);
   const config = await readConfig(chain.client, request.configId);
   await checkApplication(found.call, config);
   checkNotRetired(config);
@@ -150,7 +192,7 @@ async function ask(
     policy: { images: [pinned ?? config.image] },
     ...(roots && { roots }),
   });
-  const expect = input.flags.has('any-answer') ? {} : echoes(request.body, names);
+  const expect = input.options['any-answer'] ? {} : echoes(request.body, names);
   const answer = await client.call(request.path, request.body, schema, { expect });
   const registration = await findRegistration(chain.client, config, answer.publicKey);
   checkRegistered(registration, config, request.url);
@@ -206,8 +248,7 @@ function checkObjects({ roles, typeParameters, application }: MoveCall, objects:
   const types = roles.flatMap((role) => (role.kind === 'object' ? [role.type] : []));
   if (types.length !== objects.length) {
     const needed = types.length === 0 ? 'none' : types.join(', ');
-    throw usageError(
-      spec,
+    throw new UsageError(
       `the function takes ${quantity(types.length, 'object')} by --object, in this order: ${needed}`,
     );
   }
@@ -216,26 +257,14 @@ function checkObjects({ roles, typeParameters, application }: MoveCall, objects:
   }
 }
 
-const spec: SuiCommand = {
+export const main = suiCommand({
   name: 'submit',
   purpose:
     'Asks an enclave, verifies that a registered key signed the answer, and calls a Move function with it:\nPACKAGE::module::function. Its parameters, read from the package on chain, must be the signed fields in order, then\ntimestamp_ms: u64 and sig: &vector<u8>; Enclave, EnclaveConfig, Clock, Random and other objects may stand anywhere.\nReturned objects go to the sender. With --network, the package may be left out.',
-  positionals: ['function'],
-  options: {
-    url: ['<url>', 'the enclave'],
-    path: ['<path>', 'its endpoint (process_data)'],
-    body: ['<json>', 'the request; without it, the endpoint is called by GET'],
-    intent: ['<number>', 'the intent code of the signed type (0)'],
-    struct: ['<name>', 'the struct of the signed type, where several in the module have its fields'],
-    fields: ['<names>', "the answer's fields in order, with commas, where no struct names them"],
-    config: ['<id>', "the config, in place of the deployment file's"],
-    pcrs: ['<file>', 'registers that the enclave must have, besides those of the config'],
-    ...ROOT_OPTION,
-  },
-  lists: { object: ['<id>', 'an object that the function takes besides; may be repeated, in order'] },
-  flags: { 'any-answer': "accept an answer whose fields differ from the request's of the same name" },
-  async plan(input) {
-    const { packageId, module, name, url, path, configId } = await read(input);
+  arguments: ARGUMENTS,
+  options: OPTIONS,
+  plan(input) {
+    const { packageId, module, name, url, path, configId } = read(input);
     return [
       `read the signature of ${packageId}::${module}::${name}, and the config ${configId}`,
       `ask ${url} at ${path}, and verify the answer by its attestation for the registers of the config`,
@@ -244,17 +273,15 @@ const spec: SuiCommand = {
     ];
   },
   async run(input, chain) {
-    const request = await read(input);
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { signedArguments } = await import('sui-enclave/sui/signed');
+    const request = read(input);
     const found = await functionOf(chain, request);
-    const objects = input.lists['object'] ?? [];
+    const objects = input.options.object;
     checkObjects(found.call, objects);
     const asked = await ask(input, chain, request, found);
     const { answer, config, enclaveId } = asked;
     const target = `${request.packageId}::${request.module}::${request.name}`;
     const tx = new Transaction();
-    const sender = await chain.sender();
+    const sender = chain.sender();
     addCall(
       tx,
       { target, call: found.call, objects, sender },
@@ -267,8 +294,6 @@ const spec: SuiCommand = {
       report: ({ created }) => ({ created }),
     });
   },
-};
-
-export const main = suiCommand(spec);
+});
 
 if (import.meta.main) await runAsProcess(main);

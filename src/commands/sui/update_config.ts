@@ -1,34 +1,38 @@
-/** `npm run update_config`: the name of a config, and the greatest age of its keys. */
-import { runAsProcess } from '../command.ts';
-import { type Input, type SuiCommand, suiCommand, usageError } from './command.ts';
+/** `sui-enclave update_config`: the name of a config, and the greatest age of its keys. */
 
-function read({ options: { name, 'max-key-age': age } }: Input) {
-  if (name === undefined && age === undefined) throw usageError(spec, 'give --name or --max-key-age');
-  return { name, maxKeyAgeMs: age === undefined ? undefined : ageOf(age) };
-}
+import { Transaction } from '@mysten/sui/transactions';
+import { readConfig } from 'sui-enclave/sui/objects';
+import { updateMaxKeyAge, updateName } from 'sui-enclave/sui/transactions';
+import * as v from 'valibot';
+import { runAsProcess, UsageError } from '../command.ts';
+import { text } from '../values.ts';
+import { suiCommand } from './command.ts';
+import { checkContract, checkNotRetired } from './contract.ts';
+import { IDS } from './ids.ts';
 
 /** In milliseconds; null for any age. */
-function ageOf(text: string): bigint | null {
-  if (text === 'none') return null;
-  if (!/^[1-9][0-9]{0,5}$/.test(text)) {
-    throw usageError(spec, '--max-key-age must be a whole number of hours from 1 to 999999, or none');
-  }
-  return BigInt(text) * 3_600_000n;
-}
+const maxKeyAge = v.pipe(
+  v.string(),
+  v.regex(/^([1-9][0-9]{0,5}|none)$/, 'must be a whole number of hours from 1 to 999999, or none'),
+  v.transform((hours) => (hours === 'none' ? null : BigInt(hours) * 3_600_000n)),
+);
 
-const spec: SuiCommand = {
+export const main = suiCommand({
   name: 'update_config',
   purpose:
-    'Renames a config, or sets the greatest age at which keys of enclaves may speak, also of those that are registered.\nRestart and register enclaves before their keys get that old.',
-  positionals: ['enclave_package_id', 'enclave_config_id'],
-  fromFile: ['enclave_package_id', 'enclave_config_id'],
+    'Renames a config, or sets a maximum age for the keys of its enclaves, including those that are registered: contracts\nreject answers of older keys. Restart and register enclaves before their keys reach it.',
+  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
   options: {
-    name: ['<name>', 'the name, for people'],
-    'max-key-age': ['<hours>', 'the greatest age of keys since their attestation, or none'],
+    name: { value: '<name>', help: 'the name, for people', schema: text },
+    'max-key-age': {
+      value: '<hours>',
+      help: 'the maximum age of keys since their attestation, or none',
+      schema: maxKeyAge,
+    },
   },
-  plan(input) {
-    const { name, maxKeyAgeMs } = read(input);
-    const { enclave_package_id: id, enclave_config_id: configId } = input.args;
+  plan({ args: { enclave_package_id: id, enclave_config_id: configId }, options }) {
+    const { name, 'max-key-age': maxKeyAgeMs } = options;
+    if (name === undefined && maxKeyAgeMs === undefined) throw new UsageError('give --name or --max-key-age');
     const calls = [
       ...(name === undefined ? [] : ['update_name']),
       ...(maxKeyAgeMs === undefined ? [] : ['update_max_key_age']),
@@ -39,12 +43,8 @@ const spec: SuiCommand = {
     ];
   },
   async run(input, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('sui-enclave/sui/objects');
-    const { updateMaxKeyAge, updateName } = await import('sui-enclave/sui/transactions');
-    const { checkContract, checkNotRetired } = await import('./contract.ts');
-    const { name, maxKeyAgeMs } = read(input);
-    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = input.args;
+    const { name, 'max-key-age': maxKeyAgeMs } = input.options;
+    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = input.args;
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);
@@ -70,8 +70,6 @@ const spec: SuiCommand = {
     }
     return outcome;
   },
-};
-
-export const main = suiCommand(spec);
+});
 
 if (import.meta.main) await runAsProcess(main);

@@ -1,27 +1,28 @@
-/** `npm run update_pcrs`: replaces the image that a config allows. */
+/** `sui-enclave update_pcrs`: replaces the image that a config allows. */
+
+import { Transaction } from '@mysten/sui/transactions';
+import { readConfig } from 'sui-enclave/sui/objects';
+import { updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
-import { EXPERIMENTAL_FLAG, PCRS_OPTION, pcrsPath, suiCommand } from './command.ts';
+import { suiCommand } from './command.ts';
+import { checkContract, checkNotRetired, imageToAllow, isSameImage } from './contract.ts';
+import { IDS } from './ids.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
 
 export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
     'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it.',
-  positionals: ['enclave_package_id', 'enclave_config_id'],
-  fromFile: ['enclave_package_id', 'enclave_config_id'],
-  options: PCRS_OPTION,
-  flags: EXPERIMENTAL_FLAG,
+  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  options: { ...PCRS_OPTION, ...EXPERIMENTAL_FLAG },
   plan: ({ args, options }) => [
-    `read the registers in ${pcrsPath(options)}`,
-    `read the config ${args['enclave_config_id']}, and end here if it has these registers`,
-    `call ${args['enclave_package_id']}::enclave::update_pcrs with the capability that the config names`,
+    `read the registers in ${options.pcrs}`,
+    `read the config ${args.enclave_config_id}, and end here if it has these registers`,
+    `call ${args.enclave_package_id}::enclave::update_pcrs with the capability that the config names`,
   ],
   async run(input, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { readConfig } = await import('sui-enclave/sui/objects');
-    const { updatePcrs } = await import('sui-enclave/sui/transactions');
-    const { checkContract, checkNotRetired, imageToAllow, isSameImage } = await import('./contract.ts');
-    const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = input.args;
-    const image = await imageToAllow(chain, input);
+    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = input.args;
+    const image = await imageToAllow(chain, input.options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);

@@ -1,63 +1,93 @@
-/** `npm run update_weather`: mints a reading that an enclave signed, from the command line or from the enclave. */
-import type { Enclave, EnclaveConfig } from 'sui-enclave/sui/objects';
-import type { WeatherReading } from 'sui-enclave/sui/weather';
-import { runAsProcess } from '../command.ts';
+/** `sui-enclave update_weather`: mints a reading that an enclave signed, from the command line or from the enclave. */
+
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex } from '@mysten/sui/utils';
+import { EnclaveClient } from 'sui-enclave/client';
+import {
+  type Enclave,
+  type EnclaveConfig,
+  findRegistration,
+  readConfig,
+  readEnclave,
+} from 'sui-enclave/sui/objects';
+import { applicationType } from 'sui-enclave/sui/values';
+import { updateWeather, type WeatherReading } from 'sui-enclave/sui/weather';
+import { WeatherResponse } from 'sui-enclave-weather/types';
+import * as v from 'valibot';
+import { runAsProcess, UsageError } from '../command.ts';
+import { enclaveUrl, objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
-import { type Input, ROOT_OPTION, type SuiCommand, suiCommand, usageError } from './command.ts';
+import { type Input, suiCommand } from './command.ts';
+import { checkContract, checkRegistered, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
+import { IDS } from './ids.ts';
+import { ROOT_OPTION } from './options.ts';
 
-const READING = ['signature_hex', 'timestamp_ms', 'location', 'temperature'];
+/** 64 bytes. */
+const signature = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{128}$/i, 'must be 128 hexadecimal digits'),
+  v.transform(fromHex),
+);
+const isU64 = (value: string) => /^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n;
 
-async function read({ args, options }: Input) {
-  const {
-    app_package_id: appPackage = '',
-    module_name: moduleName = '',
-    otw_name: witness = '',
-    enclave_object_id: enclaveId,
-  } = args;
-  const { 'from-url': url, location } = options;
-  const given = READING.filter((name) => args[name] !== undefined).length;
-  if (url === undefined && (given < READING.length || location !== undefined)) {
-    throw usageError(
-      spec,
-      `give ${READING.map((name) => `<${name}>`).join(' ')}, or --from-url and --location`,
+const ARGUMENTS = {
+  app_package_id: IDS.app_package_id,
+  module_name: IDS.module_name,
+  otw_name: IDS.otw_name,
+  enclave_object_id: { schema: objectId, fromFile: 'omitted' },
+  signature_hex: { schema: signature, optional: true },
+  timestamp_ms: {
+    schema: v.pipe(v.string(), v.check(isU64, 'must be an integer number of milliseconds, below 2^64')),
+    optional: true,
+  },
+  location: {
+    schema: v.pipe(v.string(), v.nonEmpty('must be the place that the enclave was asked for')),
+    optional: true,
+  },
+  temperature: {
+    schema: v.pipe(
+      v.string(),
+      v.check(
+        (value) => !/^-[\d.]+$/.test(value),
+        ({ input }) =>
+          `is ${input}: no enclave signs a reading below 0 °C, since the contract's temperature is a u64`,
+      ),
+      v.check(isU64, 'must be an integer from 0, below 2^64'),
+    ),
+    optional: true,
+  },
+} as const;
+
+const OPTIONS = {
+  'from-url': { value: '<enclave url>', help: 'ask this enclave for a reading', schema: enclaveUrl },
+  location: { value: '<place>', help: 'the place to ask for', schema: text },
+  ...ROOT_OPTION,
+} as const;
+
+type WeatherInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
+
+/** Where the reading comes from: the command line, or an enclave that is asked. @throws UsageError */
+function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
+  const { signature_hex: signed, timestamp_ms: timestampMs, location, temperature } = args;
+  const { 'from-url': url, location: asked } = options;
+  if (url !== undefined) {
+    if (signed !== undefined || asked === undefined) {
+      throw new UsageError('with --from-url, give --location and no reading');
+    }
+    return { ask: { url, location: asked }, given: null };
+  }
+  if (temperature === undefined || asked !== undefined) {
+    throw new UsageError(
+      'give <signature_hex> <timestamp_ms> <location> <temperature>, or --from-url and --location',
     );
   }
-  if (url !== undefined && (given > 0 || location === undefined)) {
-    throw usageError(spec, 'with --from-url, give --location and no reading');
-  }
-  const { applicationType } = await import('sui-enclave/sui/values');
-  return {
-    appPackage,
-    moduleName,
-    application: applicationType(appPackage, moduleName, witness),
-    enclaveId,
-    ask: url === undefined || location === undefined ? null : { url, location },
-  };
+  const reading = { signature: signed, timestampMs, data: { location, temperature } };
+  return { ask: null, given: reading as WeatherReading };
 }
 
-/** A reading from the command line, as the enclave answered it. */
-async function givenReading({
-  signature_hex: hex = '',
-  timestamp_ms = '',
-  location = '',
-  temperature = '',
-}: Input['args']): Promise<WeatherReading> {
-  const isU64 = (value: string) => /^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n;
-  if (!/^[0-9a-f]{128}$/i.test(hex)) throw usageError(spec, '<signature_hex> must be 128 hexadecimal digits');
-  if (!isU64(timestamp_ms)) {
-    throw usageError(spec, '<timestamp_ms> must be an integer number of milliseconds, below 2^64');
-  }
-  if (/^-[\d.]+$/.test(temperature)) {
-    throw usageError(
-      spec,
-      `<temperature> is ${temperature}: no enclave signs a reading below 0 °C, since the contract's temperature is a u64`,
-    );
-  }
-  if (!isU64(temperature)) throw usageError(spec, '<temperature> must be an integer from 0, below 2^64');
-  if (location === '') throw usageError(spec, '<location> must be the place that the enclave was asked for');
-  const { fromHex } = await import('@mysten/sui/utils');
-  return { signature: fromHex(hex), timestampMs: timestamp_ms, data: { location, temperature } };
+function applicationOf({ app_package_id: id, module_name: module, otw_name: witness }: WeatherInput['args']) {
+  return applicationType(id, module, witness);
 }
 
 /**
@@ -71,8 +101,6 @@ async function askForReading(
   enclave: Enclave | undefined,
   roots: Uint8Array[] | undefined,
 ): Promise<WeatherReading & { readonly publicKey: Uint8Array }> {
-  const { WeatherResponse } = await import('sui-enclave-weather/types');
-  const { EnclaveClient } = await import('sui-enclave/client');
   const policy = { images: [image], ...(enclave && { publicKey: enclave.publicKey }) };
   const client = new EnclaveClient(url, { policy, ...(roots && { roots }) });
   const reading = await client.processData({ location }, WeatherResponse);
@@ -87,21 +115,20 @@ async function askForReading(
 }
 
 /** The reading, and the objects that the call takes. */
-async function submission(input: Input, chain: Chain) {
-  const { application, enclaveId, ask } = await read(input);
-  const given = ask ? null : await givenReading(input.args);
-  const { findRegistration, readConfig, readEnclave } = await import('sui-enclave/sui/objects');
-  const { checkContract, checkRegistered, readRoots } = await import('./contract.ts');
-  const roots = await readRoots(chain, input.options);
+async function submission(input: WeatherInput, chain: Chain) {
+  const { enclave_object_id: enclaveId } = input.args;
+  const application = applicationOf(input.args);
+  const { ask, given } = sourceOf(input);
+  const roots = await readRoots(chain, input.options.root);
   if (enclaveId !== undefined) {
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { application });
     const config = await readConfig(chain.client, enclave.configId);
-    const reading = given ?? (ask && (await askForReading(ask, config, enclave, roots)));
-    if (reading) return { reading, enclaveId: enclave.id, configId: config.id };
+    const reading = given ?? (await askForReading(ask, config, enclave, roots));
+    return { reading, enclaveId: enclave.id, configId: config.id };
   }
   const [, noted] = input.deployments?.application() ?? [];
-  if (ask === null || noted?.config === undefined) throw usageError(spec, 'run create_config first');
+  if (ask === null || noted?.config === undefined) throw new UsageError('run create_config first');
   const config = await readConfig(chain.client, noted.config.id);
   await checkContract(chain, config, { application });
   const reading = await askForReading(ask, config, undefined, roots);
@@ -110,21 +137,16 @@ async function submission(input: Input, chain: Chain) {
   return { reading, enclaveId: registration.enclaveId, configId: config.id };
 }
 
-const spec: SuiCommand = {
+export const main = suiCommand({
   name: 'update_weather',
   purpose:
     'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nlooks up the config of the enclave. With --from-url, it asks the enclave for the reading and verifies it first.',
-  positionals: ['app_package_id', 'module_name', 'otw_name', 'enclave_object_id', ...READING],
-  optional: READING.length,
-  fromFile: ['app_package_id', 'module_name', 'otw_name', 'enclave_object_id'],
-  options: {
-    'from-url': ['<enclave url>', 'ask this enclave for a reading'],
-    location: ['<place>', 'the place to ask for'],
-    ...ROOT_OPTION,
-  },
-  async plan(input) {
-    const { appPackage, moduleName, application, enclaveId, ask } = await read(input);
-    if (!ask) await givenReading(input.args);
+  arguments: ARGUMENTS,
+  options: OPTIONS,
+  plan(input) {
+    const { app_package_id: appPackage, module_name: module, enclave_object_id: enclaveId } = input.args;
+    const application = applicationOf(input.args);
+    const { ask } = sourceOf(input);
     return [
       enclaveId === undefined
         ? `read the config of ${application}`
@@ -134,17 +156,15 @@ const spec: SuiCommand = {
             `ask ${ask.url} for the weather in ${JSON.stringify(ask.location)}, and verify it by ${enclaveId === undefined ? 'a' : 'the'} registered key`,
           ]
         : []),
-      `call ${appPackage}::${moduleName}::update_weather, and transfer the WeatherNFT to the sender`,
+      `call ${appPackage}::${module}::update_weather, and transfer the WeatherNFT to the sender`,
     ];
   },
   async run(input, chain) {
-    const { appPackage, moduleName } = await read(input);
+    const { app_package_id: appPackage, module_name: moduleName } = input.args;
     const { reading, enclaveId, configId } = await submission(input, chain);
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { updateWeather } = await import('sui-enclave/sui/weather');
     const tx = new Transaction();
     const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId, reading });
-    tx.transferObjects([nft], await chain.sender());
+    tx.transferObjects([nft], chain.sender());
     return await chain.submit(tx, {
       title: `mint the weather in ${JSON.stringify(reading.data.location)}`,
       fields: {
@@ -157,8 +177,6 @@ const spec: SuiCommand = {
       report: ({ created }) => ({ nft: created.find(({ type }) => type.endsWith('::WeatherNFT'))?.id }),
     });
   },
-};
-
-export const main = suiCommand(spec);
+});
 
 if (import.meta.main) await runAsProcess(main);

@@ -1,10 +1,24 @@
-/** `npm run upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
-import { runAsProcess } from '../command.ts';
+/** `sui-enclave upgrade`: replaces a package on chain by that of `move/`, if those who depend on it can go on. */
+
+import { bcs } from '@mysten/sui/bcs';
+import { Transaction } from '@mysten/sui/transactions';
+import { normalizeStructTag } from '@mysten/sui/utils';
+import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
+import { upgradePackage } from 'sui-enclave/sui/transactions';
+import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
+import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
+import { runAsProcess, UsageError } from '../command.ts';
+import { objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
-import { PUBLISHED_OPTION, publishedPath, type SuiCommand, suiCommand, usageError } from './command.ts';
+import { suiCommand } from './command.ts';
+import { incompatibilities } from './compatibility.ts';
+import { checkPackage, compile } from './compile.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
+import { frameworkOf } from './move_packages.ts';
+import { PUBLISHED_OPTION, publishedPath } from './options.ts';
 import type { Outcome } from './outcome.ts';
+import { notePublication, readPublished, upgradeCapIn } from './published.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
   0: 'compatible',
@@ -21,12 +35,7 @@ interface UpgradeCap {
 }
 
 /** @throws SuiError */
-async function readUpgradeCap(chain: Chain, given: string): Promise<UpgradeCap> {
-  const { bcs } = await import('@mysten/sui/bcs');
-  const { normalizeStructTag } = await import('@mysten/sui/utils');
-  const { WrongObjectTypeError } = await import('sui-enclave/sui/errors');
-  const { addressOf } = await import('sui-enclave/sui/values');
-  const id = addressOf('<upgrade_cap_id>', given);
+async function readUpgradeCap(chain: Chain, id: string): Promise<UpgradeCap> {
   const { type, content } = await chain.object(id);
   if (type !== normalizeStructTag('0x2::package::UpgradeCap')) {
     throw new WrongObjectTypeError(id, 'a package::UpgradeCap', type);
@@ -47,8 +56,6 @@ async function checkCompatible(
   after: readonly string[],
   originalId: string,
 ): Promise<void> {
-  const { incompatibilities } = await import('./compatibility.ts');
-  const { readModule } = await import('sui-enclave-move-bytecode/module_bytecode');
   const read = (modules: readonly Uint8Array[], where: string) => {
     try {
       return modules.map((module) => readModule(module, originalId));
@@ -85,38 +92,31 @@ async function note(
   });
 }
 
-const spec: SuiCommand = {
+export const main = suiCommand({
   name: 'upgrade',
   purpose:
     'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where the\ndeployment file or Published.toml names it.',
-  positionals: ['package', 'upgrade_cap_id'],
-  optional: 1,
+  arguments: { package: { schema: text }, upgrade_cap_id: { schema: objectId, optional: true } },
   options: PUBLISHED_OPTION,
-  async plan({ args, env }) {
-    const { frameworkOf } = await import('./move_packages.ts');
-    const { checkPackage } = await import('./compile.ts');
-    await checkPackage(spec, args['package'] ?? '');
+  plan({ args, env }) {
+    checkPackage(args.package);
     return [
-      `compile move/${args['package']} on ${frameworkOf(env).description}`,
+      `compile move/${args.package} on ${frameworkOf(env).description}`,
       'end here if that is a stand-in',
       'read the package of the UpgradeCap, and end here if the new one is not compatible with it',
       'authorize the upgrade, upgrade and commit it, in one transaction',
     ];
   },
   async run({ args, options, env, deployments }, chain) {
-    const { Transaction } = await import('@mysten/sui/transactions');
-    const { upgradePackage } = await import('sui-enclave/sui/transactions');
-    const { compile } = await import('./compile.ts');
-    const { packageDigest } = await import('sui-enclave-move-bytecode/package_digest');
-    const { notePublication, readPublished, upgradeCapIn } = await import('./published.ts');
-    const { package: name = '' } = args;
-    const path = publishedPath(name, options);
-    const noted = args['upgrade_cap_id'] === undefined ? deployments?.read()?.applications[name] : undefined;
+    const { package: name, upgrade_cap_id: given } = args;
+    const path = publishedPath(name, options.published);
+    const noted = given === undefined ? deployments?.read()?.applications[name] : undefined;
     if (noted !== undefined) await deployments?.checkChain(chain);
-    const capId =
-      args['upgrade_cap_id'] ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
+    const capId = given ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
-      throw usageError(spec, `give <upgrade_cap_id>: ${path} names none for ${chain.network}`);
+      throw new UsageError(
+        `give <upgrade_cap_id>: ${path} names none for ${chain.network ?? 'a network without a name: give --network'}`,
+      );
     }
     const bytecode = await compile(name, env, chain, { again: true });
     const cap = await readUpgradeCap(chain, capId);
@@ -156,8 +156,6 @@ const spec: SuiCommand = {
     await note(deployments, chain, outcome, originalId);
     return outcome;
   },
-};
-
-export const main = suiCommand(spec);
+});
 
 if (import.meta.main) await runAsProcess(main);

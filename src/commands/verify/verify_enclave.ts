@@ -1,11 +1,18 @@
-/**
- * `npm run verify -- <url> --pcrs out/nitro.pcrs`: whether an enclave can be trusted, for people and monitors.
- *
- * Exit codes: 0 trusted; 1 any other verdict, such as for a malformed document, a debug enclave or an all-zero
- * policy; 2 no verdict (network, unreadable file, usage).
- */
-import type { Image } from 'sui-enclave/attestation';
-import { EnclaveError } from 'sui-enclave/errors';
+/** `sui-enclave verify`: whether an enclave can be trusted, for people and monitors. */
+import {
+  AttestationError,
+  awsNitroRoot,
+  certificatesFromPem,
+  type Image,
+  parsePcrs,
+} from 'sui-enclave/attestation';
+import { parseCertificate } from 'sui-enclave/attestation/certificate';
+import { certificateFingerprint } from 'sui-enclave/attestation/chain';
+import { readAttestation } from 'sui-enclave/client/answer';
+import { fetchAttestation } from 'sui-enclave/client/attestation';
+import { ClientError } from 'sui-enclave/client/errors';
+import { baseUrl, malformedAnswer } from 'sui-enclave/client/http';
+import * as v from 'valibot';
 import {
   command,
   type Failure,
@@ -15,6 +22,8 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import { enclaveUrl, path, time } from '../values.ts';
+import { formatReport, makeReport } from './report.ts';
 
 const TRUSTED = 0;
 const REFUSED = 1;
@@ -22,71 +31,90 @@ const NO_VERDICT = 2;
 
 const TIMEOUT_MS = 10_000;
 
-const USAGE = `usage: npm run verify -- <url> --pcrs out/nitro.pcrs [options]
-       npm run verify -- --file <document> --pcrs out/nitro.pcrs [options]
+/** As bytes. */
+const hexadecimal = v.pipe(
+  v.string(),
+  v.regex(/^([0-9a-f]{2})+$/i, 'must be hexadecimal'),
+  v.transform((hex) => Uint8Array.from(Buffer.from(hex, 'hex'))),
+);
 
-  --pcrs <file>   the expected registers, one "<hex> PCRn" line each for PCR0 to PCR2
-  --file <file>   a saved document in place of a URL: binary, hexadecimal or the endpoint's JSON
-  --at <time>     verify as of this time, not now: ISO 8601 or milliseconds since 1970
-  --pk <hex>      the public key that the document must bind
-  --root <file>   trust the certificates of this PEM file in place of AWS's root (development)
-  --json          print the report as JSON (after npm run --silent, to keep npm's own lines out of it)
-  --print-root    print the pinned AWS root as PEM, and do nothing else
-  --compare <file>  with --print-root: compare it with the certificate of this file, PEM or DER, such as
-                  nitro_root_certificate.pem in the sources of Sui's verifier, or AWS's root.pem
-  --help          print this
-
-exit codes: 0 trusted, or the same root; 1 any other verdict, or another root; 2 no verdict (network, unreadable file,
-usage)`;
-
-const OPTIONS = {
-  pcrs: { type: 'string' },
-  file: { type: 'string' },
-  at: { type: 'string' },
-  pk: { type: 'string' },
-  root: { type: 'string' },
-  'print-root': { type: 'boolean', default: false },
-  compare: { type: 'string' },
-} as const;
-
-type Options = { readonly [Name in 'pcrs' | 'file' | 'at' | 'pk' | 'root']?: string | undefined };
+interface Options {
+  readonly pcrs: string | undefined;
+  readonly file: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly at: number | undefined;
+  readonly pk: Uint8Array | undefined;
+  readonly root: string | undefined;
+}
 
 export const main = command({
-  usage: USAGE,
-  options: OPTIONS,
-  positionals: ['url'],
-  optional: 1,
-  async run({ values, positionals: [url] }) {
-    if (values.compare !== undefined && !values['print-root']) {
-      throw new UsageError('--compare goes with --print-root', USAGE);
+  name: 'verify',
+  purpose: 'Verifies the attestation document of an enclave, and reports what it says.',
+  arguments: { url: { schema: enclaveUrl, optional: true } },
+  forms: [
+    '<url> --pcrs out/nitro.pcrs [options]',
+    '--file <document> --pcrs out/nitro.pcrs [options]',
+    '--print-root [--compare <file>]',
+  ],
+  options: {
+    pcrs: {
+      value: '<file>',
+      help: 'the expected registers, one "<hex> PCRn" line each for PCR0 to PCR2',
+      schema: path,
+    },
+    file: {
+      value: '<file>',
+      help: "a saved document in place of a URL: binary, hexadecimal or the endpoint's JSON",
+      schema: path,
+    },
+    at: {
+      value: '<time>',
+      help: 'verify as of this time, not now: ISO 8601 or milliseconds since 1970',
+      schema: time,
+    },
+    pk: { value: '<hex>', help: 'the public key that the document must bind', schema: hexadecimal },
+    root: {
+      value: '<file>',
+      help: "trust the certificates of this PEM file in place of AWS's root (development)",
+      schema: path,
+    },
+    'print-root': { help: 'print the pinned AWS root as PEM, and do nothing else' },
+    compare: {
+      value: '<file>',
+      help: 'with --print-root: compare it with the certificate of this file, PEM or DER: see below',
+      schema: path,
+    },
+  },
+  notes: `Files for --compare are nitro_root_certificate.pem in the sources of Sui's verifier, and AWS's root.pem.
+
+exit codes: 0 trusted, or the same root; 1 any other verdict, or another root; 2 no verdict (network, unreadable file,
+usage)`,
+  report,
+  async run({ args: { url }, options }) {
+    if (options.compare !== undefined && !options['print-root']) {
+      throw new UsageError('--compare goes with --print-root');
     }
-    if (!values['print-root']) return await verify(values, url);
-    const { awsNitroRoot } = await import('sui-enclave/attestation');
-    if (values.compare !== undefined) return await compareRoot(values.compare, awsNitroRoot());
+    if (!options['print-root']) return await verify(options, url);
+    if (options.compare !== undefined) return await compareRoot(options.compare, awsNitroRoot());
     const root = toPem(awsNitroRoot());
     return { json: { root }, text: root };
   },
-  report,
 });
 
 /** Whether the only certificate of a file is the pinned root, byte for byte. */
 async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
-  const { certificatesFromPem } = await import('sui-enclave/attestation');
-  const { certificateFingerprint } = await import('sui-enclave/attestation/chain');
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
   const [other = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
-  if (!(await isCertificate(other))) throw new UsageError(`${file} holds no certificate`, USAGE);
-  if (more.length > 0) throw new UsageError(`${file} must hold one certificate, and holds several`, USAGE);
+  if (!isCertificate(other)) throw new UsageError(`${file} holds no certificate`);
+  if (more.length > 0) throw new UsageError(`${file} must hold one certificate, and holds several`);
   const same = Buffer.from(root).equals(other);
   const [pinned, found] = [certificateFingerprint(root), certificateFingerprint(other)];
   const text = `pinned here  ${pinned}\nin the file  ${found}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
   return { exit: same ? TRUSTED : REFUSED, json: { same, pinned, found }, text };
 }
 
-async function isCertificate(der: Uint8Array): Promise<boolean> {
-  const { AttestationError } = await import('sui-enclave/attestation');
-  const { parseCertificate } = await import('sui-enclave/attestation/certificate');
+function isCertificate(der: Uint8Array): boolean {
   try {
     parseCertificate(der, 0);
     return true;
@@ -97,10 +125,9 @@ async function isCertificate(der: Uint8Array): Promise<boolean> {
 }
 
 /** Reports every error: even a fault of this program must not end with the exit code of a verdict. */
-async function report(error: unknown): Promise<Failure> {
-  const [code, message] =
-    error instanceof EnclaveError ? [error.code, error.message] : ['INTERNAL', String(error)];
-  const refused = await isVerdict(error);
+function report(error: unknown, failure: Failure | undefined): Failure {
+  const { code, error: message } = failure?.json ?? { code: 'INTERNAL', error: String(error) };
+  const refused = isVerdict(error);
   return {
     exit: refused ? REFUSED : NO_VERDICT,
     text: `${refused ? `REFUSED (${code})` : 'NO VERDICT'}: ${message}`,
@@ -109,28 +136,26 @@ async function report(error: unknown): Promise<Failure> {
 }
 
 /** A mistake in the options is not a verdict; an answer that holds no document, or a policy of zeros, is one. */
-async function isVerdict(error: unknown): Promise<boolean> {
-  if (!(error instanceof EnclaveError) || error instanceof UsageError) return false;
-  if (error.code === 'POLICY_INVALID') return false;
-  if (error.code === 'CLIENT_MALFORMED_ANSWER') return true;
-  const { AttestationError } = await import('sui-enclave/attestation');
-  return error instanceof AttestationError;
+function isVerdict(error: unknown): boolean {
+  if (error instanceof AttestationError) return error.code !== 'POLICY_INVALID';
+  return error instanceof ClientError && error.code === 'CLIENT_MALFORMED_ANSWER';
 }
 
 async function verify(options: Options, url: string | undefined): Promise<Result> {
   if ((url === undefined) === (options.file === undefined))
-    throw new UsageError('give either a URL or --file', USAGE);
+    throw new UsageError('give either a URL or --file');
   if (options.pcrs === undefined) {
-    throw new UsageError('--pcrs is needed: without expected registers there is no verdict', USAGE);
+    throw new UsageError('--pcrs is needed: without expected registers there is no verdict');
   }
   const image = await readImage(options.pcrs);
-  const publicKey = options.pk === undefined ? null : keyOf(options.pk);
   const roots = options.root === undefined ? null : await readRoots(options.root);
-  const at = options.at === undefined ? null : timeOf(options.at);
   const { document, nonce } =
     url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
-  const { formatReport, makeReport } = await import('./report.ts');
-  const report = await makeReport({ document, image, at: at ?? Date.now(), nonce, publicKey, roots });
+  const report = await makeReport({
+    ...{ document, image, nonce, roots },
+    at: options.at ?? Date.now(),
+    publicKey: options.pk ?? null,
+  });
   return {
     exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,
     json: report,
@@ -140,16 +165,11 @@ async function verify(options: Options, url: string | undefined): Promise<Result
 
 /** The document of a running enclave, made for a fresh nonce. */
 async function ask(url: string) {
-  const { fetchAttestation } = await import('sui-enclave/client/attestation');
-  const { baseUrl } = await import('sui-enclave/client/http');
   return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
 }
 
 /** A saved document in any of its three forms. A binary one starts with a byte that the others can't start with. */
 async function readDocument(file: string): Promise<Uint8Array> {
-  const { readAttestation } = await import('sui-enclave/client/answer');
-  const { ClientError } = await import('sui-enclave/client/errors');
-  const { malformedAnswer } = await import('sui-enclave/client/http');
   const bytes = await readFileArgument(file);
   const text = bytes.toString('latin1').trim();
   if (text.startsWith('{')) {
@@ -164,31 +184,11 @@ async function readDocument(file: string): Promise<Uint8Array> {
 }
 
 async function readImage(file: string): Promise<Image> {
-  const { parsePcrs } = await import('sui-enclave/attestation');
   return parsePcrs((await readFileArgument(file, PCRS_HINT)).toString());
 }
 
 async function readRoots(file: string): Promise<Uint8Array[]> {
-  const { certificatesFromPem } = await import('sui-enclave/attestation');
   return certificatesFromPem((await readFileArgument(file)).toString());
-}
-
-function keyOf(hex: string): Uint8Array {
-  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw new UsageError('--pk must be hexadecimal', USAGE);
-  return Uint8Array.from(Buffer.from(hex, 'hex'));
-}
-
-function timeOf(text: string): number {
-  // Only full ISO 8601: how Date parses other strings depends on the platform.
-  const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
-  const value = /^\d+$/.test(text) ? Number(text) : iso.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(new Date(value).getTime())) {
-    throw new UsageError(
-      '--at must be a time such as 2025-04-15T02:25:23Z, or milliseconds since 1970',
-      USAGE,
-    );
-  }
-  return value;
 }
 
 function toPem(der: Uint8Array): string {

@@ -4,14 +4,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import {
-  command,
-  EXIT,
-  integer,
-  PCRS_HINT,
-  readFileArgument,
-  UsageError,
-} from '../../../src/commands/command.ts';
+import { command, EXIT, PCRS_HINT, readFileArgument, UsageError } from '../../../src/commands/command.ts';
+import { COMMANDS, READERS } from '../../../src/commands/commands.ts';
+import { main as program } from '../../../src/commands/main.ts';
+import { integer, text } from '../../../src/commands/values.ts';
 import { EnclaveError } from '../../../src/library/errors.ts';
 import { call, callScript, spawnScript } from './run.ts';
 
@@ -19,23 +15,31 @@ class RefusedError extends EnclaveError {
   readonly code = 'REFUSED';
 }
 
+class StoppedError extends EnclaveError {
+  readonly code = 'STOPPED';
+  readonly exit = 7;
+}
+
 const main = command({
-  usage: 'usage: npm run sample -- <from> [<to>] [options]',
+  name: 'sample',
+  purpose: 'Shows what a command can be given.',
+  arguments: { from: { schema: text }, to: { schema: text, optional: true } },
   options: {
-    level: { type: 'string', default: '1' },
-    tag: { type: 'string', multiple: true },
+    level: { value: '<number>', help: 'the level', schema: integer(0, 10), default: '1', variable: 'LEVEL' },
+    tag: { value: '<word>', help: 'a tag', schema: text, repeated: true },
+    quiet: { help: 'say less' },
   },
-  positionals: ['from', 'to'],
-  optional: 1,
-  run({ values, positionals }, { env, io }) {
-    if (positionals[0] === 'refuse') throw new RefusedError('this is refused');
-    if (positionals[0] === 'fault') throw new TypeError('a fault');
-    if (positionals[0] === 'read') io.log(io.stdin());
-    const level = integer('level', values.level, 0, 10);
+  notes: 'exit codes: 0 done',
+  run({ args, options, positionals }, { env, io }) {
+    if (args.from === 'refuse') throw new RefusedError('this is refused');
+    if (args.from === 'stop') throw new StoppedError('this is stopped');
+    if (args.from === 'fault') throw new TypeError('a fault');
+    if (args.from === 'read') io.log(io.stdin());
     io.log('step by step');
-    const json = { level, tag: values.tag, positionals, home: env['HOME'], mist: 10n };
-    return { ...(level > 9 && { exit: EXIT.failed }), json, text: 'the result' };
+    const json = { ...options, args, positionals, home: env['HOME'], mist: 10n };
+    return { ...(options.level > 9 && { exit: EXIT.failed }), json, text: 'the result' };
   },
+  exitOf: (error) => (error instanceof RefusedError ? 3 : undefined),
 });
 
 /** A process that asks, run as its arguments say. @param input what a person types */
@@ -64,8 +68,15 @@ describe('a command', () => {
     const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there', '--json'];
     const { status, stdout, stderr } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });
     expect(status).toBe(0);
-    const given = { level: 5, tag: ['a', 'b'], positionals: ['read', 'there'], home: '/home/me' };
-    expect(JSON.parse(stdout)).toEqual({ ...given, mist: '10' });
+    expect(JSON.parse(stdout)).toEqual({
+      args: { from: 'read', to: 'there' },
+      positionals: ['read', 'there'],
+      level: 5,
+      tag: ['a', 'b'],
+      quiet: false,
+      home: '/home/me',
+      mist: '10',
+    });
     expect(stderr).toBe('typed\nstep by step\n');
   });
 
@@ -88,16 +99,35 @@ describe('a command', () => {
     expect(JSON.parse(stdout)).toMatchObject({ positionals: ['-5', '-.5'], tag: ['-1st'] });
   });
 
-  test('prints its usage and the line of --json for --help, whatever else it is given', async () => {
+  test('explains its use by --help, whatever else it is given', async () => {
     for (const argv of [['--help'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
       expect(await call(main, argv)).toEqual({
         status: 0,
-        stdout: expect.stringMatching(
-          /^usage: npm run sample -- <from> \[<to>\] \[options\]\n\n--json prints the result, .*\n$/,
-        ),
+        stdout: `usage: sui-enclave sample <from> [<to>] [options]
+
+Shows what a command can be given.
+
+  --level <number>  the level (default: 1; or LEVEL)
+  --tag <word>      a tag (may be repeated)
+  --quiet           say less
+  --json            print the result, or the error, as JSON (after npm run --silent, to keep npm's own lines out of it)
+  --help            print this
+
+exit codes: 0 done
+`,
         stderr: '',
       });
     }
+  });
+
+  test('names itself as it was started', async () => {
+    const startedBy = async (script: string) => {
+      const { stdout } = await call(main, ['--help'], { env: { npm_lifecycle_event: script } });
+      return stdout.split(' <')[0];
+    };
+    expect(await startedBy('sample')).toBe('usage: npm run sample --');
+    expect(await startedBy('sui-enclave')).toBe('usage: npm run sui-enclave -- sample');
+    expect(await startedBy('test')).toBe('usage: sui-enclave sample');
   });
 
   test.each([
@@ -107,30 +137,41 @@ describe('a command', () => {
     [['a', '-x'], "Unknown option '-x'"],
     [['a', '--level'], "Option '--level <value>' argument missing"],
     [['a', '--json=1'], "Option '--json' does not take an argument"],
-  ])('names what is wrong with %j, and shows its usage', async (argv, message) => {
+  ])('names what is wrong with %j in a line, and where its help is', async (argv, message) => {
     expect(await call(main, argv)).toEqual({
       status: 2,
       stdout: '',
-      stderr: expect.stringContaining(
-        `USAGE: ${message}\n\nusage: npm run sample -- <from> [<to>] [options]\n`,
-      ),
+      stderr: `USAGE: ${message}. See sui-enclave sample --help\n`,
     });
   });
 
   test.each(['x', '-1', '11', '1.5', ''])('refuses the integer %j', async (level) => {
     const { status, stderr } = await call(main, ['a', `--level=${level}`]);
     expect(status).toBe(2);
-    expect(stderr).toBe('USAGE: --level must be an integer from 0 to 10\n');
+    expect(stderr).toBe('USAGE: --level must be an integer from 0 to 10. See sui-enclave sample --help\n');
+  });
+
+  test('takes an option from its variable, if the command line has none', async () => {
+    const levelOf = async (...argv: string[]) =>
+      JSON.parse((await call(main, ['a', '--json', ...argv], { env: { LEVEL: '4' } })).stdout).level;
+    expect([await levelOf(), await levelOf('--level', '2')]).toEqual([4, 2]);
+    const wrong = await call(main, ['a'], { env: { LEVEL: 'x' } });
+    expect(wrong.stderr).toMatch(/^USAGE: LEVEL must be an integer/);
+  });
+
+  test('ends with the exit code of the error, or with that of the command for it', async () => {
+    expect((await call(main, ['stop'])).status).toBe(7);
+    expect((await call(main, ['refuse'])).status).toBe(3);
   });
 
   test('reports an error by its code, as JSON where asked, even for a mistake in the command line', async () => {
     expect(await call(main, ['refuse'])).toEqual({
-      status: 1,
+      status: 3,
       stdout: '',
       stderr: 'REFUSED: this is refused\n',
     });
     const refused = await call(main, ['refuse', '--json']);
-    expect(refused).toMatchObject({ status: 1, stderr: '' });
+    expect(refused).toMatchObject({ status: 3, stderr: '' });
     expect(JSON.parse(refused.stdout)).toEqual({
       status: 'failed',
       code: 'REFUSED',
@@ -164,64 +205,72 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** The path of a command from src/commands, as `callScript` takes it. */
 const fromCommands = (path: string) => relative('src/commands', path);
 
-/** npm's names of the commands, and their modules. */
-const { scripts } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   scripts: Record<string, string>;
 };
-const COMMANDS = Object.entries(scripts).flatMap(([name, line]) => {
-  const [, path] =
-    /^node ((?:src\/commands\/(?:sui|parent|salt|verify|dev)\/(?!main)\w+\.ts)|src\/commands\/image\/eif\.ts|scripts\/check\/move\.ts)$/.exec(
-      line,
-    ) ?? [];
-  return path === undefined ? [] : [{ name, path: fromCommands(path) }];
-});
 
-test('npm knows every command', () => {
-  expect(COMMANDS.map(({ name }) => name).sort()).toEqual([
-    'add_registrar',
-    'configure_enclave',
-    'create_config',
-    'destroy_enclave',
-    'doctor',
-    'eif',
-    'expose_enclave',
-    'new_app',
-    'publish',
-    'register_enclave',
-    'retire_config',
-    'revoke_registrar',
-    'rotate',
-    'run_enclave',
-    'salt_seed',
-    'status',
-    'stop_enclave',
-    'submit',
-    'test:move',
-    'update_config',
-    'update_pcrs',
-    'update_weather',
-    'upgrade',
-    'verify',
-  ]);
-});
-
-/** Packages that only an action needs: loading them takes most of a second. */
-const HEAVY = /node_modules\/(@mysten|@noble|@peculiar|@zktx\.io|valibot|yaml)\//;
-
-describe.each(COMMANDS)('$name', ({ name, path }) => {
-  test('as a process explains its use by --help, and loads nothing that only its action needs', async () => {
-    const { status, stdout, stderr } = await spawnScript(path, ['--help'], { env: { NODE_DEBUG: 'esm' } });
+describe('the program', () => {
+  test('lists its commands by who runs them', async () => {
+    const { status, stdout } = await call(program, ['--help']);
     expect(status).toBe(0);
-    expect(stdout).toMatch(new RegExp(`^usage: npm run ${name} -- `));
-    expect(stderr).toContain('src/commands/command.ts');
-    expect(stderr).not.toMatch(HEAVY);
+    expect([...stdout.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, name]) => name).sort()).toEqual(
+      Object.keys(COMMANDS).sort(),
+    );
+    for (const title of Object.values(READERS)) expect(stdout).toContain(`${title}:\n  `);
+    expect(await call(program, ['help'])).toEqual({ status, stdout, stderr: '' });
+    expect(await call(program, [])).toEqual({ status: 2, stdout, stderr: '' });
+  });
+
+  test('loads no command to list them', async () => {
+    const { stderr } = await spawnScript('main.ts', [], { env: { NODE_DEBUG: 'esm' } });
+    expect(stderr).toContain('src/commands/commands.ts');
+    expect(stderr).not.toMatch(/src\/commands\/\w+\/|node_modules\/@mysten/);
+  });
+
+  test('explains a command by help too, and names one that it does not have', async () => {
+    const { stdout } = await call(program, ['help', 'status']);
+    expect(stdout).toMatch(/^usage: sui-enclave status /);
+    const error = 'there is no command constructor. See sui-enclave --help';
+    expect(await call(program, ['constructor'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `USAGE: ${error}\n`,
+    });
+    const { status, stdout: json } = await call(program, ['constructor', '--json']);
+    expect([status, JSON.parse(json)]).toEqual([2, { status: 'failed', code: 'USAGE', error }]);
+  });
+
+  test('is what npm and make run of src/commands', () => {
+    const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
+    const lines = [...Object.values(scripts), ...makefile.split('\n')];
+    const run = lines.flatMap((line) => [
+      ...line.matchAll(/\bnode .*?src\/commands\/([\w/]+\.ts)(?: (\w+))?/g),
+    ]);
+    expect(run.length).toBeGreaterThan(40);
+    for (const [, path, name = ''] of run) {
+      expect(path).toBe('main.ts');
+      if (name !== '') expect(Object.keys(COMMANDS)).toContain(name);
+    }
+    for (const [name, line] of Object.entries(scripts)) {
+      const [, command] = /^(?:exec )?node src\/commands\/main\.ts (\w+)$/.exec(line) ?? [];
+      if (command !== undefined) expect(command).toBe(name);
+    }
+  });
+});
+
+describe.each(Object.keys(COMMANDS))('%s', (name) => {
+  test('explains its use by its name in the program', async () => {
+    const { status, stdout } = await call(program, [name, '--help']);
+    expect([status, stdout.split(' ').slice(0, 3)]).toEqual([0, ['usage:', 'sui-enclave', name]]);
+    // Every option is followed by a gap, however long its value's name is.
+    const options = stdout.split('\n').filter((line) => line.startsWith('  --'));
+    for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[^>]+>)? {2,}\S/);
   });
 
   test('ends with exit code 2 where its command line is wrong', async () => {
-    const { status, stdout, stderr } = await callScript(path, ['--bogus']);
+    const { status, stdout, stderr } = await call(program, [name, '--bogus']);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toContain("Unknown option '--bogus'");
-    expect(stderr).toContain(`usage: npm run ${name} -- `);
   });
 });
 
@@ -233,33 +282,27 @@ const MODULES = globSync(PROGRAMS, { cwd: ROOT }).filter(
     /^export const main = \w+\(/m.test(readFileSync(join(ROOT, path), 'utf8')),
 );
 
-/** Programs that are not commands: servers that run until they are stopped, and a test suite with steps of its own. */
-const OTHERS = [
-  'scripts/check/package.ts',
-  'src/commands/dev/main.ts',
-  'src/commands/dev/prover/main.ts',
-  'src/commands/dev/wallet/main.ts',
-];
+/** They run inside the image's container, which has no other command. */
+const IN_CONTAINER = ['src/commands/image/bundle.ts', 'src/commands/image/ramdisks.ts'];
 
-test('everything that npm or make runs of src/commands and scripts is a command, except servers and the test of the package', () => {
-  const makefile = readFileSync(new URL('../../../Makefile', import.meta.url), 'utf8');
-  const lines = [...Object.values(scripts), ...makefile.split('\n')];
-  const run = lines.flatMap((line) =>
-    [...line.matchAll(/\bnode .*?((?:src\/commands|scripts)\/[\w/]+\.ts)/g)].map(([, path]) => path),
-  );
-  expect(run.length).toBeGreaterThan(20);
-  expect(run.filter((path) => !MODULES.includes(path ?? '') && !OTHERS.includes(path ?? ''))).toEqual([]);
+test('every module with a command is in the program, or is a script of this repository', async () => {
+  const mains = await Promise.all(Object.values(COMMANDS).map(async ({ load }) => (await load()).main));
+  expect(new Set(mains).size).toBe(mains.length);
+  for (const path of MODULES.filter((each) => each.startsWith('src/') && !IN_CONTAINER.includes(each))) {
+    const module = (await import(join(ROOT, path))) as { main: (typeof mains)[number] };
+    expect(mains, path).toContain(module.main);
+  }
   const parsers = globSync(PROGRAMS, { cwd: ROOT }).filter((path) =>
     /parseArgs|process\.argv/.test(readFileSync(join(ROOT, path), 'utf8')),
   );
-  expect(parsers).toEqual(['src/commands/command.ts']);
+  expect(parsers.sort()).toEqual(['src/commands/command.ts', 'src/commands/command_line.ts']);
 });
 
 describe.each(MODULES)('%s', (path) => {
   test('explains its use by --help, with --json', async () => {
     const { status, stdout } = await callScript(fromCommands(path), ['--help']);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^usage: (npm run|node (src\/commands|scripts)\/)/);
+    expect(stdout).toMatch(/^usage: (sui-enclave|npm run|node (src\/commands|scripts)\/)/);
     expect(stdout).toContain('--json');
   });
 
@@ -271,25 +314,22 @@ describe.each(MODULES)('%s', (path) => {
 
   test('prints through the framework alone, so that nothing is mixed into the JSON', () => {
     const source = readFileSync(join(ROOT, path), 'utf8');
-    expect(source).not.toMatch(/\bconsole\.(log|info|table)|process\.stdout|stdio: 'inherit'/);
+    expect(source).not.toMatch(/\bconsole\.(log|info|table)|process\.stdout\.write|stdio: 'inherit'/);
   });
 });
 
-const SUI = COMMANDS.filter(({ path }) => path.startsWith('sui/'));
+const SUI = MODULES.filter((path) => path.startsWith('src/commands/sui/'));
 
-test.each(SUI)('the help of $name lists the common options, and the exit codes', async ({ path }) => {
-  const { stdout } = await callScript(path, ['--help']);
+test.each(SUI)('the help of %s lists the common options, and the exit codes', async (path) => {
+  const { stdout } = await callScript(fromCommands(path), ['--help']);
   for (const option of ['--network', '--rpc-url', '--address', '--unsigned', '--dry-run', '--json']) {
     expect(stdout).toContain(option);
   }
   expect(stdout).toContain('exit codes:');
-  // Every option is followed by a gap, however long its value's name is.
-  const options = stdout.split('\n').filter((line) => line.startsWith('  --'));
-  for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[\w ]+>)? {2,}\S/);
 });
 
-test('a process ends with the exit code of its command', async () => {
-  const { status, stdout, stderr } = await spawnScript('sui/status.ts', ['0x1', 'http://127.0.0.1:1', '0x5']);
+test('a process ends with the exit code of its command, even if something it started still runs', async () => {
+  const { status, stdout, stderr } = await spawnScript('main.ts', ['status', '0x1', 'http://127.0.0.1:1']);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-  expect(stderr).toMatch(/^FAILED \(USAGE\): unexpected argument: 0x5\n/);
+  expect(stderr).toMatch(/^USAGE: <enclave_config_id> must be 0x and 64/);
 });

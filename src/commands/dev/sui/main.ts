@@ -1,38 +1,35 @@
 /** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ConfigError, type EnclaveError } from 'sui-enclave/errors';
+import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
-import { command, commandFailure, runAsProcess } from '../../command.ts';
+import { command, runAsProcess } from '../../command.ts';
 import type { DevSui } from './service.ts';
 
 const OUT = fileURLToPath(new URL('../../../../out', import.meta.url));
 
-const USAGE = `usage: npm run dev:sui
-       make dev-sui [PORT=<port>] [FAUCET_PORT=<port>]
-
-Starts a model of a Sui node on loopback, until SIGTERM or Ctrl-C: --network localnet of the other commands reaches it.
-It keeps nothing: each start is a new chain. A funded account's key is in out/dev-sui.key, or is SUI_PRIVATE_KEY.
+export const main = command({
+  name: 'dev_sui',
+  purpose: `Starts a model of a Sui node on loopback, until SIGTERM or Ctrl-C: --network localnet of the other commands reaches it.
+It keeps nothing: each start is a new chain. A funded account's key is in out/dev-sui.key, or is SUI_PRIVATE_KEY.`,
+  arguments: {},
+  options: {},
+  notes: `--json prints where everything is when it has started.
 
 environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
-exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used
-
---json prints where everything is as JSON when it has started (after npm run --silent).`;
-
-export const main = command({
-  usage: USAGE,
-  options: {},
+exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
   async run(_, { env }) {
     const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
-    const { startDevSui } = await import('./service.ts');
     const folder = resolve(env['OUT'] || OUT);
+    // With the Move VM and a whole node, it takes most of a second to load.
+    const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env });
     endOnSignal(service.close);
     const { node, faucetUrl, account, checksProofs } = service;
@@ -41,10 +38,7 @@ export const main = command({
       text: describe(service, relative(process.cwd(), folder)),
     };
   },
-  report(error) {
-    const failure = commandFailure(error);
-    return failure && { ...failure, text: `make dev-sui: ${(error as EnclaveError).message}` };
-  },
+  report: (_error, failure) => failure && { ...failure, text: `make dev-sui: ${failure.json.error}` },
 });
 
 function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, folder: string): string {

@@ -1,42 +1,56 @@
-/** `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
+/** `sui-enclave dev_wallet`, or `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
 import { EnclaveError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
+import { command, runAsProcess } from '../../command.ts';
 import { builtProver } from '../../prover/artifacts.ts';
 import { CLIENTS } from './servers.ts';
 import { startWalletServices, type WalletServices } from './services.ts';
 
-const prover = builtProver('small');
-const { origin, issuer, saltUrl, proverUrl, node, died, close } = await startAtPort().catch(fail);
+export const main = command({
+  name: 'dev_wallet',
+  purpose:
+    "Serves a wallet's page, to try zkLogin by hand, with everything that it talks to, until SIGTERM or Ctrl-C.",
+  arguments: {},
+  options: {},
+  notes: `environment:
+  PORT   the page's port (default: any)
+  CACHE  the folder of what make prover-dev built, for real proofs
 
-async function startAtPort(): Promise<WalletServices> {
-  const port = integer(process.env, 'PORT', { from: 0, to: 65_535, default: 0 });
-  return startWalletServices({ log: createLog('warn'), port, ...(prover && { prover }) });
-}
+exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 invalid command line`,
+  async run(_, { env, io }) {
+    const prover = builtProver('small');
+    const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 0 });
+    const services = await startWalletServices({ log: createLog('warn'), port, ...(prover && { prover }) });
+    io.log(describe(services, prover !== undefined));
+    endOnSignal(services.close);
+    await services.died;
+    return { json: {} };
+  },
+  report: (error, failure) =>
+    error instanceof EnclaveError && failure
+      ? { ...failure, text: `make dev-wallet: ${error.message}` }
+      : undefined,
+});
 
-function fail(error: unknown): never {
-  if (!(error instanceof EnclaveError)) throw error;
-  console.error(`make dev-wallet: ${error.message}`);
-  process.exit(1);
-}
-
-const clientIds = Object.values(CLIENTS).map(({ clientId }) => clientId);
-const proving = prover
-  ? {
-      real: `
+function describe({ origin, issuer, saltUrl, proverUrl, node }: WalletServices, isProving: boolean): string {
+  const clientIds = Object.values(CLIENTS).map(({ clientId }) => clientId);
+  const proving = isProving
+    ? {
+        real: `
             ${proverUrl}  the proving service, small size: its proofs are of this very login, for a development key`,
-      standIn: '',
-      checks: 'checks zkLogin signatures with their proofs',
-    }
-  : {
-      real: '',
-      standIn: `
+        standIn: '',
+        checks: 'checks zkLogin signatures with their proofs',
+      }
+    : {
+        real: '',
+        standIn: `
             ${proverUrl}  the prover: its proofs are of another statement, and no validator accepts them.
             For real proofs: make prover-dev SIZE=small (minutes, once), then make dev-wallet again`,
-      checks: 'checks zkLogin signatures except for the proof',
-    };
-process.stdout.write(`
+        checks: 'checks zkLogin signatures except for the proof',
+      };
+  return `
 ${origin}  the wallet's page: log in by any name and password, send, log out
 
 Real:       ${saltUrl}  the salt service, with a seed of this run: the next run has other addresses${proving.real}
@@ -46,6 +60,7 @@ Stand-ins:  ${issuer}  the OpenID provider (oidc-provider)${proving.standIn}
 Client ids: ${clientIds.join(', ')}. PORT=<port> sets the page's port.
 
 Ctrl-C ends it.
-`);
-endOnSignal(close);
-await died.catch(fail);
+`;
+}
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
+import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { checkName, filesOf, main, rename } from '../../../../src/commands/dev/new_app.ts';
+import { applicationName, filesOf, main, rename } from '../../../../src/commands/dev/new_app.ts';
 
 test.each(['stocks', 'gas_prices', 'ab', 'x2y', 'a_b'])('%s can be the name of an application', (name) => {
-  expect(() => checkName(name)).not.toThrow();
+  expect(v.is(applicationName, name)).toBe(true);
 });
 
 test.each([
@@ -24,7 +25,7 @@ test.each([
   'x2',
   'a'.repeat(33),
 ])('%j cannot be the name of an application', (name) => {
-  expect(() => checkName(name)).toThrow(/^invalid name: /);
+  expect(v.is(applicationName, name)).toBe(false);
 });
 
 describe.each([
@@ -71,7 +72,8 @@ test('a page is read as paths and what follows each of them', () => {
 test.each([
   [[], 'missing: <name>'],
   [['stocks', '0x5'], 'unexpected argument: 0x5'],
-  [['Stocks'], 'invalid name: Stocks'],
+  [['Stocks'], '<name> must be lower case letters'],
+  [['x2'], '<name> must have two letters'],
 ])('%j is refused with 2 before anything is written', async (argv, message) => {
   let printed = '';
   const io = { log: () => {}, error: (text: string) => (printed += text), stdin: () => '' };

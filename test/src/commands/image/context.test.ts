@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -118,7 +118,9 @@ describe('by the real lock file', () => {
   test('an image is made of the library, the service, the server and its application alone', () => {
     const workspaces = ['src/apps/weather', 'src/library', 'src/server', 'src/service'];
     expect(needed.workspaces).toEqual(workspaces);
-    const build = ['src/commands/package.json', 'src/commands/command.ts', 'src/commands/image'];
+    const build = ['package.json', 'command.ts', 'command_line.ts', 'values.ts', 'image'].map(
+      (name) => `src/commands/${name}`,
+    );
     expect(imageSources(needed, 'src/apps/weather').sort()).toEqual(
       [...workspaces, ...build, 'enclave'].sort(),
     );
@@ -130,6 +132,23 @@ describe('by the real lock file', () => {
     expect(imageSources(neededByImage(ROOT, 'src/apps/price', lock), 'src/apps/price')).toContain(
       'src/apps/price',
     );
+  });
+
+  test('the commands that build it find there what they import', () => {
+    const sources = imageSources(needed, 'src/apps/weather');
+    const has = (path: string) => sources.some((each) => path === each || path.startsWith(`${each}/`));
+    const files = sources.flatMap((path) =>
+      path.startsWith('src/commands/')
+        ? globSync(path.endsWith('.ts') ? path : `${path}/**/*.ts`, { cwd: ROOT })
+        : [],
+    );
+    const imported = files.flatMap((file) =>
+      [...readFileSync(join(ROOT, file), 'utf8').matchAll(/ from '(\..+)';$/gm)].map(([, name = '']) =>
+        join(dirname(file), name),
+      ),
+    );
+    expect(imported).toContain('src/commands/command.ts');
+    expect(imported.filter((path) => !has(path))).toEqual([]);
   });
 
   test('a page, its framework and a tool for tests change none of its inputs', () => {

@@ -184,9 +184,18 @@ Log in: ssh ec2-user@203.0.113.5
     ]);
   });
 
+  test('says in its help which options it must have', async () => {
+    const { stdout } = await new Parent().run('configure_enclave.ts', ['--help']);
+    const required = stdout.split('\n').filter((line) => line.endsWith('(required)'));
+    expect(required.map((line) => line.trim().split(' ')[0])).toEqual(['--region', '--key-name', '--cidr']);
+  });
+
   test.each([
-    [[], /^USAGE: --region is missing or invalid\n\nusage: npm run configure_enclave/],
-    [['--region', 'eu-west-1; rm -rf /', '--key-name', 'me', '--cidr', '0.0.0.0/0'], /--region/],
+    [[], /^USAGE: --region is missing\. See sui-enclave configure_enclave --help\n$/],
+    [
+      ['--region', 'eu-west-1; rm -rf /', '--key-name', 'me', '--cidr', '0.0.0.0/0'],
+      /--region must be a region/,
+    ],
     [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', 'all'], /--cidr must be IPv4/],
     [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.400/24'], /--cidr must be IPv4/],
     [['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.4/33'], /--cidr must be IPv4/],
@@ -196,7 +205,7 @@ Log in: ssh ec2-user@203.0.113.5
     [[...ARGS, '--instance-type=-m5.xlarge'], /--instance-type/],
     [[...ARGS, '--instance-type', 'big'], /--instance-type/],
     [[...ARGS, '--secrets', 'nowhere.json'], /nowhere.json can't be read/],
-    [[...ARGS, 'more'], /^USAGE: unexpected argument: more\n/],
+    [[...ARGS, 'more'], /^USAGE: unexpected argument: more\. See/],
   ])('refuses %j', async (args, message) => {
     const { status, stderr } = await new Parent().run('configure_enclave.ts', args as string[]);
     expect(status).toBe(2);

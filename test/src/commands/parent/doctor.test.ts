@@ -99,7 +99,7 @@ describe('the doctor', () => {
     });
     expect(await parent.run('doctor.ts', ['E99'])).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/^USAGE: E99 is not a known code/),
+      stderr: expect.stringMatching(/^USAGE: <code> must be a code of nitro-cli/),
     });
   });
 

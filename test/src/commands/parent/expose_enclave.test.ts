@@ -374,7 +374,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
       const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
       writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
       expect((await expose(['--eif', join(parent.dir, 'other.eif')])).stderr).toMatch(
-        `USAGE: this image was not built by this project: it has no /app/${missing}\n`,
+        `USAGE: this image was not built by this project: it has no /app/${missing}. See sui-enclave expose_enclave --help\n`,
       );
     }
   });
@@ -383,16 +383,22 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     [['--name', '../other'], 2, /--name must be letters/],
     [['--name', 'other'], 1, /no enclave named other runs/],
     [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
-    [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\n\nusage: npm run expose_enclave/],
+    [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\. See sui-enclave expose_enclave --help\n$/],
     [['--port', '0'], 2, /--port must be an integer from 1 to 65535/],
     [['--port', '65536'], 2, /--port must be an integer from 1 to 65535/],
     [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
     [['--address', '1.2.3.400'], 2, /--address must be an IPv4 address/],
     [['--secrets', '/nonexistent'], 2, /\/nonexistent can't be read/],
+    [
+      ['--secrets', '-', '--provisioner-key', '/nonexistent'],
+      2,
+      /^PROVISIONER_KEY: \/nonexistent can't be read/,
+    ],
+    [['--secrets', '-', '--root', '/nonexistent'], 2, /^UNREADABLE_FILE: \/nonexistent can't be read/],
     [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
   ])('refuses %j', async (args, code, message) => {
     const { expose } = await start({ ready: true });
-    const { status, stderr } = await expose(args);
+    const { status, stderr } = await expose(args, SECRETS);
     expect(status).toBe(code);
     expect(stderr).toMatch(message);
   });

@@ -27,9 +27,9 @@ describe('run_enclave', () => {
     ['four times its size to a large one', 1024 ** 3, 4096],
   ])('gives %s, and refuses less', (_what, bytes, memoryMib) => {
     expect(memoryOf(undefined, bytes)).toBe(memoryMib);
-    expect(memoryOf(String(memoryMib), bytes)).toBe(memoryMib);
+    expect(memoryOf(memoryMib, bytes)).toBe(memoryMib);
     const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image$`);
-    expect(() => memoryOf(String(memoryMib - 1), bytes)).toThrow(refused);
+    expect(() => memoryOf(memoryMib - 1, bytes)).toThrow(refused);
   });
 
   test('gives an image the least memory by default', async () => {
@@ -84,7 +84,9 @@ describe('run_enclave', () => {
       cwd: parent.dir,
     });
     expect(status).toBe(2);
-    expect(stderr).toBe("USAGE: out/nitro.eif can't be read (ENOENT): build it by make, or copy it here\n");
+    expect(stderr).toBe(
+      "USAGE: out/nitro.eif can't be read (ENOENT): build it by make, or copy it here. See sui-enclave run_enclave --help\n",
+    );
   });
 
   test('terminates an enclave that measures something else', async () => {
@@ -148,7 +150,7 @@ describe('run_enclave', () => {
     const parent = new Parent(['nitro-cli']);
     const { stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
     expect(stderr).toBe(
-      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, npm run doctor shows what is missing\n',
+      'PROGRAM_FAILED: nitro-cli is not installed here: on the parent instance, the command doctor shows what is missing\n',
     );
   });
 });

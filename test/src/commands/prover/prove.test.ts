@@ -50,6 +50,7 @@ test.each<[string, string[], string, number]>([
   ['no request', ['--jwks', KEYS], 'USAGE', 2],
   ['two requests', [GOOD, GOOD, '--jwks', KEYS], 'USAGE', 2],
   ['an invalid time', [GOOD, '--jwks', KEYS, '--at', 'yesterday'], 'USAGE', 2],
+  ['a time without a zone', [GOOD, '--jwks', KEYS, '--at', '2024-05-15T16:00:00'], 'USAGE', 2],
   ['another size', [GOOD, '--jwks', KEYS, '--size', 'huge'], 'USAGE', 2],
 ])('refuses %s, and prints nothing private', async (_, args, code, exit) => {
   const { status, stdout, stderr } = await prove(...args);

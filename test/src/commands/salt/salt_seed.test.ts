@@ -163,6 +163,6 @@ test.each([
 ])('the command line %j is refused', async (args) => {
   expect(await run(...args)).toMatchObject({
     status: 2,
-    stderr: expect.stringMatching(/^USAGE: .+\n\nusage: /),
+    stderr: expect.stringMatching(/^USAGE: .+\. See sui-enclave salt_seed --help\n$/),
   });
 });

@@ -6,6 +6,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
+import type { CommonOptions } from '../../../../src/commands/sui/options.ts';
 import {
   applicationType,
   createEnclaveConfig,
@@ -30,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-function chain(values: Record<string, string | boolean> = {}, key = fixture.admin): Chain {
+function chain(values: CommonOptions = {}, key = fixture.admin): Chain {
   return new Chain({ 'rpc-url': fixture.node.url, ...values }, { SUI_PRIVATE_KEY: key.getSecretKey() });
 }
 
@@ -237,7 +238,7 @@ describe('nothing is sent', () => {
   });
 
   test('when the budget is below what it needs', async () => {
-    await expect(chain({ 'gas-budget': '1' }).submit(creation(), submission)).rejects.toMatchObject({
+    await expect(chain({ 'gas-budget': 1n }).submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
     });
     expect(executed()).toBe(0);
@@ -250,14 +251,8 @@ describe('nothing is sent', () => {
       message: expect.stringContaining('1.000000001 SUI'),
     });
     expect(executed()).toBe(0);
-    await chain({ 'gas-budget': '1000000001' }).submit(creation(), submission);
+    await chain({ 'gas-budget': 1_000_000_001n }).submit(creation(), submission);
     expect(executed()).toBe(1);
-  });
-
-  test.each(['0', '-1', '1.5', '1e9', 'all'])('when --gas-budget is %s', async (budget) => {
-    await expect(chain({ 'gas-budget': budget }).submit(creation(), submission)).rejects.toMatchObject({
-      code: 'SUI_VALUE',
-    });
   });
 
   test('when the node is down', async () => {
@@ -298,7 +293,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
   test('that a call aborts: the error is the same as with --gas-budget, where the node gives a structure', async () => {
     const configId = await fixture.config(capId);
     const other = fixture.publish();
-    const failing = async (values: Record<string, string>) => {
+    const failing = async (values: CommonOptions) => {
       const tx = new Transaction();
       updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId: other, image });
       return await chain(values)
@@ -312,7 +307,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
       location: `${PACKAGE}::enclave::assert_cap`,
       message: expect.stringMatching(/^the capability is not the one that made this config/),
     });
-    expect(error).toEqual(await failing({ 'gas-budget': '5000000' }));
+    expect(error).toEqual(await failing({ 'gas-budget': 5_000_000n }));
   });
 
   test('that the sender has too little SUI', async () => {

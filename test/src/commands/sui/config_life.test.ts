@@ -79,7 +79,7 @@ describe('a registrar', () => {
 
   test('goes to an address in full', async () => {
     expect((await fixture.run('add_registrar', PACKAGE, configId, '0x5')).json()).toMatchObject({
-      code: 'SUI_VALUE',
+      code: 'USAGE',
       error: expect.stringContaining('<holder> must be 0x and 64'),
     });
   });
@@ -192,13 +192,67 @@ describe('rotate', () => {
 });
 
 describe('status', () => {
-  test('says its verdict on a URL once', async () => {
+  test('prints its verdict first, then a line for each enclave: URL, key, registration, and what is wrong', async () => {
+    const [good, stranger] = [
+      await startServer({ nsm: fixture.nsm }),
+      await startServer({ nsm: fixture.nsm }),
+    ];
+    await fixture.register(configId, capId, good.url);
+    const print = async (...urls: string[]) => {
+      const { exit, out } = await script('status', [
+        configId,
+        ...urls,
+        ...root,
+        '--rpc-url',
+        fixture.node.url,
+      ]);
+      return { exit, lines: out.trimEnd().split('\n') };
+    };
+    const line = (url: string, rest: RegExp) =>
+      expect.stringMatching(
+        new RegExp(`^  ${url.replaceAll('.', '[.]')} +key [0-9a-f]{16}…  ${rest.source}$`),
+      );
+    expect(await print(good.url)).toEqual({
+      exit: 0,
+      lines: [
+        'OK: contracts accept every key that answered, under the config "weather" at version 0.',
+        line(good.url, /registered 0 min ago {2}accepted/),
+      ],
+    });
+    expect(await print(good.url, stranger.url, 'http://127.0.0.1:1')).toEqual({
+      exit: 1,
+      lines: [
+        expect.stringMatching(/^PROBLEM: contracts accept no answers of 2 keys that answered/),
+        line(good.url, /registered 0 min ago {2}accepted/),
+        line(stranger.url, /not registered {8}not accepted/),
+        expect.stringMatching(/^ {2}http:..127.0.0.1:1 +no trusted key .*CLIENT_UNREACHABLE: no answer/),
+      ],
+    });
+    expect(await print()).toEqual({
+      exit: 0,
+      lines: [
+        expect.stringMatching(
+          /^Not checked: give the URLs of enclaves. Contracts accept 1 of 1 registered enclave of/,
+        ),
+        expect.stringMatching(/^ {2}- {2}key [0-9a-f]{16}… {2}registered 0 min ago {2}accepted$/),
+      ],
+    });
+    await fixture.done('update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'));
+    expect((await print()).lines[1]).toMatch(/stale: registered at version 0$/);
+    await fixture.done('retire_config', PACKAGE, configId, '--yes');
+    expect((await print()).lines).toEqual([
+      'RETIRED: the config "weather" at version 1. Contracts accept none of its enclaves.',
+      expect.stringMatching(/its config is retired$/),
+    ]);
+  });
+
+  test('names a URL once, and with --verbose an enclave as registered and as what answers', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const id = await fixture.register(configId, capId, url);
-    const printed = await script('status', [configId, url, ...root, '--rpc-url', fixture.node.url]);
-    expect(printed.out.split(url)).toHaveLength(2);
-    // As an enclave of the config, and as what answers.
-    expect(printed.out.split(id)).toHaveLength(3);
+    const args = [configId, url, ...root, '--rpc-url', fixture.node.url];
+    expect((await script('status', args)).out.split(url)).toHaveLength(2);
+    const whole = await script('status', [...args, '--verbose']);
+    expect(whole.out.split(id)).toHaveLength(3);
     const json = await fixture.done('status', configId, url, ...root);
     expect(JSON.stringify(json).split(url)).toHaveLength(2);
   });
@@ -218,7 +272,7 @@ describe('update_config', () => {
       config: { name: 'renamed', maxKeyAgeMs: '3600000' },
       enclaves: [{ id: enclaveId, keyTooOld: false }],
     });
-    const printed = await script('status', [configId, '--rpc-url', fixture.node.url]);
+    const printed = await script('status', [configId, '--verbose', '--rpc-url', fixture.node.url]);
     expect(printed.out).toMatch(/registeredAt +\d{4}-\d\d-\d\dT/);
     fixture.node.lie = (object) => {
       if (!object.type.includes('::enclave::Enclave<')) return object;

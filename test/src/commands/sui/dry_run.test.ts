@@ -154,11 +154,12 @@ describe('publish', () => {
 test.each([
   ['no argument', [], 'missing: <enclave_config_id>'],
   ['an unknown option', ['--force'], "Unknown option '--force'"],
-  ['an argument too many', [OBJECT, 'http://127.0.0.1:1', '0x5'], 'unexpected argument: 0x5'],
+  ['an argument that is no URL', [OBJECT, 'http://127.0.0.1:1', '0x5'], '<enclave_url> must be the URL'],
 ])('%s is a usage error, for people and as JSON', async (_, args, message) => {
   const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);
-  expect(text).toMatchObject({ exit: 2, out: '', err: expect.stringContaining('usage: npm run') });
-  expect(text.err).toContain(`FAILED (USAGE): ${message}`);
+  const err = expect.stringMatching(/\. See sui-enclave status --help\n$/);
+  expect(text).toMatchObject({ exit: 2, out: '', err });
+  expect(text.err).toContain(`USAGE: ${message}`);
   expect(json.exit).toBe(2);
   expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
 });

@@ -4,11 +4,14 @@ import { readConfig } from '../../../../src/library/sui/index.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
 describe('the choice of a node', () => {
-  test.each(['mainnet', 'testnet', 'devnet'])('--network %s is a public node, over https', (network) => {
-    expect(connect(network, undefined).description).toBe(
-      `${network} (https://fullnode.${network}.sui.io:443)`.replace(':443', ''),
-    );
-  });
+  test.each(['mainnet', 'testnet', 'devnet'] as const)(
+    '--network %s is a public node, over https',
+    (network) => {
+      expect(connect(network, undefined).description).toBe(
+        `${network} (https://fullnode.${network}.sui.io:443)`.replace(':443', ''),
+      );
+    },
+  );
 
   test('--rpc-url replaces the node of --network', () => {
     expect(connect('mainnet', 'https://sui.example/v2').description).toBe('mainnet (https://sui.example/v2)');
@@ -38,8 +41,13 @@ describe('the choice of a node', () => {
     expect(() => connect(undefined, url)).not.toThrow('secret');
   });
 
-  test('an unknown network is refused', () => {
-    expect(() => connect('constructor', undefined)).toThrow('--network must be one of mainnet');
+  test.each([
+    ['localnet', 'https://sui.example', true],
+    ['localnet', 'http://127.0.0.1:9000', false],
+    [undefined, 'http://127.0.0.1:9000', false],
+    ['testnet', 'http://127.0.0.1:9000', true],
+  ] as const)('%s at %s is a real network: %s', (network, url, isReal) => {
+    expect(connect(network, url).isReal).toBe(isReal);
   });
 });
 

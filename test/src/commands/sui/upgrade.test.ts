@@ -142,7 +142,7 @@ describe('upgrade', () => {
       code: 'SUI_OBJECT_TYPE',
       error: expect.stringContaining('must be a package::UpgradeCap'),
     });
-    expect((await run('upgrade', '0x5')).json()).toMatchObject({ code: 'SUI_VALUE' });
+    expect((await run('upgrade', '0x5')).json()).toMatchObject({ code: 'USAGE' });
   });
 
   test('is refused on the stand-in framework', async () => {

@@ -132,12 +132,14 @@ test('runs as a process', async () => {
 
 test('a second URL is named', async () => {
   const { err } = await verify('http://127.0.0.1:1', 'http://127.0.0.1:2', '--pcrs', file('weather.pcrs'));
-  expect(err).toMatch(/^NO VERDICT: unexpected argument: http:\/\/127\.0\.0\.1:2\n/);
+  expect(err).toMatch(
+    /^NO VERDICT: unexpected argument: http:\/\/127\.0\.0\.1:2\. See sui-enclave verify --help\n$/,
+  );
 });
 
 test('--help goes to standard output, with exit code 0', async () => {
   const { exit, out, err } = await verify('--help');
-  expect(out).toMatch(/^usage: npm run verify -- <url>/);
+  expect(out).toMatch(/^usage: sui-enclave verify <url>/);
   expect(err).toBe('');
   expect(exit).toBe(0);
 });
@@ -256,7 +258,7 @@ describe('2: no verdict', () => {
       'POLICY_INVALID',
       () => ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--root', file('garbage')],
     ],
-    ['an invalid URL', 'CLIENT_OPTION', () => ['enclave', '--pcrs', file('weather.pcrs')]],
+    ['an invalid URL', 'USAGE', () => ['enclave', '--pcrs', file('weather.pcrs')]],
     [
       'an enclave that is not there',
       'CLIENT_UNREACHABLE',

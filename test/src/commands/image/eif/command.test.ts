@@ -56,16 +56,16 @@ test('builds the same bytes again', async () => {
 });
 
 test.each([
-  [[], 2, /^USAGE: missing: <action>\n\nusage: npm run eif/],
-  [['sign', 'x.eif'], 2, /^USAGE: unexpected argument: sign\n\nusage/],
-  [['describe'], 2, /^USAGE: missing: <file>\n\nusage/],
-  [['describe', 'kernel', '0x5'], 2, /^USAGE: unexpected argument: 0x5\n\nusage/],
-  [['pcrs', 'kernel', '--name', 'weather'], 2, /^USAGE: --name belongs to build\n/],
+  [[], 2, /^USAGE: missing: <action>\. See sui-enclave eif --help\n$/],
+  [['sign', 'x.eif'], 2, /^USAGE: <action> must be build, describe or pcrs\. See/],
+  [['describe'], 2, /^USAGE: missing: <file>\. See/],
+  [['describe', 'kernel', '0x5'], 2, /^USAGE: unexpected argument: 0x5\. See/],
+  [['pcrs', 'kernel', '--name', 'weather'], 2, /^USAGE: --name belongs to build\. See/],
   [['describe', 'kernel'], 1, /^EIF_INVALID: the file is shorter than the header/],
   [['pcrs', 'nowhere'], 1, /^CONFIG: nowhere can't be read: ENOENT/],
   [['build', '--kernel', 'kernel'], 2, /^USAGE: --cmdline is missing/],
-  [['build', '--signing-key', 'x'], 2, /^USAGE: Unknown option '--signing-key'\n/],
-  [[...BUILD, 'more'], 2, /^USAGE: unexpected argument: more\n/],
+  [['build', '--signing-key', 'x'], 2, /^USAGE: Unknown option '--signing-key'\. See/],
+  [[...BUILD, 'more'], 2, /^USAGE: unexpected argument: more\. See/],
 ])('%j ends with one message', async (args, code, message) => {
   const { status, stderr, stdout } = await eif(...args);
   expect(status).toBe(code);

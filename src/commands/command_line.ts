@@ -1,0 +1,273 @@
+/** What a command line may contain, and what it contains: split by Node's parser, checked by valibot. */
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { EnclaveError } from 'sui-enclave/errors';
+import * as v from 'valibot';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The exit codes that most commands have. */
+export const EXIT = {
+  /** Done, or nothing to do. */
+  done: 0,
+  /** Refused or failed. */
+  failed: 1,
+  /** Not tried: the command line, or something that it names, can't be used. */
+  notTried: 2,
+} as const;
+
+/** The command line can't be used. The framework adds where the command's help is. */
+export class UsageError extends EnclaveError {
+  readonly code = 'USAGE';
+  readonly exit = EXIT.notTried;
+}
+
+/** Checks the text of an argument or of an option. Its issues continue the name: "must be …". */
+type Schema = v.GenericSchema<string, unknown>;
+
+/** A positional argument. */
+export interface Argument {
+  readonly schema: Schema;
+  /** May be left out; only at the end. */
+  readonly optional?: boolean;
+  /** May be given more than once: one argument at most, and none before an optional one. */
+  readonly repeated?: boolean;
+}
+
+/** An option with a value. */
+export interface Option {
+  /** Its value, for the help, such as `<file>`. */
+  readonly value: string;
+  readonly help: string;
+  readonly schema: Schema;
+  /** As on the command line. */
+  readonly default?: string;
+  readonly required?: boolean;
+  readonly repeated?: boolean;
+  /** The variable of the environment that has its value if the command line does not. */
+  readonly variable?: string;
+}
+
+/** An option without a value. */
+export interface Flag {
+  readonly help: string;
+  readonly schema?: undefined;
+}
+
+export type Arguments = Readonly<Record<string, Argument>>;
+export type Options = Readonly<Record<string, Option | Flag>>;
+
+export interface CommandLine<A extends Arguments = Arguments, O extends Options = Options> {
+  readonly name: string;
+  /** What starts it. Default: `sui-enclave <name>`. */
+  readonly program?: string;
+  /** What it does, in lines of 120 characters at most. */
+  readonly purpose: string;
+  /** In order. */
+  readonly arguments: A;
+  readonly options: O;
+  /** What follows the name in the first lines of the help, if there are several forms. */
+  readonly forms?: readonly string[];
+  /** The last lines of the help. */
+  readonly notes?: string;
+}
+
+type Output<S> = S extends v.GenericSchema<string, infer Value> ? Value : never;
+
+export type ArgumentValues<A extends Arguments> = {
+  readonly [Name in keyof A]: A[Name] extends { readonly repeated: true }
+    ? readonly Output<A[Name]['schema']>[]
+    : A[Name] extends { readonly optional: true }
+      ? Output<A[Name]['schema']> | undefined
+      : Output<A[Name]['schema']>;
+};
+
+export type OptionValues<O extends Options> = {
+  readonly [Name in keyof O]: O[Name] extends Option
+    ? O[Name] extends { readonly repeated: true }
+      ? readonly Output<O[Name]['schema']>[]
+      : O[Name] extends { readonly default: string } | { readonly required: true }
+        ? Output<O[Name]['schema']>
+        : Output<O[Name]['schema']> | undefined
+    : boolean;
+};
+
+export interface Given<A extends Arguments, O extends Options> {
+  readonly args: ArgumentValues<A>;
+  readonly options: OptionValues<O>;
+  /** The positional arguments, as they were given. */
+  readonly positionals: readonly string[];
+}
+
+/** Options that every command has. */
+const COMMON: Options = {
+  json: {
+    help: "print the result, or the error, as JSON (after npm run --silent, to keep npm's own lines out of it)",
+  },
+  help: { help: 'print this' },
+};
+
+/** Texts of positional arguments, by their names. */
+export type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * @param assign names the positional arguments; default: in their order
+ * @throws UsageError that names the argument and what it must be
+ */
+export function parseCommandLine<A extends Arguments, O extends Options>(
+  line: CommandLine<A, O>,
+  argv: readonly string[],
+  env: Environment,
+  assign: (positionals: readonly string[], options: OptionValues<O>) => Texts = (positionals) =>
+    inOrder(line.arguments, positionals),
+): Given<A, O> {
+  const { values, positionals } = split(line.options, argv);
+  const options = Object.fromEntries(
+    Object.entries(line.options).map(([name, option]) => [name, optionOf(name, option, values[name], env)]),
+  ) as OptionValues<O>;
+  const texts = assign(positionals, options);
+  requireOptions(line.options, options);
+  const args = Object.fromEntries(
+    Object.entries(line.arguments).map(([name, { schema }]) => [
+      name,
+      check(`<${name}>`, schema, texts[name]),
+    ]),
+  ) as ArgumentValues<A>;
+  return { args, options, positionals };
+}
+
+type Value = string | boolean | (string | boolean)[] | undefined;
+
+/**
+ * parseArgs mistakes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
+ * argument of a process can hold, and restored afterwards.
+ */
+function split(options: Options, argv: readonly string[]) {
+  const restore = <T>(value: T) => (typeof value === 'string' ? value.replace('\0', '') : value);
+  try {
+    const { values, positionals } = parseArgs({
+      args: argv.map((arg) => arg.replace(/^-(?=\.?\d)/, '\0-')),
+      options: Object.fromEntries(
+        Object.entries({ ...options, ...COMMON }).map(([name, option]) => [name, parserOf(option)]),
+      ),
+      allowPositionals: true,
+    });
+    const restored = Object.entries(values).map(([name, value]): [string, Value] => [
+      name,
+      Array.isArray(value) ? value.map(restore) : restore(value),
+    ]);
+    return { values: Object.fromEntries(restored), positionals: positionals.map(restore) };
+  } catch (error) {
+    // The parser adds advice about a leading dash, which helps nobody here.
+    throw new UsageError((error as Error).message.split(/\.\s/)[0] ?? '');
+  }
+}
+
+function parserOf(option: Option | Flag): ParseArgsOptionsConfig[string] {
+  if (option.schema === undefined) return { type: 'boolean' };
+  return { type: 'string', ...(option.repeated && { multiple: true }) };
+}
+
+function optionOf(name: string, option: Option | Flag, given: Value, env: Environment): unknown {
+  if (option.schema === undefined) return given === true;
+  const { schema, variable, repeated } = option;
+  const label = `--${name}`;
+  if (repeated) return check(label, schema, (given ?? []) as string[]);
+  if (given !== undefined) return check(label, schema, given as string);
+  const named = variable === undefined ? undefined : env[variable];
+  if (named) return check(`${variable}`, schema, named);
+  return check(label, schema, option.default);
+}
+
+/** @throws UsageError */
+function requireOptions(options: Options, given: Readonly<Record<string, unknown>>): void {
+  for (const [name, option] of Object.entries(options)) {
+    const isRequired = option.schema !== undefined && option.required;
+    if (isRequired && given[name] === undefined) throw new UsageError(`--${name} is missing`);
+  }
+}
+
+/** Names the positional arguments by their order. @throws UsageError */
+export function inOrder(args: Arguments, positionals: readonly string[]): Texts {
+  const names = Object.keys(args);
+  const repeated = names.findIndex((name) => args[name]?.repeated);
+  const unexpected = repeated < 0 ? positionals[names.length] : undefined;
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
+  const missing = names.slice(positionals.length).filter((name) => !args[name]?.optional);
+  if (missing.length > 0) throw new UsageError(`missing: ${wordsOf(missing)}`);
+  if (repeated < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
+  const behind = names.length - repeated - 1;
+  const end = Math.max(repeated, positionals.length - behind);
+  return Object.fromEntries(
+    names.map((name, index) => {
+      if (index < repeated) return [name, positionals[index]];
+      return [
+        name,
+        index === repeated ? positionals.slice(repeated, end) : positionals[end + index - repeated - 1],
+      ];
+    }),
+  );
+}
+
+/** @throws UsageError */
+function check(label: string, schema: Schema, text: string | readonly string[] | undefined): unknown {
+  if (text === undefined) return undefined;
+  if (typeof text !== 'string') return text.map((each) => check(label, schema, each));
+  const parsed = v.safeParse(schema, text);
+  if (!parsed.success) throw new UsageError(`${label} ${parsed.issues[0].message}`);
+  return parsed.output;
+}
+
+/** Such as `<a> <b>`. */
+export function wordsOf(names: readonly string[]): string {
+  return names.map((name) => `<${name}>`).join(' ');
+}
+
+/** What follows the name in a command line, such as `<from> [<to>] [options]`. */
+export function formOf(args: Arguments): string {
+  const words = Object.entries(args).map(([name, { optional, repeated }]) => {
+    const word = `<${name}>${repeated ? '...' : ''}`;
+    return optional ? `[${word}]` : word;
+  });
+  return [...words, '[options]'].join(' ');
+}
+
+/** What starts a command, as it was started: by npm, or by the program. */
+export function programOf(
+  { name, program }: Pick<CommandLine, 'name' | 'program'>,
+  { npm_lifecycle_event: script }: Environment,
+): string {
+  if (program !== undefined) return program;
+  if (script === name) return `npm run ${name} --`;
+  return script === 'sui-enclave' ? `npm run sui-enclave -- ${name}` : `sui-enclave ${name}`;
+}
+
+/** The output of `--help`. */
+export function helpOf(line: CommandLine, env: Environment): string {
+  const { purpose, arguments: args, options, forms = [formOf(args)], notes } = line;
+  const rows = Object.entries({ ...options, ...COMMON }).map(([option, each]): [string, string] =>
+    each.schema === undefined
+      ? [`--${option}`, each.help]
+      : [`--${option} ${each.value}`, `${each.help}${remark(each)}`],
+  );
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return [
+    ...forms.map((form, index) =>
+      `${index === 0 ? 'usage:' : '      '} ${programOf(line, env)} ${form}`.trimEnd(),
+    ),
+    '',
+    purpose,
+    '',
+    ...rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`),
+    ...(notes === undefined ? [] : ['', notes]),
+  ].join('\n');
+}
+
+function remark({ default: value, repeated, required, variable }: Option): string {
+  const remarks = [
+    ...(required ? ['required'] : []),
+    ...(value === undefined ? [] : [`default: ${value}`]),
+    ...(variable === undefined ? [] : [`or ${variable}`]),
+    ...(repeated ? ['may be repeated'] : []),
+  ];
+  return remarks.length === 0 ? '' : ` (${remarks.join('; ')})`;
+}

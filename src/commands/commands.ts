@@ -1,0 +1,206 @@
+/** The commands of the program, each loaded only if it runs. */
+import type { Main } from './command.ts';
+
+/** Who runs them, in the order of the help. */
+export const READERS = {
+  author: 'Write an application',
+  admin: 'Register enclaves on Sui, and manage them',
+  operator: 'Run enclaves on a parent instance, and build images',
+  wallet: 'Log users in with zkLogin',
+  maintainer: 'Maintain this repository',
+} as const;
+
+export interface Entry {
+  readonly reader: keyof typeof READERS;
+  /** One line for the help, as a verb and its object. */
+  readonly summary: string;
+  load(): Promise<{ readonly main: Main }>;
+}
+
+export const COMMANDS: Readonly<Record<string, Entry>> = {
+  new_app: {
+    reader: 'author',
+    summary: 'write a new application with its tests, fakes and Move package',
+    load: () => import('./dev/new_app.ts'),
+  },
+  dev: {
+    reader: 'author',
+    summary: 'start an application against fakes, and restart it when a file changes',
+    load: () => import('./dev/main.ts'),
+  },
+  dev_sui: {
+    reader: 'author',
+    summary: 'start a model of a Sui node on loopback',
+    load: () => import('./dev/sui/main.ts'),
+  },
+  submit: {
+    reader: 'author',
+    summary: 'call a Move function with a signed answer of an enclave',
+    load: () => import('./sui/submit.ts'),
+  },
+  update_weather: {
+    reader: 'author',
+    summary: 'mint a signed reading of the weather application',
+    load: () => import('./sui/update_weather.ts'),
+  },
+  publish: {
+    reader: 'admin',
+    summary: 'publish a package of move/',
+    load: () => import('./sui/publish.ts'),
+  },
+  upgrade: {
+    reader: 'admin',
+    summary: 'upgrade a published package',
+    load: () => import('./sui/upgrade.ts'),
+  },
+  create_config: {
+    reader: 'admin',
+    summary: 'create the config that names the allowed image',
+    load: () => import('./sui/create_config.ts'),
+  },
+  update_config: {
+    reader: 'admin',
+    summary: 'rename a config, or set a maximum age of keys',
+    load: () => import('./sui/update_config.ts'),
+  },
+  update_pcrs: {
+    reader: 'admin',
+    summary: 'allow another image; all registered enclaves become stale',
+    load: () => import('./sui/update_pcrs.ts'),
+  },
+  retire_config: {
+    reader: 'admin',
+    summary: 'retire a config permanently',
+    load: () => import('./sui/retire_config.ts'),
+  },
+  register_enclave: {
+    reader: 'admin',
+    summary: 'register the enclaves at some URLs',
+    load: () => import('./sui/register_enclave.ts'),
+  },
+  rotate: {
+    reader: 'admin',
+    summary: 'allow another image and register its enclaves, in one transaction',
+    load: () => import('./sui/rotate.ts'),
+  },
+  destroy_enclave: {
+    reader: 'admin',
+    summary: 'destroy a registered enclave',
+    load: () => import('./sui/destroy_enclave.ts'),
+  },
+  add_registrar: {
+    reader: 'admin',
+    summary: 'let an address register enclaves',
+    load: () => import('./sui/add_registrar.ts'),
+  },
+  revoke_registrar: {
+    reader: 'admin',
+    summary: 'revoke a registrar',
+    load: () => import('./sui/revoke_registrar.ts'),
+  },
+  status: {
+    reader: 'admin',
+    summary: 'say whether contracts accept the enclaves that answer',
+    load: () => import('./sui/status.ts'),
+  },
+  verify: {
+    reader: 'admin',
+    summary: 'verify the attestation of an enclave, or of a saved document',
+    load: () => import('./verify/verify_enclave.ts'),
+  },
+  provision: {
+    reader: 'admin',
+    summary: 'seal secrets to an attested enclave',
+    load: () => import('./provision/provision.ts'),
+  },
+  configure_enclave: {
+    reader: 'operator',
+    summary: 'plan or create an AWS instance for enclaves',
+    load: () => import('./parent/configure_enclave.ts'),
+  },
+  doctor: {
+    reader: 'operator',
+    summary: 'check what may keep an enclave from running, or explain a code of nitro-cli',
+    load: () => import('./parent/doctor.ts'),
+  },
+  run_enclave: {
+    reader: 'operator',
+    summary: 'run an image in an enclave',
+    load: () => import('./parent/run_enclave.ts'),
+  },
+  expose_enclave: {
+    reader: 'operator',
+    summary: 'forward to a running enclave, and pass it its secrets',
+    load: () => import('./parent/expose_enclave.ts'),
+  },
+  stop_enclave: {
+    reader: 'operator',
+    summary: 'stop an enclave and what was started for it',
+    load: () => import('./parent/stop_enclave.ts'),
+  },
+  build_image: {
+    reader: 'operator',
+    summary: 'build an enclave image and its registers',
+    load: () => import('./image/build.ts'),
+  },
+  verify_build: {
+    reader: 'operator',
+    summary: 'build an image again, and compare every byte',
+    load: () => import('./image/verify.ts'),
+  },
+  eif: {
+    reader: 'operator',
+    summary: 'build, describe or measure an enclave image file',
+    load: () => import('./image/eif.ts'),
+  },
+  prover_images: {
+    reader: 'operator',
+    summary: 'build the containers of the proving service',
+    load: () => import('./prover/images.ts'),
+  },
+  dev_wallet: {
+    reader: 'wallet',
+    summary: "serve a wallet's page, to try zkLogin by hand",
+    load: () => import('./dev/wallet/main.ts'),
+  },
+  dev_prover: {
+    reader: 'wallet',
+    summary: 'start the proving service on a development key',
+    load: () => import('./dev/prover/main.ts'),
+  },
+  prove: {
+    reader: 'wallet',
+    summary: 'make one proof without a server',
+    load: () => import('./prover/prove.ts'),
+  },
+  salt_seed: {
+    reader: 'wallet',
+    summary: "generate, split and restore the salt service's seed",
+    load: () => import('./salt/salt_seed.ts'),
+  },
+  build_circuit: {
+    reader: 'maintainer',
+    summary: 'compile the circuit and make a development key',
+    load: () => import('./prover/build.ts'),
+  },
+  build_engine: {
+    reader: 'maintainer',
+    summary: 'build the proving engine',
+    load: () => import('./prover/engine.ts'),
+  },
+  bundle_digest: {
+    reader: 'maintainer',
+    summary: 'print the digest of the code in the images',
+    load: () => import('./image/bundle_digest.ts'),
+  },
+  check_locks: {
+    reader: 'maintainer',
+    summary: 'fetch every locked file of Debian',
+    load: () => import('./image/check_locks.ts'),
+  },
+  update_lock: {
+    reader: 'maintainer',
+    summary: "update the lock files to Debian's current versions",
+    load: () => import('./image/update_lock.ts'),
+  },
+};

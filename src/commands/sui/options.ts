@@ -1,0 +1,78 @@
+/** The options of the commands that talk to Sui. */
+import { fileURLToPath } from 'node:url';
+import * as v from 'valibot';
+import type { OptionValues } from '../command_line.ts';
+import { objectId, path, text } from '../values.ts';
+import { NETWORKS } from './network.ts';
+
+/** Those that all of them have. */
+export const COMMON = {
+  network: {
+    value: '<name>',
+    help: NETWORKS.join(', '),
+    schema: v.picklist(NETWORKS, `must be one of ${NETWORKS.join(', ')}`),
+    variable: 'SUI_ENCLAVE_NETWORK',
+  },
+  app: {
+    value: '<name>',
+    help: 'the application in deployments/<network>.json, where it has several',
+    schema: text,
+  },
+  'rpc-url': { value: '<url>', help: 'a gRPC-web node in place of the one of --network', schema: text },
+  address: {
+    value: '<address>',
+    help: "the sender; its key is read from the Sui CLI's keystore",
+    schema: objectId,
+  },
+  keystore: { value: '<file>', help: "the keystore, if it is not the Sui CLI's own", schema: path },
+  'gas-budget': {
+    value: '<mist>',
+    help: 'the most gas to spend (default: what the node proposes, up to 1 SUI)',
+    schema: v.pipe(
+      v.string(),
+      v.regex(/^[1-9][0-9]{0,18}$/, 'must be an integer number of MIST (1 SUI is 1000000000)'),
+      v.transform((mist) => BigInt(mist)),
+    ),
+  },
+  unsigned: { help: 'print the transaction in base64, for a wallet or a multisig to sign' },
+  'dry-run': { help: 'say what would be done, have the node simulate it, and send nothing' },
+} as const;
+
+/** The values of the options that all commands have. */
+export type CommonOptions = Partial<OptionValues<typeof COMMON>>;
+
+/** The PCR file. */
+export const PCRS_OPTION = {
+  pcrs: { value: '<file>', help: 'the registers of the image', schema: path, default: 'out/nitro.pcrs' },
+} as const;
+
+/** The flag of commands that write registers. */
+export const EXPERIMENTAL_FLAG = {
+  experimental: {
+    help: 'allow an image that is not of a tagged release (CHANNEL=stable), on a real network too',
+  },
+} as const;
+
+/** The option for another file than the package's own `Published.toml`. */
+export const PUBLISHED_OPTION = {
+  published: {
+    value: '<file>',
+    help: 'where it is noted what is published (default: move/<package>/Published.toml)',
+    schema: path,
+  },
+} as const;
+
+/** The option for enclaves that are not AWS's. */
+export const ROOT_OPTION = {
+  root: {
+    value: '<file>',
+    help: "trust the certificates of this PEM file in place of AWS's root (development)",
+    schema: path,
+    variable: 'SUI_ENCLAVE_ROOT',
+  },
+} as const;
+
+/** The file of `--published`, or the package's own. */
+export function publishedPath(name: string, published: string | undefined): string {
+  return published ?? fileURLToPath(new URL(`../../../move/${name}/Published.toml`, import.meta.url));
+}

@@ -1,0 +1,67 @@
+/** The schemas of arguments and options. Each issue continues the name of what it is about. */
+import * as v from 'valibot';
+
+export const text = v.string();
+
+export const path = v.pipe(v.string(), v.nonEmpty('must be the path of a file'));
+
+/** An integer in decimal. */
+export function integer(from: number, to: number) {
+  const message = `must be an integer from ${from} to ${to}`;
+  return v.pipe(
+    v.string(),
+    v.regex(/^\d{1,9}$/, message),
+    v.transform(Number),
+    v.minValue(from, message),
+    v.maxValue(to, message),
+  );
+}
+
+/** An object or a package on Sui, or an address there, in full length: a short one is more often a bad copy than `0x2`. */
+export const objectId = v.pipe(
+  v.string(),
+  v.regex(/^0x[0-9a-f]{64}$/i, 'must be 0x and 64 hexadecimal digits'),
+  v.transform((id) => id.toLowerCase()),
+);
+
+/** A name in Move: of a module, a struct or a function. */
+export const identifier = v.pipe(
+  v.string(),
+  v.regex(
+    /^[a-zA-Z][a-zA-Z0-9_]{0,127}$/,
+    'must be a name in Move: a letter, then letters, digits and underscores',
+  ),
+);
+
+/** The base URL of an enclave, as it was given. */
+export const enclaveUrl = v.pipe(
+  v.string(),
+  v.check((url) => {
+    const { protocol, username, password } = URL.parse(url) ?? {};
+    return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+  }, 'must be the URL of an enclave: http or https, without a user name'),
+);
+
+/** A time as ISO 8601 with its zone, or as milliseconds since 1970; as the latter. */
+export const time = v.pipe(
+  v.string(),
+  v.transform((given) => {
+    // How Date parses other strings depends on the platform.
+    const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+    const at = /^\d+$/.test(given) ? Number(given) : iso.test(given) ? Date.parse(given) : Number.NaN;
+    return new Date(at).getTime();
+  }),
+  v.check(
+    (at) => !Number.isNaN(at),
+    'must be a time such as 2025-04-15T02:25:23Z, or milliseconds since 1970',
+  ),
+);
+
+/** The name of an enclave on its parent instance, and of the folder with its state. */
+export const enclaveName = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots and dashes, at most 64'),
+);
+
+/** Of zkLogin's circuit. */
+export const circuitSize = v.picklist(['small', 'full'], 'must be small or full');

@@ -1,0 +1,71 @@
+/**
+ * The names of the packages are not reserved in the public registry: no command that a page, a help text or a template
+ * prints may ask for them there, since whoever took a name would run code beside an admin's keys.
+ */
+import { execFile } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PRINTING = [
+  '*.md',
+  '{src,scripts,deploy,enclave,move}/**/*.md',
+  '{src/commands,scripts/check/pack}/**/*.ts',
+];
+/** What may ask a registry for a package that is not installed. */
+const ASKING = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
+
+/** The commands that pages, help texts and templates print, with a version in place of its placeholder. */
+function printed(): string[] {
+  const files = globSync(PRINTING, { cwd: ROOT, exclude: ['**/node_modules/**'] });
+  const texts = files.map((file) => readFileSync(join(ROOT, file), 'utf8'));
+  const commands = texts.flatMap((text) => text.match(ASKING) ?? []);
+  const filled = commands.map((each) =>
+    each.replace(/<version>|\$\{version\}/g, '0.1.0').replace(/\$\{[^}]*\}/g, ' '),
+  );
+  return [...new Set(filled.map((each) => each.trim()))];
+}
+
+/** The names that a command asks for in an empty folder. */
+async function askedBy(command: string): Promise<string[]> {
+  const asked: string[] = [];
+  const registry = createServer((request, response) => {
+    asked.push(decodeURIComponent(request.url ?? ''));
+    response.writeHead(404, { 'content-type': 'application/json' }).end('{}');
+  });
+  await new Promise<void>((resolve) => {
+    registry.listen(0, '127.0.0.1', resolve);
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'printed-'));
+  onTestFinished(() => {
+    registry.close();
+    rmSync(folder, { recursive: true });
+  });
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: folder,
+    npm_config_registry: `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`,
+    npm_config_cache: join(folder, 'cache'),
+    npm_config_yes: 'true',
+    npm_config_fetch_retries: '0',
+    npm_config_audit: 'false',
+  };
+  // It may well fail: there is nothing to install.
+  await new Promise<void>((resolve) => {
+    execFile('sh', ['-c', command], { cwd: folder, env, timeout: 60_000 }, () => resolve());
+  });
+  return asked;
+}
+
+test('a command that asks for a package of this project is noticed', { timeout: 60_000 }, async () => {
+  expect(await askedBy('npx sui-enclave --help')).toContainEqual(expect.stringContaining('sui-enclave'));
+});
+
+test.each(printed())('%s asks for none', { timeout: 60_000 }, async (command) => {
+  expect((await askedBy(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
+});
