@@ -15,7 +15,7 @@ import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import * as v from 'valibot';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
-import { addressKey, SaltRateLimit, Slots } from './limits.ts';
+import { addressKey, SaltRateLimit, Semaphore } from './limits.ts';
 import { SaltTokenVerifier, type VerifiedUser } from './verify.ts';
 
 /** Four times the length of the known providers' tokens. */
@@ -40,8 +40,10 @@ function create({ env, log, upstream }: AppContext): Application {
   const perAddress = new SaltRateLimit(
     integer(env, 'SALT_ADDRESS_REQUESTS_PER_MINUTE', { from: 1, to: 100_000, otherwise: 300 }),
   );
-  const slots = new Slots(integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }));
-  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, waysOf(upstream)), slots);
+  const semaphore = new Semaphore(
+    integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }),
+  );
+  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, waysOf(upstream)), semaphore);
   // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
