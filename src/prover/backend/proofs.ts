@@ -7,9 +7,9 @@ import type { Groth16Proof } from '../verify.ts';
 import { generateWitness, WitnessRefusal } from '../witness.ts';
 import { BackendError } from './errors.ts';
 import type { Generator } from './generator.ts';
+import { Turns } from './queue.ts';
 import { checkInput, PUBLIC_SIGNAL } from './signals.ts';
 import type { Supervisor } from './supervisor.ts';
-import { Turns } from './turns.ts';
 
 export interface ProofsOptions {
   readonly supervisor: Supervisor;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Turns } from '../../../../src/prover/backend/turns.ts';
+import { Turns } from '../../../../src/prover/backend/queue.ts';
 
 interface Visitor {
   /** Whether it leaves the line before its turn. */
