@@ -15,7 +15,7 @@ import { Backend } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
 import { answerOf, FrontendError } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
-import { SharedWork } from './shared_work.ts';
+import { SharedWork } from './single_flight.ts';
 
 /** The answer to a wallet. It is as secret as a password until the proof expires: don't keep or log it. */
 export interface ProofAnswer {

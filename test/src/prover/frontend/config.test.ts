@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { readDebug } from '../../../../src/prover/frontend/debug.ts';
-import { SharedWork } from '../../../../src/prover/frontend/shared_work.ts';
+import { SharedWork } from '../../../../src/prover/frontend/single_flight.ts';
 import { vector } from '../support.ts';
 import { fileWith, OUR_KEY } from './support.ts';
 
