@@ -7,7 +7,7 @@ import {
   processData,
   type SignedAnswer,
 } from 'sui-enclave-server';
-import { LoadCache } from './cache.ts';
+import { LoadingCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
 import { BOUNDS, type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
@@ -30,7 +30,7 @@ interface CachedReading {
 function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * integer(env, 'WEATHER_CACHE_SECONDS', { from: 0, to: 3600, otherwise: 30 });
   const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: budgetFrom(env) }));
-  const cache = new LoadCache<CachedReading>({
+  const cache = new LoadingCache<CachedReading>({
     ttlMs,
     failureMs: (error) => keepFailureMs(error, ttlMs),
     maxEntries: MAX_CACHED_PLACES,
