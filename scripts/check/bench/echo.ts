@@ -1,6 +1,6 @@
 /** The floor of the server: Node's own HTTP server, which writes a JSON body back, and answers GET. */
 import { createServer } from 'node:http';
-import { listenAndTell } from './tell.ts';
+import { listenAndTell } from './announce.ts';
 
 const PONG = 'Pong!';
 

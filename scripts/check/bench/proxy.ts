@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { forwardTls, makeTls } from '../../../src/testing/tls.ts';
-import { listenAndTell } from './tell.ts';
+import { listenAndTell } from './announce.ts';
 
 const tls = makeTls([UPSTREAM_HOST]);
 writeFileSync(process.env['AUTHORITY'] ?? '', tls.ca);
