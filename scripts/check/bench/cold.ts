@@ -5,7 +5,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
-import { listenAndTell } from './announce.ts';
+import { listenAndAnnounce } from './announce.ts';
 
 const standIn = process.env['STAND_IN'] ?? '';
 const agent = new Agent({ keepAlive: true, maxSockets: 256, maxFreeSockets: 256 });
@@ -40,4 +40,4 @@ const server = createServer((request, response) => {
     }).end();
   });
 });
-listenAndTell(server);
+listenAndAnnounce(server);

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { forwardTls, makeTls } from '../../../src/testing/tls.ts';
-import { listenAndTell } from './announce.ts';
+import { listenAndAnnounce } from './announce.ts';
 
 const tls = makeTls([UPSTREAM_HOST]);
 writeFileSync(process.env['AUTHORITY'] ?? '', tls.ca);
@@ -22,4 +22,4 @@ server.on('connect', ({ url }, socket) => {
   socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
   forwardTls(socket as Socket, process.env['STAND_IN'] ?? '', tls);
 });
-listenAndTell(server);
+listenAndAnnounce(server);

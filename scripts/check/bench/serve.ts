@@ -6,7 +6,7 @@ import { readServerConfig } from '../../../src/server/config.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { tell } from './announce.ts';
+import { announce } from './announce.ts';
 
 export async function serve(
   settings: Readonly<Record<string, string>>,
@@ -24,5 +24,5 @@ export async function serve(
     ...application,
     ...standIns,
   });
-  tell(url);
+  announce(url);
 }
