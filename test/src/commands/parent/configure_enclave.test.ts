@@ -104,8 +104,8 @@ describe('configure_enclave', () => {
     const first = await parent.run('configure_enclave.ts', args);
     expect(first).toMatchObject({ status: 0, stderr: '' });
     expect(first.stdout).toBe(`the security group: made (sg-1)
-the way in on port 22 from 203.0.113.0/24: made
-the way in on port 3000 from 203.0.113.0/24: made
+the ingress rule of port 22 from 203.0.113.0/24: made
+the ingress rule of port 3000 from 203.0.113.0/24: made
 the role: made
 the secret: made (arn:secret)
 the role's right to read the secret: made
