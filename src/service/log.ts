@@ -27,7 +27,7 @@ export function createLog(
   { withMessages = false }: LogOptions = {},
 ): Logger {
   const redactor = new Redactor((error) => describeError(error, withMessages));
-  const tellLost = (lines: number) =>
+  const onLost = (lines: number) =>
     log.warn({ lines }, 'lines of the log are lost: they could not be written in time');
   const options = {
     level,
@@ -46,7 +46,7 @@ export function createLog(
       },
     },
   };
-  const log: Logger = pino(options, destination ?? new LogOutput(1, tellLost));
+  const log: Logger = pino(options, destination ?? new LogOutput(1, onLost));
   const { child, setBindings } = log;
   return Object.assign(log, {
     [REDACTOR]: redactor,

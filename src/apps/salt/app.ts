@@ -43,7 +43,11 @@ function create({ env, log, upstream }: AppContext): Application {
   const semaphore = new Semaphore(
     integer(env, 'SALT_MAX_VERIFICATIONS', { from: 1, to: 10_000, otherwise: 64 }),
   );
-  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, waysOf(upstream)), semaphore);
+  const verifier = new SaltTokenVerifier(
+    clients,
+    keysByIssuer(clients, listedUpstreams(upstream)),
+    semaphore,
+  );
   // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
@@ -144,7 +148,7 @@ function requireSeeds(
 }
 
 /** The hosts of SALT_CLIENTS must be in app.yaml, which is measured. */
-function waysOf(upstream: Upstreams): Upstreams {
+function listedUpstreams(upstream: Upstreams): Upstreams {
   return (hostname, bounds) => {
     try {
       return upstream(hostname, bounds);
