@@ -89,7 +89,7 @@ export async function getSalt(url: string | URL, token: string, given: SaltOptio
   }
   let answer: unknown;
   if (policy === undefined) {
-    answer = await askPlainly(service, base, { token }, { ...options, timeoutMs });
+    answer = await askUnsealed(service, base, { token }, { ...options, timeoutMs });
   } else {
     const { askSealed } = await loadSealed();
     answer = await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
@@ -121,7 +121,7 @@ async function loadSealed(): Promise<typeof import('./sealed.ts')> {
   }
 }
 
-async function askPlainly(
+async function askUnsealed(
   service: string,
   base: URL,
   body: object,
