@@ -45,7 +45,7 @@ export const PROVER_ERRORS = {
     status: 503,
     meaning: 'the backend has the key of another network than this service',
   },
-  PROVER_ISSUER_TIMEOUT: { status: 504, meaning: 'no keys from the issuer within 5 s' },
+  PROVER_ISSUER_TIMEOUT: { status: 504, meaning: 'the issuer did not give its keys within 5 s' },
   PROVER_BACKEND_TIMEOUT: { status: 504, meaning: 'the backend took longer than PROVER_TIMEOUT' },
 } as const;
 

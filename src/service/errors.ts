@@ -75,7 +75,7 @@ export const SERVER_ERRORS = {
   INTERNAL: { status: 500, meaning: 'a bug in the server or the application' },
   OVERLOADED: { status: 503, meaning: 'the server is at its limit of concurrent work' },
   UPSTREAM_BUDGET_EXCEEDED: { status: 503, meaning: 'UPSTREAM_CALLS_PER_MINUTE is used up' },
-  ANSWER_TIMEOUT: { status: 504, meaning: 'no answer within REQUEST_TIMEOUT_MS' },
+  ANSWER_TIMEOUT: { status: 504, meaning: 'the request was not answered within REQUEST_TIMEOUT_MS' },
 } as const satisfies ErrorTable;
 
 export type ServerCode = keyof typeof SERVER_ERRORS;

@@ -28,7 +28,7 @@ export function createLog(
 ): Logger {
   const redactor = new Redactor((error) => describeError(error, withMessages));
   const onLost = (lines: number) =>
-    log.warn({ lines }, 'lines of the log are lost: they could not be written in time');
+    log.warn({ lines }, 'log lines were lost: they could not be written in time');
   const options = {
     level,
     base: null,
@@ -77,7 +77,7 @@ function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[
 
 function printLess(log: Logger, method: LogFn): void {
   try {
-    method.call(log, {}, 'a line that cannot be printed');
+    method.call(log, {}, 'a log line could not be printed');
   } catch {
     // The destination itself fails.
   }

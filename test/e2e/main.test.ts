@@ -91,7 +91,7 @@ describe('npm start', () => {
     const { code, output } = await start({ APP: 'weather', API_KEY: 'x', PORT: String(port) }).ended();
     expect(code).toBe(1);
     expect(output).toBe(
-      `sui-enclave: can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE, another process listens there: set PORT to another\n`,
+      `sui-enclave: can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE (another process listens there): set PORT to another port\n`,
     );
   });
 

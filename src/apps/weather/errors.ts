@@ -1,7 +1,7 @@
 import { type ErrorTable, errorClass } from 'sui-enclave-server';
 
 export const WEATHER_ERRORS = {
-  WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service knows no such place' },
+  WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service does not know this place' },
   WEATHER_BELOW_ZERO: {
     status: 422,
     meaning: 'the reading is below 0 °C, which the signed temperature, a u64, cannot represent',
@@ -10,20 +10,20 @@ export const WEATHER_ERRORS = {
   WEATHER_FUTURE: { status: 502, meaning: 'the reading is over 1 min ahead' },
   WEATHER_KEY_REFUSED: { status: 502, meaning: 'the weather service rejects the API key' },
   WEATHER_QUOTA_EXCEEDED: { status: 502, meaning: 'the quota of the API key is used up' },
-  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service gave any other 4xx' },
-  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service gave a 5xx' },
+  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service answered with any other 4xx' },
+  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service answered with a 5xx' },
   WEATHER_UPSTREAM_UNEXPECTED: {
     status: 502,
-    meaning: 'the weather service gave another status, such as a redirect, which is not followed',
+    meaning: 'the weather service answered with another status, such as a redirect, which is not followed',
   },
   WEATHER_UNREACHABLE: {
     status: 502,
-    meaning: 'no connection, or it broke before the answer was complete',
+    meaning: 'the connection failed, or broke before the answer was complete',
   },
   WEATHER_MALFORMED: { status: 502, meaning: 'the answer contains no usable reading' },
   WEATHER_OVERSIZED: { status: 502, meaning: 'the answer is larger than 64 KiB' },
-  WEATHER_TIMEOUT: { status: 504, meaning: 'no status line within 5 s' },
-  WEATHER_SLOW_BODY: { status: 504, meaning: 'the body began, but was not complete within 5 s' },
+  WEATHER_TIMEOUT: { status: 504, meaning: 'the status line did not arrive within 5 s' },
+  WEATHER_SLOW_BODY: { status: 504, meaning: 'the body was not complete within 5 s' },
 } as const satisfies ErrorTable;
 
 export type WeatherCode = keyof typeof WEATHER_ERRORS;

@@ -9,7 +9,7 @@ export const NSM_ERRORS = {
   NSM_UNAVAILABLE: cannotAnswer('the native addon or the device node is missing'),
   NSM_IO: cannotAnswer('the kernel refused an open or an ioctl'),
   NSM_TIMEOUT: cannotAnswer(
-    'no answer within the deadline; the request may still take effect, so after an ExtendPCR or LockPCR the state of the register is unknown',
+    'the NSM did not answer within the deadline; the request may still take effect, so after an ExtendPCR or LockPCR the state of the register is unknown',
   ),
   NSM_BUSY: cannotAnswer(
     'too many calls wait for the NSM, which answers one at a time; the request was not sent',
@@ -39,7 +39,7 @@ export class NsmIo extends NsmError {
   readonly syscall: 'open' | 'ioctl';
 
   constructor(syscall: 'open' | 'ioctl', errno: string, options?: ErrorOptions) {
-    super('NSM_IO', `The NSM device failed: ${syscall} gave ${errno}.`, options);
+    super('NSM_IO', `The NSM device failed: ${syscall} returned ${errno}.`, options);
     this.errno = errno;
     this.syscall = syscall;
   }
@@ -63,11 +63,11 @@ export function unavailable(missing: string, options?: ErrorOptions): NsmError {
 }
 
 export function unusableAnswer(reason: string, options?: ErrorOptions): NsmError {
-  return new NsmError('NSM_PROTOCOL', `The NSM gave an answer that cannot be used: ${reason}.`, options);
+  return new NsmError('NSM_PROTOCOL', `The NSM returned an answer that cannot be used: ${reason}.`, options);
 }
 
 export function badArgument(reason: string): NsmError {
-  return new NsmError('NSM_INPUT', `Bad argument for the NSM: ${reason}.`);
+  return new NsmError('NSM_INPUT', `An argument for the NSM is invalid: ${reason}.`);
 }
 
 const REFUSALS: ReadonlyMap<string, NsmCode> = new Map([

@@ -96,7 +96,7 @@ export function sendJson(response: ServerResponse, status: number, value: object
   const json = isText ? value.json : JSON.stringify(value);
   // Wrapped, it would be an answer with status 200 that its caller can't read.
   if (json === undefined)
-    throw new ApplicationMistake('an endpoint returned a value that JSON does not have');
+    throw new ApplicationMistake("an endpoint returned a value that JSON can't represent");
   const wrapper = (response as Wrappable)[WRAPPER];
   if (wrapper) {
     sendWrapped(response, status, json, wrapper);

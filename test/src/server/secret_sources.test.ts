@@ -47,7 +47,7 @@ describe('the start stops', () => {
   });
 
   test('with SECRETS=sealed, where no sealed secrets could arrive', () => {
-    expect(() => start({ config: sealed })).toThrow(CONFIG('leaves no way for the secrets'));
+    expect(() => start({ config: sealed })).toThrow(CONFIG('needs a source of secrets'));
   });
 
   test('where a secret is in the environment that must not be there, whatever the source', () => {
