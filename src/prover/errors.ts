@@ -35,7 +35,7 @@ export const PROVER_ERRORS = {
   },
   PROVER_ENGINE: { status: 500, meaning: 'the engine returned no proof or an invalid one' },
   PROVER_ISSUER: { status: 502, meaning: "the issuer's keys could not be fetched, or are malformed" },
-  PROVER_BACKEND_UNREACHABLE: { status: 502, meaning: 'no connection to the backend, or it broke' },
+  PROVER_BACKEND_UNREACHABLE: { status: 502, meaning: 'the connection to the backend failed or broke' },
   PROVER_BACKEND_ANSWER: {
     status: 502,
     meaning: 'the backend answered with an error, or without a valid proof of this request',

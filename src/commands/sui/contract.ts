@@ -151,7 +151,7 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
   if (isRetired) {
     throw new SuiCommandError(
       'WOULD_ABORT',
-      `the config ${id} is retired for ever: use the config that the application uses now`,
+      `the config ${id} is permanently retired: use the config that the application uses now`,
     );
   }
 }

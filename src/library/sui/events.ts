@@ -125,7 +125,7 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
     // A node selects by application only together with a name.
     .filter(({ application }) => contract.application === undefined || application === contract.application);
   if (name !== undefined && events.some((event) => event.name !== name)) {
-    throw badAnswer(`the node answered with other events than ${name}`);
+    throw badAnswer(`the node answered with events other than ${name}`);
   }
   return { events: events as EnclaveEvent<Name>[], cursor: next, hasNextPage: page.hasNextPage };
 }
@@ -185,7 +185,7 @@ function eventOf(entry: SuiClientTypes.EventEntry, enclavePackage: string): Encl
   const { address, module, name, typeParams } = parseStructTag(entry.eventType);
   const [application] = typeParams;
   if (address !== enclavePackage || module !== 'enclave' || typeof application !== 'object') {
-    throw badAnswer(`the node answered with another event than asked for: ${entry.eventType}`);
+    throw badAnswer(`the node answered with an event other than the requested one: ${entry.eventType}`);
   }
   if (!Object.hasOwn(ENCLAVE_EVENTS, name)) {
     throw badAnswer(`this library doesn't know the event ${entry.eventType}: the package may be newer`);

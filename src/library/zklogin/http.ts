@@ -164,7 +164,7 @@ export function serviceErrorOf(
   }: { readonly service: string; readonly timeoutMs: number; readonly maxSize?: number },
 ): ZkLoginError {
   if (error.reason === 'timeout') {
-    return new ZkLoginError('ZKLOGIN_TIMEOUT', `no answer from the ${service} within ${timeoutMs} ms`);
+    return new ZkLoginError('ZKLOGIN_TIMEOUT', `the ${service} did not answer within ${timeoutMs} ms`);
   }
   if (error.reason === 'too large') {
     const message = `the answer of the ${service} has more than ${maxSize} bytes`;

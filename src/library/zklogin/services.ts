@@ -116,7 +116,7 @@ async function loadSealed(): Promise<typeof import('./sealed.ts')> {
     return await import('./sealed.ts');
   } catch (cause) {
     const message =
-      'what getSalt needs to seal could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
+      'the code with which getSalt seals could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
     throw new ZkLoginError('ZKLOGIN_LOAD', message, { cause });
   }
 }

@@ -102,7 +102,7 @@ export class Proofs {
     const { timeoutMs } = this.#options;
     const timer = setTimeout(() => {
       const retryAfterSeconds = this.#retryAfter();
-      const message = `no proof was begun within ${timeoutMs / 1000} s: try again`;
+      const message = `the proof did not begin within ${timeoutMs / 1000} s: try again`;
       request.abort(new BackendError('BACKEND_WAITED', message, { retryAfterSeconds }));
     }, timeoutMs);
     try {

@@ -38,7 +38,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   const closing = new AbortController();
   // In the background: a backend may take a minute to load its key.
   waitForNetwork(service, log, closing.signal).catch((err: unknown) => {
-    if (!closing.signal.aborted) log.error({ err }, 'the backend could not be asked for its network');
+    if (!closing.signal.aborted) log.error({ err }, 'could not ask the backend for its network');
   });
   return {
     url,
@@ -54,7 +54,7 @@ async function waitForNetwork(service: ProvingService, log: Logger, closing: Abo
   if (await service.checkNetwork()) return;
   log.warn(
     {},
-    "the backend doesn't say its network yet: until then, a wrong key is found by its first proof",
+    'the backend has not named its network yet: until it does, only its first proof reveals a wrong key',
   );
   for (let attempt = 1; attempt < NETWORK_ATTEMPTS; attempt++) {
     await sleep(NETWORK_PAUSE_MS, undefined, { signal: closing, ref: false });

@@ -212,12 +212,12 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
   client.interceptors.response.use(
     (answer) => {
       const { status, data } = answer;
-      log.info({ name: 'jwks', host, status, bytes: (data as Buffer).length }, 'asked for keys');
+      log.info({ name: 'jwks', host, status, bytes: (data as Buffer).length }, "fetched the issuer's keys");
       return answer;
     },
     (error: unknown) => {
       const reason = error instanceof ExchangeFailed ? error.reason : 'internal';
-      log.info({ name: 'jwks', host, reason }, 'asked for keys in vain');
+      log.info({ name: 'jwks', host, reason }, "could not fetch the issuer's keys");
       throw error;
     },
   );

@@ -32,18 +32,23 @@ test.each<[string, string, EngineFault, RegExp]>([
     'answers a request of another type',
     "write(frame(131, id, '{}'))",
     'invalid',
-    /nothing that it was asked/,
+    /an answer without a request/,
   ],
-  ['answers another request', "write(frame(129, id + 1, '{}'))", 'invalid', /nothing that it was asked/],
-  ['answers twice', `answer(${JSON.stringify(LOADED)}); ${LOADS} `, 'invalid', /nothing that it was asked/],
-  ['answers with something else than JSON', "write(frame(129, id, '{'))", 'invalid', /else than JSON/],
-  ['answers with nothing', "write(frame(129, id, ''))", 'invalid', /else than JSON/],
-  ['answers with other JSON', "answer({ wires: '5' })", 'invalid', /another shape/],
+  ['answers another request', "write(frame(129, id + 1, '{}'))", 'invalid', /an answer without a request/],
+  ['answers twice', `answer(${JSON.stringify(LOADED)}); ${LOADS} `, 'invalid', /an answer without a request/],
+  [
+    'answers with something that is not JSON',
+    "write(frame(129, id, '{'))",
+    'invalid',
+    /an answer that is not JSON/,
+  ],
+  ['answers with nothing', "write(frame(129, id, ''))", 'invalid', /an answer that is not JSON/],
+  ['answers with other JSON', "answer({ wires: '5' })", 'invalid', /an unexpected form/],
   [
     'proves something else',
     `${LOADS} answer({ proof: { pi_a: ['1'] }, public: [] })`,
     'invalid',
-    /another shape/,
+    /an unexpected form/,
   ],
   ['sends garbage', 'write(Buffer.alloc(100, 0xff))', 'invalid', /a frame of 4294967295 bytes/],
   [
@@ -105,7 +110,7 @@ describe('one worker', () => {
     await worker.load('/keys/k.zkey', 10_000).catch(() => {});
     await worker.ended;
     await expect(worker.prove(WITNESS, 10_000)).rejects.toThrow(
-      failure('invalid', /nothing that it was asked/),
+      failure('invalid', /an answer without a request/),
     );
   });
 

@@ -250,7 +250,7 @@ describe('the hand-off', () => {
     const right = await unsigned(server);
     const sealed = decodeSealedSecrets(JSON.parse(right.json));
     pipe.write(encodeSealedSecrets({ ...sealed, ciphertext: sealed.ciphertext.subarray(1) }));
-    await refused().toMatch(/sealed otherwise, or was changed/);
+    await refused().toMatch(/sealed in another way, or was changed/);
     pipe.write((await unsigned(server, REFUSED)).json);
     await refused().toMatch(/another fingerprint/);
     // A wrong signature is refused even where none is required.

@@ -349,7 +349,7 @@ describe('what is refused', () => {
     const { status, stderr } = await withFile(url);
     expect([status, stderr]).toEqual([
       4,
-      `CLIENT_UNREACHABLE: no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)\n`,
+      `CLIENT_UNREACHABLE: the enclave at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)\n`,
     ]);
   });
 

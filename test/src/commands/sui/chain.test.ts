@@ -325,7 +325,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
   });
 
   test.each<['NOT_FOUND' | 'UNIMPLEMENTED' | 'PERMISSION_DENIED', string]>([
-    ['NOT_FOUND', 'what was asked for does not exist on this network'],
+    ['NOT_FOUND', 'the requested object does not exist on this network'],
     ['UNIMPLEMENTED', 'it does not offer this method, perhaps because it is too old'],
     ['PERMISSION_DENIED', 'it gives no reason'],
   ])('nothing but %s: the error has a sentence instead', async (status, sentence) => {

@@ -65,7 +65,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) 
     const { exit, out } = await script(name, [...args(), ...NO_NODE, '--dry-run']);
     expect(out).toContain(says);
     expect(out).toContain('Not checked on the chain');
-    expect(out).toContain('no answer from the Sui node');
+    expect(out).toContain('the Sui node did not answer');
     expect(exit).toBe(2);
   });
 

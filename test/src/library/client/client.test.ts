@@ -604,7 +604,7 @@ describe('the network', () => {
     const client = clientOf();
     const { url } = enclave;
     enclave.close();
-    const message = `no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    const message = `the enclave at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expect(client.attest()).rejects.toMatchObject({ reason: 'connection', message });
   });
 

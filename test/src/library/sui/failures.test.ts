@@ -230,7 +230,7 @@ describe('failureOf', () => {
     ]) {
       expect(abortOf(cleverError)).toMatchObject({
         abort: 'enclave::ERetired',
-        message: expect.stringContaining('retired for ever'),
+        message: expect.stringContaining('permanently retired'),
       });
     }
   });

@@ -220,7 +220,11 @@ describe('the queue', () => {
     go();
     process.kill(enginePid() as number, 'SIGKILL');
     await expect.poll(healthz).toMatchObject({ status: 'loading' });
-    const late = { status: 503, text: 'no proof was begun within 1 s: try again', retry: expect.any(String) };
+    const late = {
+      status: 503,
+      text: 'the proof did not begin within 1 s: try again',
+      retry: expect.any(String),
+    };
     expect(await Promise.all([1, 2].map(() => answerOf(post(circuit))))).toMatchObject([late, late]);
     expect(await healthz()).toMatchObject({ queue: 0 });
   });

@@ -44,17 +44,17 @@ describe('the generator in C++', () => {
     [
       'is a program for another machine',
       (folder) => writeFileSync(join(folder, 'zkLogin'), Buffer.from('\x7fELF\x02\x02\x02', 'latin1')),
-      /could not be run, when it was tried/,
+      /trial run of the generator in .+ failed: .+ could not be run/,
     ],
     [
       'misses a library',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\nexit 127\n'),
-      /could not be run, when it was tried/,
+      /trial run of the generator in .+ failed: .+ could not be run/,
     ],
     [
       'is another program',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\nexit 0\n'),
-      /wrote no witness, when it was tried/,
+      /trial run of the generator in .+ failed: .+ wrote no witness/,
     ],
     [
       'makes a witness of anything',

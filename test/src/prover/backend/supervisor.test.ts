@@ -98,7 +98,7 @@ test('an engine that is killed while it is idle costs nothing', async () => {
   process.kill(pid, 'SIGKILL');
   await expect.poll(() => supervisor.pid).not.toBe(pid);
   expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
-  await expect.poll(printed).toContain('the engine has the key again');
+  await expect.poll(printed).toContain('the engine has loaded the key again');
 });
 
 test('an engine that keeps crashing is restarted less and less often, until a proof succeeds', async () => {

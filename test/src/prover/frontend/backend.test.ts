@@ -171,7 +171,7 @@ describe('a backend with the key of another network', () => {
     expect(printed()).toMatch(/the backend has the key of this network/);
   });
 
-  test('is found by its proof if it does not say its network', async () => {
+  test('is found by its proof if it does not name its network', async () => {
     const backend = await StandInBackend.start(OTHER_KEY);
     backend.network = undefined;
     const { ask, printed } = await startTestFrontend({
@@ -181,18 +181,18 @@ describe('a backend with the key of another network', () => {
         keys: { own: { ...config.keys.own, network: 'mainnet and testnet' }, others: [devnet] },
       }),
     });
-    await expect.poll(printed).toMatch(/the backend doesn't say its network/);
+    await expect.poll(printed).toMatch(/the backend has not named its network/);
     const { status, body } = await ask();
     expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
     expect(body['error']).toMatch(/the backend has the devnet key, this service serves mainnet and testnet/);
     expect(printed()).toMatch(/"level":"error".*"backend":"devnet"/);
   });
 
-  test('says nothing that gets into the log unchecked', async () => {
+  test('names nothing that gets into the log unchecked', async () => {
     const backend = await StandInBackend.start();
     backend.network = 'devnet\nhunter2 <script>';
     const { ask, printed } = await startTestFrontend({ backend });
-    await expect.poll(printed).toMatch(/doesn't say its network/);
+    await expect.poll(printed).toMatch(/has not named its network/);
     expect(printed()).not.toMatch(/hunter2/);
     expect((await ask()).status).toBe(200);
   });

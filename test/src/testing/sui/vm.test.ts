@@ -157,7 +157,7 @@ describe('the Move code does what the model does', () => {
     });
   });
 
-  test('a registrar, a greatest age of keys, and the end', async () => {
+  test('a registrar, a maximum key age, and retirement', async () => {
     const { changes, call } = transaction();
     const [registrar] = await call('enclave::new_registrar_cap', config(), cap);
     const now = () => changes.get(config().id);
