@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   const standIns = await startStandIns(app);
   if (!standIns) {
     console.log(
-      `There are no stand-ins for ${app} (no src/apps/${app}/stand_in.ts). It asks its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
+      `There are no stand-ins for ${app} (no src/apps/${app}/stand_in.ts). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
     );
   }
   const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };

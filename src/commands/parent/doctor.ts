@@ -6,7 +6,7 @@ export const main = command({
   usage: `usage: npm run doctor -- [--eif out/nitro.eif] [--cpus 2] [--port 3000]
        npm run doctor -- CODE...
 
-Checks what may keep an enclave from running on this machine, and says what to do; or explains codes of nitro-cli,
+Checks what may keep an enclave from running on this machine, and prints what to do; or explains codes of nitro-cli,
 such as E36.`,
   options: {
     eif: { type: 'string', default: 'out/nitro.eif' },

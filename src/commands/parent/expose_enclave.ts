@@ -40,7 +40,7 @@ export const main = command({
 
 Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
 passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
-what runs as it should is left alone.
+services that already run correctly are left alone.
 
 --address is that of the parent's port: by default 0.0.0.0, all of its addresses. For an image with TRUSTED_PROXIES it is
 127.0.0.1, because the image takes the addresses of callers from a header: whoever reaches the port itself can write any.
@@ -128,7 +128,7 @@ async function runningEnclave(
   }
   const pcr0 = enclave.Measurements?.PCR0;
   if (pcr0 !== undefined && pcr0 !== image.registers.pcr0) {
-    throw new ParentError('WRONG_STATE', `another image than ${eif} runs: its PCR0 is ${pcr0}`);
+    throw new ParentError('WRONG_STATE', `the enclave runs another image than ${eif}: its PCR0 is ${pcr0}`);
   }
   return enclave;
 }

@@ -42,7 +42,7 @@ reports. --debug shows its console; its registers are zero then, and it must not
     io.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
     if (debug) {
       io.log(
-        'It runs in debug mode: its registers are zero, it proves nothing, and it must not be registered.',
+        'It runs in debug mode: its registers are zero, its attestation proves nothing, and it must not be registered.',
       );
       await showConsole(env, enclave, asJson);
     } else {

@@ -96,13 +96,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_PROVISIONER: 'its app.yaml names provisioners: sign with the key of one of them, by --key',
   SECRETS_SIGNATURE: 'the message was changed on its way, or reached another enclave: try again',
   SEALED_ALTERED: 'the message was changed on its way: try again',
-  SEALED_KEY_UNKNOWN: 'another start of the enclave received it than was attested: try again',
+  SEALED_KEY_UNKNOWN: 'it reached another start of the enclave than the attested one: try again',
   SECRETS_FINAL: 'it has its secrets already, and the first set is final',
 };
 
 function refusedSecrets(what: string, status: number, code: string | null): ProvisionError {
   const remedy = REMEDIES[code ?? ''];
-  const message = `${what}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so not necessarily from the enclave`;
+  const message = `${what}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so it may not come from the enclave`;
   return new ProvisionError(
     'SECRETS_NOT_TAKEN',
     remedy === undefined ? message : `${message}: ${remedy}`,

@@ -50,7 +50,7 @@ or proxy on the way can read, change or replace them.
 
 exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no receipt; 2 not tried (usage, unreadable
 or open files); 3 it does not prove to be the image; 4 it can't be reached; 5 unconfirmed: /readyz, which a host can forge,
-says that it has secrets, so nothing was sent`;
+reports that it has secrets, so nothing was sent`;
 
 interface Options {
   readonly pcrs?: readonly string[] | undefined;
@@ -105,7 +105,7 @@ async function provision(options: Options, url: string | undefined, context: Con
   const recipient = await attest(work.http, work.requirements);
   if (!(await needsSecrets(work.http))) {
     const text =
-      'Unconfirmed: /readyz says that the enclave has secrets, so nothing was sent. A host can forge that answer, and nothing proves which secrets they are.';
+      'Unconfirmed: /readyz reports that the enclave has secrets, so nothing was sent. A host can forge that answer, and nothing proves which secrets they are.';
     return { exit: UNCONFIRMED, json: { status: 'unconfirmed', names: [] }, text };
   }
   await send(work, recipient);

@@ -10,7 +10,7 @@ export interface Watched {
 }
 
 /** Anyone on the path can forge it. */
-const CLAIM = 'unconfirmed: /readyz says that the enclave has secrets';
+const CLAIM = 'unconfirmed: /readyz reports that the enclave has secrets';
 
 /** The longest pause after failures, as a multiple of the interval. */
 const MAX_BACKOFF = 30;

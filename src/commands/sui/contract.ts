@@ -88,7 +88,9 @@ async function readBuild(chain: Chain, options: Input['options']): Promise<Build
   const { note, doubt } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   else if (isOnRealNetwork(chain)) {
-    chain.notes.push(`WARNING: nothing beside ${path} says which build its registers are from.`);
+    chain.notes.push(
+      `WARNING: the build of the registers in ${path} is unknown, since there is no measurements file beside it.`,
+    );
   }
   return { image, doubt };
 }
@@ -110,7 +112,7 @@ async function describeImage(
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success) {
     return {
-      note: `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`,
+      note: `WARNING: ${beside} is not a file that a build wrote, so the build of the registers in ${path} is unknown.`,
       doubt: `is of an unknown build, since ${beside} can't be read`,
     };
   }

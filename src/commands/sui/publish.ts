@@ -100,7 +100,7 @@ const spec: SuiCommand = {
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: isImmutable ? null : await chain.sender() });
     const outcome = await chain.submit(tx, {
-      title: `publish ${title}${isImmutable ? ', for ever as it is' : ''}`,
+      title: `publish ${title}${isImmutable ? ' as immutable' : ''}`,
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
       report: ({ packageId, created }) => ({
         package: packageId,

@@ -19,12 +19,12 @@ function ageOf(text: string): bigint | null {
 const spec: SuiCommand = {
   name: 'update_config',
   purpose:
-    'Renames a config, or sets the greatest age at which keys of enclaves may speak, also of those that are registered.\nRestart and register enclaves before their keys get that old.',
+    'Renames a config, or sets the maximum age of enclave keys, including registered ones: contracts reject answers of older\nkeys. Restart and register enclaves before their keys reach that age.',
   positionals: ['enclave_package_id', 'enclave_config_id'],
   fromFile: ['enclave_package_id', 'enclave_config_id'],
   options: {
-    name: ['<name>', 'the name, for people'],
-    'max-key-age': ['<hours>', 'the greatest age of keys since their attestation, or none'],
+    name: ['<name>', 'the name, which only people read'],
+    'max-key-age': ['<hours>', 'the maximum age of keys since their attestation, or none'],
   },
   plan(input) {
     const { name, maxKeyAgeMs } = read(input);

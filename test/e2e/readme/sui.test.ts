@@ -139,7 +139,7 @@ test("the contract author's path tests the package, and says what publishing it 
   );
   expect(dry).toMatchObject({
     exit: 0,
-    out: expect.stringContaining('The node simulates it without a failure'),
+    out: expect.stringContaining('The node simulated it without a failure'),
   });
 });
 

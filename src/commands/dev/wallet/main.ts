@@ -32,7 +32,7 @@ const proving = prover
   : {
       real: '',
       standIn: `
-            ${proverUrl}  the prover: its proofs are of another statement, and no validator accepts them.
+            ${proverUrl}  the prover: it makes proofs of another statement, which no validator accepts.
             For real proofs: make prover-dev SIZE=small (minutes, once), then make dev-wallet again`,
       checks: 'checks zkLogin signatures except for the proof',
     };

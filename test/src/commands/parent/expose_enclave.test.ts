@@ -360,7 +360,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     parent.setEnclave({ Measurements: { PCR0: 'ab' } });
     const { status, stderr } = await expose();
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^WRONG_STATE: another image than .*x.eif runs: its PCR0 is ab$/m);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs another image than .*x.eif: its PCR0 is ab$/m);
   });
 
   test('refuses an image of another project', async () => {

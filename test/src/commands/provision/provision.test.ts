@@ -239,7 +239,7 @@ describe('a host that alters something', () => {
     onAnswer(host, '/secrets', (answer) => ({ ...answer, ...forged }));
     const { status, stderr } = await withFile(host.url);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*in clear, so not necessarily from the enclave/);
+    expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*in clear, so it may not come from the enclave/);
   });
 
   test('the receipt into that of another run', async () => {

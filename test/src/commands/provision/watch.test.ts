@@ -49,7 +49,7 @@ describe('watch', () => {
   });
 
   test('does not say that an enclave has secrets which only /readyz claims', async () => {
-    const claim = 'unconfirmed: /readyz says that the enclave has secrets';
+    const claim = 'unconfirmed: /readyz reports that the enclave has secrets';
     const { lines, provisioned } = await watchFor([false, false, gone, false], done, 35_000);
     expect([provisioned, lines]).toEqual([0, [claim, 'CONFIG: the enclave is gone', claim]]);
   });

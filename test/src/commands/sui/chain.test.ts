@@ -118,14 +118,14 @@ describe('an expiry that the node sets', () => {
     };
   };
 
-  test('is taken out of unsigned bytes, since the gas coin is owned', async () => {
+  test('is removed from unsigned bytes, since the gas coin is owned', async () => {
     const { fields, expiration, notes } = await unsigned(new Transaction());
     expect(expiration).toBe('None');
     expect(fields).not.toHaveProperty('expires');
-    expect(notes).toContain('at the end of epoch 101. That is taken out');
+    expect(notes).toContain('at the end of epoch 101. The command removed this limit');
   });
 
-  test('is taken out where the address balance pays, and the capability is owned', async () => {
+  test('is removed where the address balance pays, and the capability is owned', async () => {
     payFromBalance();
     expect(await unsigned(creation())).toMatchObject({ expiration: 'None' });
   });

@@ -173,7 +173,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
     const { config } = weather();
-    const both = `The enclave says that it runs dice, and the config ${config?.id} is of weather (${relative('', file())})`;
+    const both = `The enclave reports that it runs dice, and the config ${config?.id} is of weather (${relative('', file())})`;
     const refused = () => run('register_enclave', url, '--app', 'weather', ...root());
     expect((await refused()).json()).toMatchObject({
       code: 'POLICY_PCRS',

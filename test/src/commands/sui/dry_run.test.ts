@@ -177,7 +177,7 @@ describe('with a node', () => {
     const where = ['--rpc-url', fixture.node.url, '--address', fixture.address];
     const dry = await script('create_config', [...args, ...where, '--dry-run']);
     expect(dry.exit).toBe(0);
-    expect(dry.out).toContain('The node simulates it without a failure');
+    expect(dry.out).toContain('The node simulated it without a failure');
     expect(dry.out).toContain('Nothing was signed or sent.');
     const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
     expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
@@ -325,8 +325,16 @@ describe('the image that is allowed', () => {
       { ...built, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
       /^WARNING: .*measurements\.json has other registers than .*nitro\.pcrs/,
     ],
-    ['that are malformed', '{"application":', /^WARNING: .*measurements\.json can't be read/],
-    ['that would rewrite the terminal', { ...built, commit: '\x1b[2Jc0ffee' }, /^WARNING: .* can't be read/],
+    [
+      'that are malformed',
+      '{"application":',
+      /^WARNING: .*measurements\.json is not a file that a build wrote/,
+    ],
+    [
+      'that would rewrite the terminal',
+      { ...built, commit: '\x1b[2Jc0ffee' },
+      /^WARNING: .* is not a file that a build wrote/,
+    ],
   ])('causes a warning where the measurements beside it are those %s', async (_, measurements, warning) => {
     expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
   });

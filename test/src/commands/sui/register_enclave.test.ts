@@ -90,7 +90,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
-    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave says that it runs dice');
+    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave reports that it runs dice');
     await expect(fixture.register(configId, capId, url)).rejects.toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidPCRs',
@@ -162,7 +162,7 @@ describe('arguments that do not belong together', () => {
 
   test('an enclave that is not there', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
-    const cause = `at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    const cause = `at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);
   });
 });

@@ -274,7 +274,7 @@ describe('2: no verdict', () => {
   test('an enclave that is not there, by its URL and the cause', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { err } = await verify(url, '--pcrs', file('dev.pcrs'));
-    expect(err).toContain(`${url}/get_attestation: the connection failed (ECONNREFUSED)`);
+    expect(err).toContain(`${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`);
   });
 
   test('an enclave that answers with an error', async () => {
