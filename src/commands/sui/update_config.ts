@@ -1,4 +1,4 @@
-/** `npm run update_config`: the name of a config, and the greatest age of its keys. */
+/** `npm run update_config`: the name of a config, and the maximum age of its keys. */
 import { runAsProcess } from '../command.ts';
 import { type Input, type SuiCommand, suiCommand, usageError } from './command.ts';
 
