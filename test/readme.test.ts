@@ -74,7 +74,7 @@ describe('a page lists', () => {
     expect(shown.sort()).toEqual(expected.sort());
   });
 
-  test('every failure of the weather stand-in', () => {
+  test('every failure of the fake weather API', () => {
     const shown = matches(read('src/apps/weather/README.md'), /`(!\w+)`/g);
     expect(shown.sort()).toEqual(Object.keys(FAILURES).sort());
   });

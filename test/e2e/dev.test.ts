@@ -105,11 +105,11 @@ test('a second one on the same port says so, and leaves the files of the first a
   const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
   const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
   expect(await second.ended).toEqual([1, null]);
-  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another\n$/);
+  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another port\n$/);
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
 });
 
-test('APP=salt gives the salt of a token that a stand-in of Google signed', async () => {
+test('APP=salt gives the salt of a token that a fake of Google signed', async () => {
   const run = dev({ APP: 'salt', ATTEST: 'emulated' });
   const { answer } = await tryIt(run);
   // Another application has other registers, in a file of its own.

@@ -258,8 +258,8 @@ describe('the production entry', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
 
-  test('reaches no stand-in and no software NSM', () => {
-    const isProduction = /^src\/(library|service|server|apps)\/(?!.*stand_in)/;
+  test('reaches no fake and no emulated NSM', () => {
+    const isProduction = /^src\/(library|service|server|apps)\/(?!.*\/fake\.ts$)/;
     for (const entry of [MAIN, ...globSync('src/apps/*/app.ts', { cwd: root }).map((path) => root + path)]) {
       const files = relative(reach(entry));
       expect(files.length).toBeGreaterThan(5);

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 const USAGE = `usage: npm run new_app -- <name>
 
-Writes an application with its stand-in, tests and Move package: the price feed of src/apps/README.md under the name,
+Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under the name,
 such as stocks or gas_prices. Nothing that exists is changed.
 
 exit codes: 0 written; 1 something of that name exists; 2 invalid command line`;
