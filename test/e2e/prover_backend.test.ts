@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { inputOf, keyFile, standInGenerator } from '../src/prover/backend/support.ts';
-import { LOADS, PROVES, standInWorker } from '../src/prover/stand_in_worker.ts';
+import { LOADS, PROVES, standInWorker } from '../src/prover/fake_worker.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

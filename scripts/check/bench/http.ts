@@ -36,7 +36,7 @@ export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<
     return server;
   };
   try {
-    const standIn = await start('./stand_in.ts');
+    const standIn = await start('./fake.ts');
     const STAND_IN = standIn.origin;
     const echo = await start('./echo.ts');
     const cold = await start('./cold.ts', { STAND_IN });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type EngineFault, EngineWorker, INHERITED_KEY, proveOnce } from '../../../src/prover/engine.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from './stand_in_worker.ts';
+import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from './fake_worker.ts';
 
 const WITNESS = Buffer.alloc(WITNESS_BYTES, 7);
 WITNESS.write('wtns31415\0');

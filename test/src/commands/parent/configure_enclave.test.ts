@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { spawnScript } from '../run.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 const ARGS = ['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.0/24'];
 

@@ -17,7 +17,7 @@ import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
 import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
 import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 /** Slow to make. */
 const root = createRoot(new Date());

@@ -6,7 +6,7 @@ import { readEif } from '../../../../src/commands/image/eif/read.ts';
 import { memoryOf } from '../../../../src/commands/parent/nitro_cli.ts';
 import { NITRO_CODES } from '../../../../src/commands/parent/nitro_codes.ts';
 import { spawnScript } from '../run.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 describe('run_enclave', () => {
   test('runs the image under its name', async () => {

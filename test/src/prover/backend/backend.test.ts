@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker } from '../stand_in_worker.ts';
+import { LOADED, LOADS, PROOF, PROVES, standInWorker } from '../fake_worker.ts';
 import { inputOf, keyFile, recordedLog, standInGenerator, WITNESS_SCRIPT } from './support.ts';
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { findGenerator } from '../../../../src/prover/backend/generator.ts';
 import { signalsOf } from '../../../../src/prover/backend/signals.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
-import { LOADED } from '../stand_in_worker.ts';
+import { LOADED } from '../fake_worker.ts';
 import { standInGenerator, temporaryFolder } from './support.ts';
 
 const refusal = (message: RegExp) =>

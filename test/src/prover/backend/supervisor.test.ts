@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';
 import { Supervisor } from '../../../../src/prover/backend/supervisor.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from '../stand_in_worker.ts';
+import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from '../fake_worker.ts';
 import { keyFile, recordedLog } from './support.ts';
 
 const NEVER = new AbortController().signal;

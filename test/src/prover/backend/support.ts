@@ -7,7 +7,7 @@ import { type Signals, signalsOf } from '../../../../src/prover/backend/signals.
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../../src/prover/profile.ts';
 import { createLog } from '../../../../src/service/log.ts';
-import { LOADED, WITNESS_BYTES } from '../stand_in_worker.ts';
+import { LOADED, WITNESS_BYTES } from '../fake_worker.ts';
 import { OUR_KEY, requestWith } from '../support.ts';
 
 /** Removed after the test. */
