@@ -54,7 +54,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  // Stand-ins for AWS, the image's build, GitHub and the person at the terminal.
+  // Fakes of AWS, the image's build, GitHub and the person at the terminal.
   const extra: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,

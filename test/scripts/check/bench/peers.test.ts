@@ -47,12 +47,12 @@ function writePeer(source: string) {
 const FREE_PORT = 9;
 
 async function ask(bin: string, port = FREE_PORT) {
-  const [ours, standIn] = [await listenOurs(), await startFakeWeatherApi()];
-  onTestFinished(standIn.close);
-  return await benchPeers(load, { weather: ours, standIn }, { NAUTILUS_BIN: bin }, port);
+  const [ours, fake] = [await listenOurs(), await startFakeWeatherApi()];
+  onTestFinished(fake.close);
+  return await benchPeers(load, { weather: ours, fake }, { NAUTILUS_BIN: bin }, port);
 }
 
-test('a peer is asked like ours, reaches nothing but the stand-in, and is ended afterwards', async () => {
+test('a peer is asked like ours, reaches nothing but the fake, and is ended afterwards', async () => {
   const { bin, told } = writePeer(PEER);
   const { Nautilus, 'nautilus-ts': other } = await ask(bin);
   const both = { theirs: 1000, ours: 1000 };

@@ -32,7 +32,7 @@ describe('configure_enclave', () => {
         input: stdout,
         encoding: 'utf8',
         cwd: parent.dir,
-        env: { PATH: parent.path, STAND_INS: parent.dir },
+        env: { PATH: parent.path, FAKES: parent.dir },
       });
     expect(inShell()).toMatchObject({
       status: 0,
@@ -62,7 +62,7 @@ describe('configure_enclave', () => {
         REGION: 'x',
         SECURITY_GROUP: 'sg-0',
         PATH: parent.path,
-        STAND_INS: parent.dir,
+        FAKES: parent.dir,
       };
       mkdirSync(join(parent.dir, ODD));
       writeFileSync(join(parent.dir, ODD, ODD), '{"API_KEY":"hunter2"}');
@@ -91,7 +91,7 @@ describe('configure_enclave', () => {
       input: stdout,
       encoding: 'utf8',
       cwd: parent.dir,
-      env: { PATH: parent.path, STAND_INS: parent.dir },
+      env: { PATH: parent.path, FAKES: parent.dir },
     });
     expect(status).toBe(1);
     expect(stderr).toMatch(/RequestExpired/);

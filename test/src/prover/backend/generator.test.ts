@@ -1,4 +1,4 @@
-/** Stand-ins of circom's generators; backend.prover.ts reads the real ones. */
+/** Fakes of circom's generators; backend.prover.ts reads the real ones. */
 import { chmodSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { findGenerator } from '../../../../src/prover/backend/generator.ts';
 import { signalsOf } from '../../../../src/prover/backend/signals.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { LOADED } from '../fake_worker.ts';
-import { standInGenerator, temporaryFolder } from './support.ts';
+import { fakeGenerator, temporaryFolder } from './support.ts';
 
 const refusal = (message: RegExp) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
@@ -14,7 +14,7 @@ const small = signalsOf(PROFILES.small);
 
 describe('the generator in C++', () => {
   test.each(['small', 'full'] as const)('of %s size is known by the signals in its .dat', async (size) => {
-    const folder = standInGenerator(undefined, { size });
+    const folder = fakeGenerator(undefined, { size });
     const generator = await findGenerator(folder);
     expect(generator).toMatchObject({ size, command: [join(folder, 'zkLogin')] });
     expect(generator.canMake(LOADED.wires)).toBe(true);
@@ -29,7 +29,7 @@ describe('the generator in C++', () => {
     ['no signals', {}, /not of zkLogin's circuit/],
   ])('with %s belongs to another circuit', async (_, signals, message) => {
     const known = Object.fromEntries(Object.entries(signals).filter(([, count]) => count !== undefined));
-    await expect(findGenerator(standInGenerator(undefined, { signals: known }))).rejects.toThrow(
+    await expect(findGenerator(fakeGenerator(undefined, { signals: known }))).rejects.toThrow(
       refusal(message),
     );
   });
@@ -62,13 +62,13 @@ describe('the generator in C++', () => {
       /(wrote no witness|made a witness of an empty input)/,
     ],
   ])('stops the start if it %s', async (_, change, message) => {
-    const folder = standInGenerator();
+    const folder = fakeGenerator();
     change(folder);
     await expect(findGenerator(folder)).rejects.toThrow(refusal(message));
   });
 
   test.skipIf(process.getuid?.() === 0)('stops the start if it is not executable', async () => {
-    const folder = standInGenerator();
+    const folder = fakeGenerator();
     chmodSync(join(folder, 'zkLogin'), 0o644);
     await expect(findGenerator(folder)).rejects.toThrow(refusal(/is not executable: chmod \+x it/));
   });

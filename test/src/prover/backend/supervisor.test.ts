@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';
 import { Supervisor } from '../../../../src/prover/backend/supervisor.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from '../fake_worker.ts';
+import { fakeWorker, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from '../fake_worker.ts';
 import { keyFile, recordedLog } from './support.ts';
 
 const NEVER = new AbortController().signal;
@@ -22,7 +22,7 @@ async function start(
   const { log, printed } = recordedLog();
   const key = new KeyFile(path);
   await key.hash();
-  const supervisor = new Supervisor({ program: standInWorker(onFrame), key, log, timeoutMs, backoffMs });
+  const supervisor = new Supervisor({ program: fakeWorker(onFrame), key, log, timeoutMs, backoffMs });
   onTestFinished(() => {
     supervisor.stop();
     key.close();
@@ -174,7 +174,7 @@ function isAlive(pid: number): boolean {
 test('what the engine says of a key comes back from start', async () => {
   const { log } = recordedLog();
   const key = new KeyFile(keyFile());
-  const supervisor = new Supervisor({ program: standInWorker(LOADS), key, log, timeoutMs: 1000 });
+  const supervisor = new Supervisor({ program: fakeWorker(LOADS), key, log, timeoutMs: 1000 });
   onTestFinished(() => {
     supervisor.stop();
     key.close();

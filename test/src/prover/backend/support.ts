@@ -1,4 +1,4 @@
-/** Stand-ins of the backend's parts: a key's file, a witness generator, a log that is recorded. */
+/** Fakes of the backend's parts: a key's file, a witness generator, a log that is recorded. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ export const WITNESS_SCRIPT = `
  * @param script has the input in `$input` and the folder in `$folder`, and writes to "$2"
  * @returns its folder
  */
-export function standInGenerator(
+export function fakeGenerator(
   script = WITNESS_SCRIPT,
   { size = 'small' as CircuitSize, signals = signalsOf(PROFILES[size]) } = {},
 ): string {

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { readVerifyingKey } from '../../../../src/prover/verify.ts';
 import { changeDeadline } from '../../server/support.ts';
-import { Issuer, OTHER_KEY, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
+import { FakeBackend, Issuer, OTHER_KEY, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const devnet = { network: 'devnet', verifyingKey: readVerifyingKey(OTHER_KEY.vkey) } as const;
 const proofOf = (input: Record<string, string>, key = OUR_KEY) =>
@@ -136,7 +136,7 @@ describe('a backend that', () => {
   });
 
   test('is not there is asked three times, and found when it is back', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     const { ask } = await startTestFrontend({ backend });
     backend.prove = (_, response) => response.destroy();
     expect((await ask()).body['code']).toBe('PROVER_BACKEND_UNREACHABLE');
@@ -146,7 +146,7 @@ describe('a backend that', () => {
 
 describe('a backend with the key of another network', () => {
   test('is named at the start, answers nothing, and is accepted once it has the right key', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     backend.network = 'devnet';
     const { ask, printed } = await startTestFrontend({ backend });
     await expect
@@ -162,7 +162,7 @@ describe('a backend with the key of another network', () => {
   });
 
   test('works as soon as the backend has the right key', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     backend.network = 'mainnet and testnet';
     const { ask, printed } = await startTestFrontend({ backend });
     await expect.poll(printed).toMatch(/the backend has the mainnet and testnet key/);
@@ -172,7 +172,7 @@ describe('a backend with the key of another network', () => {
   });
 
   test('is found by its proof if it does not name its network', async () => {
-    const backend = await StandInBackend.start(OTHER_KEY);
+    const backend = await FakeBackend.start(OTHER_KEY);
     backend.network = undefined;
     const { ask, printed } = await startTestFrontend({
       backend,
@@ -189,7 +189,7 @@ describe('a backend with the key of another network', () => {
   });
 
   test('names nothing that gets into the log unchecked', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     backend.network = 'devnet\nhunter2 <script>';
     const { ask, printed } = await startTestFrontend({ backend });
     await expect.poll(printed).toMatch(/has not named its network/);

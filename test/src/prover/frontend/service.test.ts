@@ -6,7 +6,7 @@ import { writeNumber } from '../../../../src/library/zklogin/numbers.ts';
 import { getProof, readProof } from '../../../../src/library/zklogin/services.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { EPHEMERAL_KEY, RANDOMNESS, SALT } from '../support.ts';
-import { CLIENT_ID, GOOGLE, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
+import { CLIENT_ID, FakeBackend, GOOGLE, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const verifyingKey = readVerifyingKey(OUR_KEY.vkey);
 
@@ -223,7 +223,7 @@ test('the log has the parts of a request by their time, and selects lines by DEB
     host: 'www.googleapis.com',
     status: 200,
   });
-  const backend = await StandInBackend.start();
+  const backend = await FakeBackend.start();
   const quiet = await startTestFrontend({ backend, DEBUG: '' });
   await quiet.ask();
   expect(quiet.printed()).not.toMatch(/zkLogin:info|jwks/);
