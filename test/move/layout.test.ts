@@ -136,7 +136,7 @@ fun as_written_here() {
   expect(run.output).toContain('[ PASS    ] enclave::layout::as_written_here');
 });
 
-test('src/library/sui/README.md says how many bytes are stored', async () => {
+test('src/library/sui/README.md gives the number of stored bytes', async () => {
   const readme = readFileSync(new URL('../../src/library/sui/README.md', import.meta.url), 'utf8');
   const stored = (call: string) => {
     const isRow = (line: string) => line.startsWith(`| \`${call}\``) && /bytes \|$/.test(line);

@@ -50,7 +50,7 @@ describe.each(packageNames())('move/%s', (name) => {
   });
 });
 
-test('code that uses a module which the stand-in lacks is told where to get it', async () => {
+test('for code that uses a module which the stand-in lacks, the error names where to get it', async () => {
   const extra = { 'sources/reader.move': 'module app::reader;\n\nuse sui::bcs;\n' };
   const run = await testPackage('weather', frameworkOf({}), { extra });
   expect(run.passed).toBe(false);
@@ -127,7 +127,7 @@ describe('the runner', () => {
 });
 
 describe('the choice of a framework', () => {
-  test('is the stand-in by default, and says so', () => {
+  test('is the stand-in by default, and its description names it', () => {
     expect(frameworkOf({})).toMatchObject({
       isStandIn: true,
       description: expect.stringContaining('a stand-in for the interface'),

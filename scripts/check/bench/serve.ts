@@ -10,7 +10,7 @@ import { announce } from './announce.ts';
 
 export async function serve(
   settings: Readonly<Record<string, string>>,
-  standIns: Partial<Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>>,
+  fakes: Partial<Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>>,
 ): Promise<void> {
   const env = { ...process.env, ...settings, PORT: '0' };
   const config = readServerConfig(env);
@@ -22,7 +22,7 @@ export async function serve(
     log: createLog(config.logLevel),
     nsm,
     ...application,
-    ...standIns,
+    ...fakes,
   });
   announce(url);
 }

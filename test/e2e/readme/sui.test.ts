@@ -125,7 +125,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   });
 }, 240_000);
 
-test("the contract author's path tests the package, and says what publishing it would do", async () => {
+test("the contract author's path tests the package, and prints what publishing it would do", async () => {
   const [tests, publish] = commands("The contract author's path") as [Line, Line];
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
   const tested = await scriptProcess('../../../scripts/check/move', tests.args);

@@ -182,7 +182,7 @@ describe('a page that seals', () => {
   });
 });
 
-test('a page whose chunk is gone says so, sends nothing, and needs no reload once the chunk is back', async () => {
+test('a page whose chunk is gone reports that, sends nothing, and needs no reload once the chunk is back', async () => {
   const code = files.get(laterChunk) as string;
   files.delete(laterChunk);
   onTestFinished(() => void files.set(laterChunk, code));

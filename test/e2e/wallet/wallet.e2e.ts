@@ -287,7 +287,7 @@ describe.skipIf(!prover)('with the real proving service', () => {
     await send(page);
   });
 
-  test('the Sui node refuses a wrong proof, and the page says so', async () => {
+  test('the Sui node refuses a wrong proof, and the page reports that', async () => {
     const page = await open(await newContext());
     await logInWhole(page, 'alice');
     await page.evaluate(() => {

@@ -15,7 +15,7 @@ const CONFIG = (message: string) =>
 const sealed = { secrets: 'sealed', secretsFd: undefined } as const;
 
 describe('secrets come', () => {
-  test('from the environment, where nothing else is said; a missing one stops the start', () => {
+  test('from the environment, by default; a missing one stops the start', () => {
     expect(start({ env: { API_KEY: 'hunter2' } }).get('API_KEY')).toBe('hunter2');
     expect(() => start()).toThrow(CONFIG('API_KEY must be set'));
   });

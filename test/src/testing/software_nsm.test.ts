@@ -126,7 +126,7 @@ describe('invalid requests', () => {
 });
 
 describe('documents', () => {
-  test('carry what was asked for, the clock and the locked registers', async () => {
+  test('contain what was requested, the clock and the locked registers', async () => {
     const nsm = new SoftwareNsm(() => AT);
     await ask(nsm, { LockPCR: { index: 20 } });
     const args = { public_key: Uint8Array.of(1), user_data: Uint8Array.of(2), nonce: Uint8Array.of(3) };

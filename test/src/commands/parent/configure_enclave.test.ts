@@ -82,7 +82,7 @@ describe('configure_enclave', () => {
     },
   );
 
-  test("prints a script that creates nothing where AWS can't say what exists", async () => {
+  test("prints a script that creates nothing where AWS can't report what exists", async () => {
     const parent = new Parent();
     const { stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
     parent.set('refused', 'describe-instances');

@@ -175,7 +175,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     ]);
   });
 
-  test('without secrets says which the enclave waits for', async () => {
+  test('without secrets prints which ones the enclave waits for', async () => {
     const { expose } = await start();
     expect(await expose()).toMatchObject({
       status: 0,
@@ -232,7 +232,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.read('state/sui-enclave/inbound.log')).toMatch(/Address already in use/);
   });
 
-  test('says why the enclave has ended', async () => {
+  test('reports why the enclave has ended', async () => {
     const { parent, expose } = await start();
     parent.set('enclaves', '');
     expect((await expose()).stderr).toBe(
@@ -333,7 +333,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(calls().find((call) => call.includes('TCP-LISTEN'))).toContain(',bind=0.0.0.0,');
   });
 
-  test('says nothing of secrets that the application does not have', async () => {
+  test('does not mention secrets if the application has none', async () => {
     const { expose } = await start({ ready: true, manifest: 'endpoints: []\nsecrets: []\n' });
     const { status, stdout } = await expose();
     expect(status).toBe(0);

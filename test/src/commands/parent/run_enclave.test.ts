@@ -63,7 +63,7 @@ describe('run_enclave', () => {
     expect((await parent.run('run_enclave.ts', ['--eif', eif, '--name', 'other'])).status).toBe(0);
   });
 
-  test('in debug mode, as a process, says that it proves nothing, and ends with its console on SIGTERM', async () => {
+  test('in debug mode, as a process, prints that it proves nothing, and ends with its console on SIGTERM', async () => {
     const parent = new Parent();
     parent.set('console stays', 'true');
     const child = parent.start('run_enclave.ts', ['--debug', '--eif', parent.makeImage()]);
@@ -144,7 +144,7 @@ describe('run_enclave', () => {
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 
-  test('says so where nitro-cli is missing', async () => {
+  test('reports that nitro-cli is missing', async () => {
     const parent = new Parent(['nitro-cli']);
     const { stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
     expect(stderr).toBe(

@@ -195,7 +195,7 @@ describe('a host that alters something', () => {
     ],
   ];
 
-  test('of the message is told by a code, and provisions nothing', async () => {
+  test('of the message is reported by a code, and provisions nothing', async () => {
     const { server, host } = await start();
     for (const [what, code, lie] of cases) {
       lie(host);

@@ -192,7 +192,7 @@ describe('rotate', () => {
 });
 
 describe('status', () => {
-  test('says its verdict on a URL once', async () => {
+  test('prints its verdict on a URL once', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const id = await fixture.register(configId, capId, url);
     const printed = await script('status', [configId, url, ...root, '--rpc-url', fixture.node.url]);

@@ -61,7 +61,7 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
 };
 
 describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) => {
-  test('--dry-run without a reachable node says what it would do, and that the rest is not checked', async () => {
+  test('--dry-run without a reachable node prints what it would do, and that the rest is not checked', async () => {
     const { exit, out } = await script(name, [...args(), ...NO_NODE, '--dry-run']);
     expect(out).toContain(says);
     expect(out).toContain('Not checked on the chain');
@@ -103,7 +103,7 @@ describe('register_enclave', () => {
     expect(exit).toBe(2);
   });
 
-  test('--dry-run says that the document would be refused', async () => {
+  test('--dry-run reports that the document would be refused', async () => {
     const { url } = await startServer({ nsm: new SoftwareNsm() });
     const { exit, out } = await script('register_enclave', [
       ENCLAVE,
@@ -133,7 +133,7 @@ describe('publish', () => {
     expect(exit).toBe(code);
   });
 
-  test('--dry-run on a framework says what it would publish', async () => {
+  test('--dry-run on a framework prints what it would publish', async () => {
     const fixture = await ChainFixture.start();
     const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
@@ -209,7 +209,7 @@ describe('with a node', () => {
     });
   });
 
-  test('of several capabilities, one must be named; without any, the error says so', async () => {
+  test('of several capabilities, one must be named; without any, the error reports that', async () => {
     const capId = fixture.publish();
     const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
     expect((await fixture.run('create_config', ...args)).json()).toMatchObject({
@@ -381,7 +381,7 @@ describe.concurrent('the reading of update_weather', () => {
     expect([run.exit, dry.exit]).toEqual([2, 2]);
   });
 
-  test('is asked for a place that begins as a number below 0', async () => {
+  test('accepts a place that begins like a negative number', async () => {
     const asked = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
     const { out } = await script('update_weather', [...base, ...asked]);
     expect(out).toContain('for the weather in "-5th Avenue"');

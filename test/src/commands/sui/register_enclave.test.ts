@@ -97,7 +97,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     });
   });
 
-  test('that answers another nonce: an old document, of an enclave that may be gone', async () => {
+  test('that answers another nonce: an old document, of an enclave that may no longer run', async () => {
     const url = await enclaveOf(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
   });

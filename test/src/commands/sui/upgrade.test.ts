@@ -58,7 +58,7 @@ upgrade-capability = "${upgradeCap}"
     expect(readFileSync(published, 'utf8')).not.toContain('upgrade-capability');
   });
 
-  test('notes nothing where the chain is not that of the network, and says so', async () => {
+  test('notes nothing where the chain is not that of the network, and reports that', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
     const { status, notes } = await publish();
     expect(status).toBe('done');

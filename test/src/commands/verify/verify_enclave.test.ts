@@ -107,7 +107,7 @@ describe('0: trusted', () => {
     expect(out).not.toContain('sealing key');
   });
 
-  test('what the server says of itself in its user data', async () => {
+  test('what the server states about itself in its user data', async () => {
     const { url } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
     const { out } = await verify(url, ...trust);

@@ -23,7 +23,7 @@ describe('parsePcrs', () => {
     expect(parsePcrs(new SoftwareNsm().pcrsFile()).pcr0).toMatch(/^[0-9a-f]{96}$/);
   });
 
-  test('says which registers a file must name', () => {
+  test('names the registers that a file must have', () => {
     expect(() => parsePcrs(`${A} PCR0\n${B} PCR1`)).toThrow('the PCR file must name PCR0, PCR1 and PCR2');
   });
 

@@ -460,7 +460,7 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('has timed out after a second: the error says so in the singular, as the proving service does', async () => {
+  test('has timed out after a second: the error has the singular, as that of the proving service', async () => {
     const slow = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
     const { url } = await service((response: ServerResponse) => response.writeHead(504).end(slow));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({

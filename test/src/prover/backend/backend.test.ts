@@ -171,7 +171,7 @@ describe('the queue', () => {
   const waits = (healthz: () => Promise<object>, queue: number) =>
     expect.poll(healthz, { timeout: 10_000 }).toMatchObject({ status: 'proving', queue });
 
-  test('holds QUEUE requests; further ones are told to come back', async () => {
+  test('holds QUEUE requests; further ones get 503 with Retry-After', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
     const inputs = [1, 2, 3].map((salt) => inputOf(salt).circuit);
     const first = inputs.map((input) => answerOf(post(input)));
@@ -214,7 +214,7 @@ describe('the queue', () => {
     expect((await first).status).toBe(200);
   });
 
-  test('lets nobody wait for longer than PROVER_TIMEOUT', async () => {
+  test('lets no request wait for longer than PROVER_TIMEOUT', async () => {
     const worker = `if (type === 1 && fs.existsSync(folder + '/go')) return; ${WORKER}`;
     const { post, healthz, go, enginePid } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
     go();
@@ -299,7 +299,7 @@ describe('the start is stopped by', () => {
     );
   });
 
-  test('not by an unknown key that is pinned: /healthz says that its network is unknown', async () => {
+  test('not by an unknown key that is pinned: /healthz reports that its network is unknown', async () => {
     const worker = WORKER.replace('"development":true', '"development":false');
     const { key } = await start({ worker, env: { ZKEY_BLAKE2B: HASH_OF_KEY } });
     expect(key).toEqual({ blake2b: HASH_OF_KEY, network: 'unknown', development: false, publicInputs: 1 });
@@ -322,7 +322,7 @@ test('at the end, the proof that runs is finished; those that wait, and new ones
   await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
 });
 
-test('a connection that stays open is told that the service is stopping', async () => {
+test('a connection that stays open gets the error that the service is stopping', async () => {
   const { url, post, healthz, go, close } = await start({ worker: WAITS });
   const first = post(circuit);
   await expect.poll(healthz).toMatchObject({ status: 'proving' });

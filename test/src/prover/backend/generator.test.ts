@@ -92,7 +92,7 @@ describe('a folder stops the start if', () => {
         return folder;
       },
     ],
-  ])('%s, and is told what it must hold', async (_, make) => {
+  ])('%s, and the error names what it must hold', async (_, make) => {
     await expect(findGenerator(make(temporaryFolder()))).rejects.toThrow(
       refusal(/does not exist: the folder must hold zkLogin and zkLogin\.dat, or .* circuit\.wasm/),
     );

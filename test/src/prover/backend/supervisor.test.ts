@@ -133,7 +133,7 @@ test('a key that was overwritten is not used after a restart', async () => {
   expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
 });
 
-test('one who waits for an engine can leave', async () => {
+test('a caller that waits for an engine can leave', async () => {
   const { supervisor, prove } = await start(
     `${COUNT} if (type === 1 && count > 1) return; ${LOADS} ${PROVES}`,
   );
@@ -171,7 +171,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('what the engine says of a key comes back from start', async () => {
+test('start returns what the engine reports about a key', async () => {
   const { log } = recordedLog();
   const key = new KeyFile(keyFile());
   const supervisor = new Supervisor({ program: fakeWorker(LOADS), key, log, timeoutMs: 1000 });

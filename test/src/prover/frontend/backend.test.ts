@@ -111,7 +111,7 @@ describe('a backend that', () => {
     [undefined, '5'],
     ['99999', '600'],
   ])(
-    'is at capacity with Retry-After %s: the caller is told %s, and it is not asked again',
+    'is at capacity with Retry-After %s: the caller gets %s, and it is not asked again',
     async (given, told) => {
       const { ask, backend } = await startTestFrontend();
       backend.prove = (_, response) =>
