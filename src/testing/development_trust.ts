@@ -5,7 +5,7 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createRoot, type Identity, ROOT_NAME, toPem } from './attestation_ca.ts';
-import { developmentRegisters, SoftwareNsm } from './software_nsm.ts';
+import { developmentRegisters, SoftwareNsm } from './emulated_nsm.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const OWNER_ONLY = 0o600;

@@ -266,7 +266,7 @@ describe('the production entry', () => {
       expect(files.filter((file) => !isProduction.test(file))).toEqual([]);
     }
     // The same search finds them where they are.
-    expect(relative(reach(`${root}src/commands/dev/serve.ts`))).toContain('src/testing/software_nsm.ts');
+    expect(relative(reach(`${root}src/commands/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
   });
 
   test.each(['src/server/main.ts', 'the bundle of an image'])(

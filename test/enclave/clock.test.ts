@@ -6,7 +6,7 @@ import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { attestation } from '../../src/server/nsm/messages.ts';
 import { encodeCose, encodeMap, type MapEntry } from '../../src/testing/attestation_ca.ts';
-import { SoftwareNsm } from '../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../src/testing/emulated_nsm.ts';
 import { canRun, INIT, temporaryFolder } from './init.ts';
 
 function init(...args: string[]) {

@@ -5,7 +5,7 @@ import { SignJWT } from 'jose';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Ask, Load } from './load.ts';
 import { type Cost, compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';

@@ -3,7 +3,7 @@
  * software NSM and the fake at `FAKE`.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { serve } from './serve.ts';
 

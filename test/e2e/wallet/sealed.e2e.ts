@@ -17,8 +17,8 @@ import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { createLog } from '../../../src/service/log.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Fakes } from '../../../src/testing/fakes.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;

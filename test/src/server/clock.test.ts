@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Clock } from '../../../src/server/clock.ts';
 import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import { startServer, startWeather } from './support.ts';
 
 let path: string;

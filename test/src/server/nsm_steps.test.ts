@@ -7,7 +7,7 @@ import { NsmError, NsmIo, unavailable } from '../../../src/server/nsm/errors.ts'
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from '../../../src/server/nsm_steps.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 
 /** An NSM that fails, whatever it is asked for. */
 const failing = (error: Error) => new Nsm({ transact: () => Promise.reject(error), close() {} });

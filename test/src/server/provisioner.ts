@@ -10,7 +10,7 @@ import { ConfigError } from '../../../src/library/errors.ts';
 import type { EnclaveState, ProvisionerKey } from '../../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { type ApplicationModule, endpoint } from '../../../src/server/app.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 export interface TestProvisioner extends ProvisionerKey {

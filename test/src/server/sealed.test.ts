@@ -5,7 +5,7 @@ import { decodeAttestation } from '../../../src/library/attestation/index.ts';
 import { SEALED_TYPE, type SealedCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import type { Answer } from '../../../src/library/sealing/response.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 const nsm = new SoftwareNsm();

@@ -20,7 +20,7 @@ import { EphemeralKey } from '../../../src/server/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, startWeather } from './support.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');

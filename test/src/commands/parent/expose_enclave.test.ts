@@ -14,7 +14,7 @@ import { encodeUserData } from '../../../../src/library/sealing/user_data.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 import { SealingKey } from '../../../../src/server/sealing_key.ts';
 import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
 import { Parent } from './fakes.ts';

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { Host, type Passing } from '../../library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../server/provisioner.ts';

@@ -17,7 +17,7 @@ import {
   updatePcrs,
 } from '../../../../src/library/sui/index.ts';
 import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
-import { developmentRegisters, SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { developmentRegisters, SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { Changes } from '../../../../src/testing/sui/ledger.ts';
 import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { type Result, type Runner, script } from './run_script.ts';

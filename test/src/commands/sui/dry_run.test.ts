@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { startServer, startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';

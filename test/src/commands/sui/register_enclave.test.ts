@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import type { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';

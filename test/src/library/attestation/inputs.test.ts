@@ -10,7 +10,7 @@ import {
   decodeAttestation,
   parsePcrs,
 } from '../../../../src/library/attestation/index.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { fromHex } from './cases/case.ts';
 import { realCases } from './cases/real.ts';
 

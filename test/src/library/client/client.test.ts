@@ -14,7 +14,7 @@ import {
   u64,
 } from '../../../../src/library/client/index.ts';
 import { Signer } from '../../../../src/server/signer.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 

@@ -7,7 +7,7 @@ import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../../src/library/attestation/index.ts';
 import { EphemeralKey } from '../../../../src/server/key.ts';
 import { Signer } from '../../../../src/server/signer.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 
 export interface Reply {
   status: number;

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Documents, timestampOf } from '../../../../src/server/nsm/documents.ts';
 import { NsmIo } from '../../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { sleep, startServer } from '../support.ts';
 
 const KEY = new Uint8Array(32).fill(7);

@@ -2,7 +2,7 @@ import { encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { attestation } from '../../../../src/server/nsm/messages.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
 
 const asked = {
   publicKey: new Uint8Array(32).fill(1),

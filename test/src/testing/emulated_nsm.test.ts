@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
 
 const AT = Date.parse('2025-04-15T02:25:23.696Z');
 
