@@ -1,9 +1,9 @@
 /**
  * The weather server as production configures it, log and all limits included, but for the budget of calls, with a
- * software NSM and the fake at `FAKE`.
+ * emulated NSM and the fake at `FAKE`.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
-import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { serve } from './serve.ts';
 
@@ -12,6 +12,6 @@ await serve(
   {
     origins: { [UPSTREAM_HOST]: process.env['FAKE'] ?? '' },
     secrets: { API_KEY: DEV_API_KEY },
-    nsm: new SoftwareNsm(),
+    nsm: new EmulatedNsm(),
   },
 );

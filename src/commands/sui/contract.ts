@@ -17,7 +17,7 @@ const ENCLAVE_TIMEOUT_MS = 10_000;
 
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
-/** PCR0 and PCR1 of the software NSM (src/testing), which anyone can attest under a root of their own, for any application. */
+/** PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under a root of their own, for any application. */
 const [pcr0, pcr1] = [0, 1].map((index) => {
   const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
   return sha384(Buffer.concat([Buffer.alloc(48), content])).toString('hex');

@@ -17,7 +17,7 @@ import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { SoftwareNsm } from '../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Fakes } from '../../../src/testing/fakes.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
 
@@ -26,7 +26,7 @@ const LIBRARY = `${ROOT}build/e2e/library`;
 const HTML = `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
   <script type="module">import { getSalt } from '/index.js'; Object.assign(globalThis, { getSalt });</script>`;
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 const IMAGE = parsePcrs(nsm.pcrsFile()) as Image;
 
 let browser: Browser;

@@ -14,7 +14,7 @@ import { encodeUserData } from '../../../../src/library/sealing/user_data.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 import { SealingKey } from '../../../../src/server/sealing_key.ts';
 import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
-import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
 import { Parent } from './fakes.ts';
@@ -28,7 +28,7 @@ function enclaveOf(eif: string, isDebug: boolean) {
   const registers = [pcr0, pcr1, pcr2].map((hex) =>
     isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
   ) as unknown as EnclaveState['registers'];
-  const nsm = new Nsm(new SoftwareNsm(Date.now, root, registers));
+  const nsm = new Nsm(new EmulatedNsm(Date.now, root, registers));
   const key = SealingKey.create();
   const signingKey = new Uint8Array(32).fill(7);
   const about = { application: 'weather', version: '1.0.0' };

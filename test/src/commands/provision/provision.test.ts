@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { Host, type Passing } from '../../library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../server/provisioner.ts';
@@ -406,7 +406,7 @@ describe('what is refused', () => {
   });
 
   test('an enclave that restarts under another software: the root is not enough', async () => {
-    const server = await startVault({ provisioners: [me.hex], nsm: new SoftwareNsm() });
+    const server = await startVault({ provisioners: [me.hex], nsm: new EmulatedNsm() });
     expect(await withFile(server.url)).toMatchObject({
       status: 3,
       stderr: expect.stringMatching(/^CHAIN_ROOT/),

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { startServer, startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
@@ -24,7 +24,7 @@ const NO_NODE = ['--rpc-url', NO_NODE_URL, '--network', 'localnet', '--address',
 let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'dry-run-'));
-  const nsm = new SoftwareNsm();
+  const nsm = new EmulatedNsm();
   writeFileSync(join(dir, 'dev.pcrs'), nsm.pcrsFile());
 });
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -104,7 +104,7 @@ describe('register_enclave', () => {
   });
 
   test('--dry-run reports that the document would be refused', async () => {
-    const { url } = await startServer({ nsm: new SoftwareNsm() });
+    const { url } = await startServer({ nsm: new EmulatedNsm() });
     const { exit, out } = await script('register_enclave', [
       ENCLAVE,
       APP,
@@ -284,7 +284,7 @@ describe('with a node', () => {
 });
 
 describe('the image that is allowed', () => {
-  const image = new SoftwareNsm().pcrsFile();
+  const image = new EmulatedNsm().pcrsFile();
   const [pcr0, pcr1, pcr2] = image.split('\n').map((line) => line.split(' ')[0]);
   const built = {
     application: 'weather',

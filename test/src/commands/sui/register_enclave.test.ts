@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import type { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
@@ -44,7 +44,7 @@ async function enclaveOf(document: (nonce: Uint8Array) => Promise<Uint8Array> | 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function attest(nsm: SoftwareNsm, nonce: Uint8Array, publicKey: Uint8Array): Promise<Uint8Array> {
+async function attest(nsm: EmulatedNsm, nonce: Uint8Array, publicKey: Uint8Array): Promise<Uint8Array> {
   const request = { Attestation: { nonce, public_key: publicKey, user_data: null } };
   return decode(await nsm.transact(encode(request))).Attestation.document;
 }

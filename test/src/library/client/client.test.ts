@@ -14,11 +14,11 @@ import {
   u64,
 } from '../../../../src/library/client/index.ts';
 import { Signer } from '../../../../src/server/signer.ts';
-import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 let enclave: FakeEnclave;
 beforeEach(async () => {
   enclave = await FakeEnclave.start(nsm);

@@ -13,11 +13,11 @@ import {
   signedType,
   u64,
 } from '../../../../src/library/client/index.ts';
-import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 const TRUST = {
   policy: { images: [parsePcrs(nsm.pcrsFile())] },
   roots: certificatesFromPem(nsm.rootPem()),
@@ -173,7 +173,7 @@ describe('the hint', () => {
 
   test('makes a lying host no better, and costs a bounded number of attestations', async () => {
     const { balancer } = await startFleet(1);
-    const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new SoftwareNsm() });
+    const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new EmulatedNsm() });
     const client = clientOf(balancer);
     await draw(client, 1);
     const genuine = balancer.targets[0] as string;

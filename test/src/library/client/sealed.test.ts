@@ -14,12 +14,12 @@ import {
 } from '../../../../src/library/client/index.ts';
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
 import { getSalt } from '../../../../src/library/zklogin/index.ts';
-import { SoftwareNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
 import { Host, type Passing } from './host.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 const TRUST = {
   policy: { images: [parsePcrs(nsm.pcrsFile())] },
   roots: certificatesFromPem(nsm.rootPem()),
