@@ -85,9 +85,7 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
 /** The command line takes precedence. */
 function readPort(env: Env, arguments_: readonly string[]): number {
   if (arguments_.length > 1) {
-    throw new ConfigError(
-      'the command line takes one argument, the port: set everything else in the environment',
-    );
+    throw new ConfigError('the command line takes one argument, the port: set all else in the environment');
   }
   const [given = env['PROVER_PORT']] = arguments_;
   return integer({ PROVER_PORT: given }, 'PROVER_PORT', { from: 0, to: 65_535, otherwise: 8080 });
