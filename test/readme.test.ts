@@ -34,7 +34,7 @@ function names(page: string, heading: string): string[] {
 }
 
 describe('a page lists', () => {
-  test('every failure of the weather stand-in', () => {
+  test('every failure of the fake weather API', () => {
     const shown = matches(read('src/apps/weather/README.md'), /`(!\w+)`/g);
     expect(shown.sort()).toEqual(Object.keys(FAILURES).sort());
   });
@@ -117,7 +117,10 @@ function commandsOf(text: string): { make: string[]; npm: string[] } {
   const lines = `${shell}\n${spans}`.replace(/ #.*$/gm, '');
   return {
     make: matches(lines, /(?:^|&& )make +([a-z][\w-]*)(?![\w-]|=)/gm),
-    npm: [...matches(lines, /npm run (?:--silent )?([\w:][\w:-]*)/g), ...matches(lines, /npm (start|test)\b/g)],
+    npm: [
+      ...matches(lines, /npm run (?:--silent )?([\w:][\w:-]*)/g),
+      ...matches(lines, /npm (start|test)\b/g),
+    ],
   };
 }
 

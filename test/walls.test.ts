@@ -34,7 +34,7 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
 const byName = new Map(PACKAGES.map((each) => [each.name, each]));
 
 /** What tests and fakes of a package import may be for development only. */
-const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|stand_in\.ts$)/.test(file);
+const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|fake\.ts$)/.test(file);
 
 const importsOf = (file: string) => importsIn(read(file));
 
@@ -226,12 +226,12 @@ test('the HTTP service knows nothing of enclaves and of Sui', () => {
   expect(imported.filter((each) => !/^sui-enclave\/(errors|fetch|token\/\w+)$/.test(each))).toEqual([]);
 });
 
-test('an application imports one module of the server, and what is in an image imports no stand-in', () => {
+test('an application imports one module of the server, and what is in an image imports no fake', () => {
   for (const name of ['sui-enclave-weather', 'sui-enclave-salt']) {
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
     const imported = files.flatMap(importsOf);
     expect(imported).toContain('sui-enclave-server');
-    expect(imported.filter((each) => /^sui-enclave-server\/|stand_in|testing/.test(each))).toEqual([]);
+    expect(imported.filter((each) => /^sui-enclave-server\/|\bfake\b|testing/.test(each))).toEqual([]);
   }
 });
 

@@ -6,7 +6,7 @@ import { text } from '../../src/commands/values.ts';
 export const main = command({
   name: 'test_move',
   program: 'npm run test:move --',
-  purpose: `Compiles the packages of move/, or those that are named, and runs their unit tests, on a stand-in of Sui's framework.
+  purpose: `Compiles the packages of move/, or those that are named, and runs their unit tests, on a stub of Sui's framework.
 FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.`,
   arguments: { package: { schema: text, optional: true, repeated: true } },
   options: {},

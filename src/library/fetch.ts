@@ -54,7 +54,7 @@ export const UNREACHABLE = {
   connection: 'the connection failed',
   /** The certificate is not valid for this host, or the peer doesn't speak TLS. */
   tls: 'no secure connection could be made (TLS)',
-  redirect: 'it redirects, which is not followed: give the URL that it redirects to',
+  redirect: 'it redirects, and redirects are not followed: give the URL that it redirects to',
   /** The answer began, but did not complete. */
   broken: 'the connection broke in the middle of the answer',
   /** Browsers say no more. */

@@ -171,7 +171,7 @@ export class EngineWorker {
     try {
       const { success, output } = v.safeParse(schema, await answered);
       if (success) return output;
-      throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of another shape'));
+      throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of an unexpected form'));
     } finally {
       clearTimeout(timer);
     }
@@ -207,7 +207,7 @@ export class EngineWorker {
     const isAnswer = asked?.id === id && (type === asked.type + ANSWER || type === REFUSED);
     const json = isAnswer ? parse(body) : undefined;
     if (!asked || json === undefined) {
-      const what = isAnswer ? 'something else than JSON' : 'an answer to nothing that it was asked';
+      const what = isAnswer ? 'an answer that is not JSON' : 'an answer without a request';
       this.#stop(new EngineError('invalid', `the engine sent ${what}`));
       return;
     }

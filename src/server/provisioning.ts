@@ -53,7 +53,7 @@ export class Provisioning {
     if (accepted === 'sealed' || provisioners.length > 0) {
       const why = accepted === 'sealed' ? 'SECRETS=sealed is set' : 'app.yaml names provisioners';
       throw new ConfigError(
-        `${why}: secrets are accepted sealed only, as npm run provision and expose_enclave send them`,
+        `${why}: only sealed secrets are accepted; send them by npm run provision or expose_enclave`,
       );
     }
     secrets.provide(json);
@@ -66,7 +66,7 @@ export class Provisioning {
    */
   async open(json: unknown): Promise<OpenedSecrets> {
     if (this.#parts.provisioners.length === 0) {
-      const message = 'app.yaml names no provisioners, so secrets arrive by the hand-off only';
+      const message = 'app.yaml names no provisioners, so secrets are accepted by the hand-off only';
       throw new EnclaveServerError('SECRETS_NO_PROVISIONERS', message);
     }
     this.#requireMissing();
@@ -90,7 +90,7 @@ export class Provisioning {
     if (this.#parts.secrets.missing().length > 0) return;
     throw new EnclaveServerError(
       'SECRETS_FINAL',
-      'the enclave has its secrets: the first valid set is final',
+      'the enclave has its secrets already: the first valid set is final',
     );
   }
 

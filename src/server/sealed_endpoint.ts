@@ -44,12 +44,13 @@ export class SealedEndpoint {
     const { method, path: target, body } = readSealedCall(content);
     const [path = '', query = ''] = splitOnce(target);
     const { own, call } = this.#endpoints.get(path) ?? {};
-    if (!own || !call) throw new ServerError('NOT_FOUND', 'no such endpoint of the application');
+    if (!own || !call) throw new ServerError('NOT_FOUND', 'the application has no such endpoint');
     if (own.method !== method) {
       throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${own.method}`);
     }
     if (own.idempotent === false) {
-      const message = 'this endpoint takes no sealed requests, which a host could repeat: call it plainly';
+      const message =
+        'this endpoint does not accept sealed requests, since a host could replay them: send the request unsealed';
       throw new EnclaveServerError('SEALED_NOT_IDEMPOTENT', message);
     }
     await call(request, response, method === 'GET' ? { ...readQuery(query) } : body);

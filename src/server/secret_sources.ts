@@ -44,7 +44,7 @@ function startSealedSecrets(
   }
   if (names.length > 0 && secretsFd === undefined && provisioners.length === 0) {
     throw new ConfigError(
-      'SECRETS=sealed leaves no way for the secrets: name provisioners in app.yaml, or set SECRETS_FD',
+      'SECRETS=sealed needs a source of secrets: name provisioners in app.yaml, or set SECRETS_FD',
     );
   }
   return new Secrets(names);

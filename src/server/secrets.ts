@@ -62,7 +62,8 @@ export class Secrets {
    * @throws ConfigError that describes the problem without repeating a value
    */
   provide(values: unknown): void {
-    if (this.#values) throw new ConfigError('secrets were handed over before: the first set is final');
+    if (this.#values)
+      throw new ConfigError('the enclave has its secrets already: the first valid set is final');
     const entries = Object.fromEntries(this.#names.map((name) => [name, v.pipe(v.string(), v.minLength(1))]));
     const result = v.safeParse(v.strictObject(entries), values);
     if (!result.success) {
@@ -188,7 +189,10 @@ export async function receiveSecrets(
   } catch (error) {
     // The server is stopping and has closed the source.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    log.error({ err: error, missing: secrets.missing() }, 'the hand-off broke before the secrets arrived');
+    log.error(
+      { err: error, missing: secrets.missing() },
+      'the connection of the hand-off broke before the secrets arrived',
+    );
   }
 }
 

@@ -17,7 +17,7 @@ const MIN_NSM_RANDOM_BYTES = 32;
 export function bootSeed(label: string, nsmRandom?: Uint8Array): Uint8Array {
   if (nsmRandom !== undefined && nsmRandom.length < MIN_NSM_RANDOM_BYTES) {
     throw new RangeError(
-      `NSM GetRandom gave ${quantity(nsmRandom.length, 'byte')}, want ${MIN_NSM_RANDOM_BYTES} or more`,
+      `NSM GetRandom returned ${quantity(nsmRandom.length, 'byte')}, but the key needs ${MIN_NSM_RANDOM_BYTES} or more`,
     );
   }
   const random = randomBytes(SEED_BYTES);

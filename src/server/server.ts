@@ -183,7 +183,7 @@ function requireMade({ method, path, accept }: Partial<Endpoint>): void {
 function refusePlain({ path, idempotent }: Endpoint): RequestHandler {
   if (idempotent === false) {
     throw new ConfigError(
-      `the endpoint ${path} is not idempotent, so it takes no sealed requests: REQUESTS=sealed would disable it`,
+      `the endpoint ${path} is not idempotent and therefore does not accept sealed requests: REQUESTS=sealed would disable it`,
     );
   }
   return () => {
@@ -194,7 +194,7 @@ function refusePlain({ path, idempotent }: Endpoint): RequestHandler {
 function sealedRequired(): EnclaveServerError {
   return new EnclaveServerError(
     'SEALED_REQUIRED',
-    'this enclave takes sealed requests only: see POST /sealed',
+    'this enclave accepts only sealed requests: send them to POST /sealed',
   );
 }
 

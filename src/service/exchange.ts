@@ -61,7 +61,7 @@ export class ExchangeFailed extends Error {
     reason: ExchangeFailed['reason'],
     { cause, status, data }: { cause?: unknown; status?: number; data?: unknown } = {},
   ) {
-    super(`no usable answer from an upstream: ${reason}`, cause === undefined ? undefined : { cause });
+    super(`an upstream gave no usable answer: ${reason}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
     this.code = codeOf(cause);
     this.status = status;

@@ -27,8 +27,8 @@ export function createLog(
   { withMessages = false }: LogOptions = {},
 ): Logger {
   const redactor = new Redactor((error) => describeError(error, withMessages));
-  const tellLost = (lines: number) =>
-    log.warn({ lines }, 'lines of the log are lost: they could not be written in time');
+  const onLost = (lines: number) =>
+    log.warn({ lines }, 'log lines were lost: they could not be written in time');
   const options = {
     level,
     base: null,
@@ -46,7 +46,7 @@ export function createLog(
       },
     },
   };
-  const log: Logger = pino(options, destination ?? new LogOutput(1, tellLost));
+  const log: Logger = pino(options, destination ?? new LogOutput(1, onLost));
   const { child, setBindings } = log;
   return Object.assign(log, {
     [REDACTOR]: redactor,
@@ -77,7 +77,7 @@ function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[
 
 function printLess(log: Logger, method: LogFn): void {
   try {
-    method.call(log, {}, 'a line that cannot be printed');
+    method.call(log, {}, 'a log line could not be printed');
   } catch {
     // The destination itself fails.
   }

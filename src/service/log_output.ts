@@ -11,7 +11,7 @@ const RETRY_MS = 10;
 
 export class LogOutput {
   readonly #fd: number;
-  readonly #tellLost: (lines: number) => void;
+  readonly #onLost: (lines: number) => void;
   #lines: string[] = [];
   /** Of the lines that wait or are being written. */
   #bytes = 0;
@@ -20,11 +20,11 @@ export class LogOutput {
 
   /**
    * @param fd stays open
-   * @param tellLost called once lines can be written again, with the number of those that were lost
+   * @param onLost called once lines can be written again, with the number of those that were lost
    */
-  constructor(fd: number, tellLost: (lines: number) => void) {
+  constructor(fd: number, onLost: (lines: number) => void) {
     this.#fd = fd;
-    this.#tellLost = tellLost;
+    this.#onLost = onLost;
     process.on('exit', () => this.#flush());
   }
 
@@ -70,7 +70,7 @@ export class LogOutput {
   #reportLost(): void {
     const lost = this.#lost;
     this.#lost = 0;
-    if (lost > 0) this.#tellLost(lost);
+    if (lost > 0) this.#onLost(lost);
   }
 
   /** What is being written, Node completes by itself. */

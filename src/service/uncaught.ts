@@ -12,7 +12,7 @@ export function handleUncaught(beforeExit: (code: string) => void = () => {}): (
   let running: Logger | undefined;
   const onUncaught = (error: unknown): void => {
     if (running) {
-      running.error({ err: error }, 'an error outside of any request: the server continues');
+      running.error({ err: error }, 'an error occurred outside of any request: the server continues');
       return;
     }
     const known = error instanceof EnclaveError;

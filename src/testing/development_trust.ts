@@ -1,17 +1,17 @@
 /**
- * The software NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to test a
+ * The emulated NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to test a
  * client, a developer gives it `dev-root.pem` once.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createRoot, type Identity, ROOT_NAME, toPem } from './attestation_ca.ts';
-import { developmentRegisters, SoftwareNsm } from './software_nsm.ts';
+import { developmentRegisters, EmulatedNsm } from './emulated_nsm.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const OWNER_ONLY = 0o600;
 
 export class DevelopmentTrust {
-  readonly nsm: SoftwareNsm;
+  readonly nsm: EmulatedNsm;
   /** The name of the registers' file in the folder: each application has its own. */
   readonly pcrsName: string;
   readonly #folder: URL;
@@ -31,7 +31,7 @@ export class DevelopmentTrust {
     this.#folder = folder;
     this.isNew = kept === undefined;
     this.#root = kept ?? createRoot(new Date(now));
-    this.nsm = new SoftwareNsm(Date.now, this.#root, developmentRegisters(application));
+    this.nsm = new EmulatedNsm(Date.now, this.#root, developmentRegisters(application));
     this.pcrsName = application === 'weather' ? 'dev.pcrs' : `dev-${application}.pcrs`;
   }
 

@@ -4,7 +4,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
-import { listenOnLoopback } from './stand_ins.ts';
+import { listenOnLoopback } from './fakes.ts';
 
 /** An issuer on this machine, over http. */
 export interface LocalIssuer {

@@ -7,7 +7,7 @@ import { loadApplication } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { createLog } from 'sui-enclave-service/log';
 import { onTestFinished } from 'vitest';
-import { DEV_API_KEY, startWeatherStandIn, type WeatherStandIn } from './weather_api.ts';
+import { DEV_API_KEY, type FakeWeatherApi, startFakeWeatherApi } from './weather_api.ts';
 
 export const APPS = new URL('../apps/', import.meta.url);
 
@@ -53,9 +53,9 @@ export async function startServer({
 /** A weather server and its fake upstream; both stop with the test. */
 export async function startWeather(
   options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
-): Promise<{ server: TestServer; weather: WeatherStandIn; ask: (location: string) => Promise<Response> }> {
+): Promise<{ server: TestServer; weather: FakeWeatherApi; ask: (location: string) => Promise<Response> }> {
   const { delayMs = 0, ...rest } = options;
-  const weather = await startWeatherStandIn({ delayMs });
+  const weather = await startFakeWeatherApi({ delayMs });
   onTestFinished(() => weather.close());
   const server = await startServer({ ...rest, origins: { 'api.weatherapi.com': weather.origin } });
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };

@@ -17,10 +17,10 @@ export interface TlsFiles {
 /** TLS as a real endpoint has it, in front of a fake that speaks plain HTTP. */
 export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFiles): void {
   const inside = new TLSSocket(socket, { isServer: true, cert, key });
-  const standIn = connect(Number(new URL(origin).port), '127.0.0.1');
-  inside.on('error', () => standIn.destroy());
-  standIn.on('error', () => inside.destroy());
-  inside.pipe(standIn).pipe(inside);
+  const fake = connect(Number(new URL(origin).port), '127.0.0.1');
+  inside.on('error', () => fake.destroy());
+  fake.on('error', () => inside.destroy());
+  inside.pipe(fake).pipe(inside);
 }
 
 /** @param keys of the hosts' certificate: by default new ones, of an elliptic curve */
@@ -37,7 +37,7 @@ export function makeTls(
   });
   const names = new SubjectAlternativeName(hosts.map((dNSName) => new GeneralName({ dNSName })));
   const server = createCertificate({
-    name: 'stand-ins of endpoints',
+    name: 'fakes of endpoints',
     issuer: authority,
     ...valid,
     ca: false,

@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Loopback, listenOnLoopback } from './stand_ins.ts';
+import { type Loopback, listenOnLoopback } from './fakes.ts';
 
 /** The only API key that the fake accepts. */
-export const DEV_API_KEY = 'key-of-the-weather-stand-in';
+export const DEV_API_KEY = 'key-of-the-fake-weather-api';
 
 /** The real service refreshes a place about every 15 minutes. */
 const REFRESH_SECONDS = 900;
@@ -84,13 +84,13 @@ function refuse(response: ServerResponse, status: number, code: number, message:
   json(response, status, { error: { code, message } });
 }
 
-export interface WeatherStandIn extends Loopback {
+export interface FakeWeatherApi extends Loopback {
   /** The places asked for so far, in order. */
   readonly asked: readonly string[];
 }
 
 /** Listens on a free port of 127.0.0.1. @param delayMs the time to wait before each answer. */
-export async function startWeatherStandIn({ delayMs = 0 } = {}): Promise<WeatherStandIn> {
+export async function startFakeWeatherApi({ delayMs = 0 } = {}): Promise<FakeWeatherApi> {
   const asked: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {
     setTimeout(() => answer(request, response, asked), delayMs);
@@ -99,7 +99,7 @@ export async function startWeatherStandIn({ delayMs = 0 } = {}): Promise<Weather
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, asked: string[]): void {
-  const url = new URL(request.url ?? '/', 'http://stand-in');
+  const url = new URL(request.url ?? '/', 'http://fake');
   if (request.method !== 'GET' || url.pathname !== '/v1/current.json') {
     refuse(response, 404, 1005, 'API URL is invalid.');
     return;

@@ -179,7 +179,7 @@ describe('the backends in Kubernetes', () => {
     expect(envOf('haproxy')['BACKEND']).toBe(`${name}.${namespace}.svc.cluster.local`);
   });
 
-  test('can ask nobody', () => {
+  test('can call no host', () => {
     const { policyTypes, egress } = find('NetworkPolicy', 'backend').spec;
     expect([policyTypes, egress]).toEqual([['Ingress', 'Egress'], undefined]);
     expect(find('NetworkPolicy', 'deny').spec.podSelector).toEqual({});

@@ -75,7 +75,7 @@ test('make dev answers its own curl line with a signature that an independent ve
   expect(run.output).not.toMatch(/"stack"|\bat .*\.ts:\d+/);
 });
 
-test('ATTEST=emulated attests under a root of its own, and says that this proves nothing', async () => {
+test('ATTEST=emulated attests under a root of its own, and prints that this proves nothing', async () => {
   for (const name of ['dev.pcrs', 'dev-root.pem', 'dev-root.key'])
     rmSync(new URL(name, OUT), { force: true });
   const run = dev({ ATTEST: 'emulated' });
@@ -99,17 +99,17 @@ test('ATTEST=emulated attests under a root of its own, and says that this proves
   expect(verify(args.slice(0, 3))).toMatchObject({ status: 1, stdout: expect.stringMatching(/CHAIN_ROOT/) });
 });
 
-test('a second one on the same port says so, and leaves the files of the first as they are', async () => {
+test('a second one on the same port reports the conflict, and leaves the files of the first as they are', async () => {
   const first = dev({ ATTEST: 'emulated' });
   const { url } = await tryIt(first);
   const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
   const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
   expect(await second.ended).toEqual([1, null]);
-  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another\n$/);
+  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another port\n$/);
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
 });
 
-test('APP=salt gives the salt of a token that a stand-in of Google signed', async () => {
+test('APP=salt gives the salt of a token that a fake of Google signed', async () => {
   const run = dev({ APP: 'salt', ATTEST: 'emulated' });
   const { answer } = await tryIt(run);
   // Another application has other registers, in a file of its own.

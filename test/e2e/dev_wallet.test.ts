@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const MAIN = new URL('../../src/commands/dev/wallet/main.ts', import.meta.url).pathname;
 
-test('make dev-wallet starts the page and all that it talks to, says what is a stand-in, and ends with Ctrl-C', async () => {
+test('make dev-wallet starts the page and every service that it calls, prints which are fakes, and ends with Ctrl-C', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const { port } = taken.address() as AddressInfo;
@@ -27,9 +27,9 @@ test('make dev-wallet starts the page and all that it talks to, says what is a s
   await expect.poll(() => output, { timeout: 15_000 }).toMatch(/Ctrl-C ends it\.\n$/);
 
   const url = (what: string) => new RegExp(`(http://127\\.0\\.0\\.1:\\d+)  the ${what}`).exec(output)?.[1];
-  expect(output.indexOf('Stand-ins:')).toBeGreaterThan(output.indexOf('the salt service'));
-  for (const standIn of ['OpenID provider', 'prover', 'Sui node']) {
-    expect(output.indexOf(`the ${standIn}`)).toBeGreaterThan(output.indexOf('Stand-ins:'));
+  expect(output.indexOf('Fakes:')).toBeGreaterThan(output.indexOf('the salt service'));
+  for (const fake of ['OpenID provider', 'prover', 'Sui node']) {
+    expect(output.indexOf(`the ${fake}`)).toBeGreaterThan(output.indexOf('Fakes:'));
   }
   const page = url("wallet's page") ?? '';
   expect(new URL(page).port).toBe(PORT);

@@ -91,7 +91,7 @@ describe('npm start', () => {
     const { code, output } = await start({ APP: 'weather', API_KEY: 'x', PORT: String(port) }).ended();
     expect(code).toBe(1);
     expect(output).toBe(
-      `sui-enclave: can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE, another process listens there: set PORT to another\n`,
+      `sui-enclave: can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE (another process listens there): set PORT to another port\n`,
     );
   });
 
@@ -258,15 +258,15 @@ describe('the production entry', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
 
-  test('reaches no stand-in and no software NSM', () => {
-    const isProduction = /^src\/(library|service|server|apps)\/(?!.*stand_in)/;
+  test('reaches no fake and no emulated NSM', () => {
+    const isProduction = /^src\/(library|service|server|apps)\/(?!.*\/fake\.ts$)/;
     for (const entry of [MAIN, ...globSync('src/apps/*/app.ts', { cwd: root }).map((path) => root + path)]) {
       const files = relative(reach(entry));
       expect(files.length).toBeGreaterThan(5);
       expect(files.filter((file) => !isProduction.test(file))).toEqual([]);
     }
     // The same search finds them where they are.
-    expect(relative(reach(`${root}src/commands/dev/serve.ts`))).toContain('src/testing/software_nsm.ts');
+    expect(relative(reach(`${root}src/commands/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
   });
 
   test.each(['src/server/main.ts', 'the bundle of an image'])(

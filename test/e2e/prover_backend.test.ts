@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { inputOf, keyFile, standInGenerator } from '../src/prover/backend/support.ts';
-import { LOADS, PROVES, standInWorker } from '../src/prover/stand_in_worker.ts';
+import { fakeGenerator, inputOf, keyFile } from '../src/prover/backend/support.ts';
+import { fakeWorker, LOADS, PROVES } from '../src/prover/fake_worker.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -23,10 +23,10 @@ function run(env: Record<string, string>): { backend: ChildProcess; output: () =
 }
 
 async function start() {
-  const worker = standInWorker(`fs.writeFileSync(folder + '/pid', String(process.pid)); ${LOADS} ${PROVES}`);
+  const worker = fakeWorker(`fs.writeFileSync(folder + '/pid', String(process.pid)); ${LOADS} ${PROVES}`);
   const { backend, output } = run({
     ZKEY: keyFile(),
-    WITNESS_BINARIES: standInGenerator(),
+    WITNESS_BINARIES: fakeGenerator(),
     PROVER_ENGINE: worker,
     ALLOW_INSECURE_DEV_KEY: '1',
     PORT: '0',

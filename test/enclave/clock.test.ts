@@ -6,7 +6,7 @@ import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { attestation } from '../../src/server/nsm/messages.ts';
 import { encodeCose, encodeMap, type MapEntry } from '../../src/testing/attestation_ca.ts';
-import { SoftwareNsm } from '../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../src/testing/emulated_nsm.ts';
 import { canRun, INIT, temporaryFolder } from './init.ts';
 
 function init(...args: string[]) {
@@ -87,7 +87,7 @@ describe.runIf(canRun)("the enclave's clock", () => {
 describe.runIf(canRun)("the time of the NSM's documents", () => {
   test('is read from an answer to the request that the server makes', async () => {
     const request = { publicKey: null, nonce: NONCE, userData: null };
-    const answer = await new SoftwareNsm(() => AT).transact(attestation.encode(request));
+    const answer = await new EmulatedNsm(() => AT).transact(attestation.encode(request));
     expect(times(NONCE, [answer])).toEqual([`${AT}`]);
   });
 

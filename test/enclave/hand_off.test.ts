@@ -46,7 +46,7 @@ describe.runIf(canRun)('the hand-off', () => {
     ).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('tells a sender that its object was refused, and accepts the next', async () => {
+  test('reports to a sender that its object was refused, and accepts the next', async () => {
     const { reader, send, lines } = await start();
     expect(await send('{"NODE_OPTIONS":"--inspect"}')).toBe('refused');
     const second = send('{"API_KEY":"x"}');

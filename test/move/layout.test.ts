@@ -136,7 +136,7 @@ fun as_written_here() {
   expect(run.output).toContain('[ PASS    ] enclave::layout::as_written_here');
 });
 
-test('src/library/sui/README.md says how many bytes are stored', async () => {
+test('src/library/sui/README.md gives the number of stored bytes', async () => {
   const readme = readFileSync(new URL('../../src/library/sui/README.md', import.meta.url), 'utf8');
   const stored = (call: string) => {
     const isRow = (line: string) => line.startsWith(`| \`${call}\``) && /bytes \|$/.test(line);
@@ -148,7 +148,7 @@ test('src/library/sui/README.md says how many bytes are stored', async () => {
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
   expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
-  // The example has no registrar, and no greatest age of keys.
+  // The example has no registrar, and no maximum key age.
   expect(stored('create_enclave_config')).toBe(config.length - 32 - 8);
   // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
   expect(stored('register_enclave')).toBe(enclave.length + 65);

@@ -50,12 +50,12 @@ describe.each(packageNames())('move/%s', (name) => {
   });
 });
 
-test('code that uses a module which the stand-in lacks is told where to get it', async () => {
+test('for code that uses a module which the stub lacks, the error names where to get it', async () => {
   const extra = { 'sources/reader.move': 'module app::reader;\n\nuse sui::bcs;\n' };
   const run = await testPackage('weather', frameworkOf({}), { extra });
   expect(run.passed).toBe(false);
   expect(run.output).toContain("Unbound module: 'sui::bcs'");
-  expect(run.output).toMatch(/stand-in of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
+  expect(run.output).toMatch(/stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
   // A mistake in the code itself is not blamed on the framework.
   const own = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
   const { output } = await testPackage('weather', frameworkOf({}), { extra: own });
@@ -127,20 +127,20 @@ describe('the runner', () => {
 });
 
 describe('the choice of a framework', () => {
-  test('is the stand-in by default, and says so', () => {
+  test('is the stub by default, and its description names it', () => {
     expect(frameworkOf({})).toMatchObject({
-      isStandIn: true,
-      description: expect.stringContaining('a stand-in for the interface'),
+      isStub: true,
+      description: expect.stringContaining('a stub for the interface'),
     });
   });
 
-  test('SUI_FRAMEWORK_DIR does not make a framework of the stand-in', () => {
+  test('SUI_FRAMEWORK_DIR does not make a framework of the stub', () => {
     const dir = fileURLToPath(new URL('../../src/testing/move_framework', import.meta.url));
-    expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStandIn).toBe(true);
+    expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStub).toBe(true);
   });
 
   test('FRAMEWORK=fetch fetches it from GitHub', () => {
-    expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStandIn).toBe(false);
+    expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStub).toBe(false);
   });
 
   test.each([

@@ -92,10 +92,10 @@ public struct Enclave<phantom T> has key {
     registered_at_ms: u64,
 }
 
-/// The right to decide which enclaves speak for the application `T`. It governs the configs that it made, no others.
+/// The right to decide which enclaves contracts accept for the application `T`. It governs only configs that it made.
 ///
-/// There is no second way in: who loses it can't change these configs any more, and who steals it can let any image
-/// speak until their users move to another config. Keep it at an address of a multisig.
+/// If it is lost, its configs can never be changed. A thief can let contracts accept any image until their users move
+/// to another config. Keep it at an address of a multisig.
 public struct EnclaveCap<phantom T> has key, store {
     id: UID,
 }
@@ -107,8 +107,8 @@ public struct RegistrarCap<phantom T> has key, store {
     config_id: ID,
 }
 
-/// Registers are updated, and the successor is not registered yet: only `finish_rotation` of the same transaction can
-/// end this.
+/// An unfinished rotation: the registers are updated, and the successor is not registered yet. Only `finish_rotation`
+/// of the same transaction can consume it.
 public struct Rotation<phantom T> {
     config_id: ID,
 }
@@ -153,30 +153,30 @@ public struct NameUpdated<phantom T> has copy, drop {
     name: String,
 }
 
-/// A config has another greatest age of keys.
+/// A config has another maximum key age.
 public struct MaxKeyAgeUpdated<phantom T> has copy, drop {
     config_id: ID,
     max_key_age_ms: Option<u64>,
 }
 
-/// A config ended: none of its enclaves speaks for the application any more.
+/// A config was retired: contracts no longer accept any of its enclaves.
 public struct ConfigRetired<phantom T> has copy, drop {
     config_id: ID,
 }
 
-/// A registrar may register enclaves from now on.
+/// A registrar was created, and may register enclaves from now on.
 public struct RegistrarCapCreated<phantom T> has copy, drop {
     config_id: ID,
     registrar_id: ID,
 }
 
-/// A registrar may no longer register. Its enclaves remain.
+/// A registrar was revoked, and may no longer register enclaves. Those that it registered remain.
 public struct RegistrarCapRevoked<phantom T> has copy, drop {
     config_id: ID,
     registrar_id: ID,
 }
 
-/// An enclave was registered, and may speak for the application. `registered_by` is the id of the capability or
+/// An enclave was registered, and contracts accept its signatures. `registered_by` is the id of the capability or
 /// registrar that was used.
 public struct EnclaveRegistered<phantom T> has copy, drop {
     enclave_id: ID,
@@ -187,7 +187,7 @@ public struct EnclaveRegistered<phantom T> has copy, drop {
     registered_by: ID,
 }
 
-/// An enclave was destroyed, and no longer speaks for the application.
+/// An enclave was destroyed, and contracts no longer accept its signatures.
 public struct EnclaveDestroyed<phantom T> has copy, drop {
     enclave_id: ID,
     config_id: ID,
@@ -291,15 +291,15 @@ public fun update_pcrs<T>(
     event::emit(PcrsUpdated<T> { config_id: id.to_inner(), pcrs: *pcrs, config_version: *config_version });
 }
 
-/// Renames a config. The name is for people; nothing depends on it.
+/// Renames a config. Only people read the name: nothing depends on it.
 public fun update_name<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, name: String) {
     config.assert_admin(cap);
     config.name = name;
     event::emit(NameUpdated<T> { config_id: object::id(config), name });
 }
 
-/// Sets the greatest age at which keys may speak, in milliseconds since their attestation, also for the enclaves that
-/// are registered; none: keys may have any age, as in a new config.
+/// Sets the maximum key age in milliseconds since the attestation, which applies to registered enclaves too. With none,
+/// keys may have any age, as in a new config.
 public fun update_max_key_age<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, max_key_age_ms: Option<u64>) {
     config.assert_admin(cap);
     max_key_age_ms.do_ref!(|age| assert!(*age > 0, EInvalidKeyAge));
@@ -307,8 +307,8 @@ public fun update_max_key_age<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap
     event::emit(MaxKeyAgeUpdated<T> { config_id: object::id(config), max_key_age_ms });
 }
 
-/// Ends a config for ever: from now on nothing can be registered under it, `assert_signed` aborts, anyone can destroy
-/// its enclaves, and it can't be changed.
+/// Retires a config permanently: from now on nothing can be registered under it, `assert_signed` aborts, anyone can
+/// destroy its enclaves, and it can't be changed.
 public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_admin(cap);
     config.is_retired = true;
@@ -320,7 +320,7 @@ public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
 /// Registers and shares the enclave of an attestation document, which `sui::nitro_attestation` has verified in the
 /// same transaction. It must run the image of the config's latest registers.
 ///
-/// An enclave's key lives and dies with its process: to replace one, register its successor, then `destroy_enclave`.
+/// An enclave's key ends with its process. To replace an enclave, register its successor, then call `destroy_enclave`.
 public fun register_enclave<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -388,7 +388,7 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
 
 /// Destroys an enclave that is stale, or whose config is retired. Anyone may call it.
 ///
-/// Not one whose key is merely too old: the capability's holder may allow a greater age again.
+/// An enclave whose key is merely too old can't be destroyed so: the capability's holder may raise the maximum key age.
 public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>) {
     assert!(enclave.is_stale(config) || config.is_retired, ENotStale);
     enclave.destroy()
@@ -397,7 +397,7 @@ public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>
 // === Verification ===
 
 /// Accepts only values that an enclave of this config's latest version signed recently: aborts when the enclave
-/// belongs to another config or is stale, when the config is retired or its greatest age of keys has passed, when
+/// belongs to another config or is stale, when the config is retired or the key is older than its maximum, when
 /// `timestamp_ms` is more than `max_age_ms` before the Clock or more than a minute ahead of it, or when the signature
 /// is not the enclave's for exactly these values.
 ///
@@ -465,12 +465,12 @@ public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
     config.config_version
 }
 
-/// The greatest age of keys in milliseconds, if there is one: see `update_max_key_age`.
+/// The maximum key age in milliseconds, if there is one: see `update_max_key_age`.
 public fun max_key_age_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
     config.max_key_age_ms
 }
 
-/// Returns whether the config has ended: see `retire`.
+/// Returns whether the config is retired: see `retire`.
 public fun is_retired<T>(config: &EnclaveConfig<T>): bool {
     config.is_retired
 }

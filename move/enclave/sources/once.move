@@ -3,7 +3,7 @@
 /// An application keeps a `Claims` inside a shared object of its own, so that only its functions can claim. The server
 /// signs a nonce as the first field of the payload: bytes that name the action, such as the id of an order.
 ///
-/// A claim is kept until its answer is too old to be submitted; then `remove_expired` may remove it, and who does gets
+/// A claim is kept until its answer is too old to be submitted. Then `remove_expired` can remove it; its caller gets
 /// the storage rebate. An application that signs a nonce again at a later time must not offer `remove_expired`: without
 /// the claim, the later answer is a new one.
 module enclave::once;
@@ -23,19 +23,19 @@ const ENotClaimed: vector<u8> = b"There is no claim of this nonce";
 #[error(code = 4)]
 const ENotExpired: vector<u8> = b"The claim is kept while its answer could be submitted again";
 
-/// Shorter nonces would meet by chance.
+/// Shorter nonces could collide by chance.
 const MIN_NONCE_BYTES: u64 = 16;
 const MAX_NONCE_BYTES: u64 = 64;
 
-/// The answers that an application `T` has used, and the greatest age at which it accepts one. The age never changes:
-/// a greater one would let removed answers in again.
+/// The answers that an application `T` has used, and the maximum age at which it accepts one. The age never changes:
+/// with a higher one, removed answers would be accepted again.
 public struct Claims<phantom T> has store {
     max_age_ms: u64,
     /// The signed timestamp of each.
     timestamps: Table<Claim, u64>,
 }
 
-/// Which enclave of the config signed the nonce makes no difference.
+/// It makes no difference which enclave of the config signed the nonce.
 public struct Claim has copy, drop, store {
     config_id: ID,
     intent: u8,
@@ -48,8 +48,8 @@ public struct Once<P: drop> has copy, drop {
     payload: P,
 }
 
-/// No claims yet. `max_age_ms` is that of `enclave::assert_signed`. Have one `Claims` for each action: a second would
-/// accept the same answers once more.
+/// An empty `Claims`. `max_age_ms` is that of `enclave::assert_signed`. Have one `Claims` for each action: a second
+/// would accept the same answers once more.
 public fun new<T>(max_age_ms: u64, ctx: &mut TxContext): Claims<T> {
     Claims { max_age_ms, timestamps: table::new(ctx) }
 }
@@ -106,7 +106,7 @@ public fun max_age_ms<T>(claims: &Claims<T>): u64 {
     claims.max_age_ms
 }
 
-/// Ends claims whose answers have all expired and are removed.
+/// Destroys a `Claims` whose answers have all expired and are removed.
 public fun destroy_empty<T>(claims: Claims<T>) {
     let Claims { timestamps, .. } = claims;
     timestamps.destroy_empty();

@@ -1,5 +1,5 @@
-/// The life of a config over the years: capabilities of modules that are on chain already, rotation, the age of keys,
-/// and the end.
+/// The lifecycle of a config: capabilities of modules that are on chain already, rotation, the maximum key age and
+/// retirement.
 #[test_only]
 module enclave::lifecycle_tests;
 

@@ -35,8 +35,8 @@ fun init(otw: WEATHER, ctx: &mut TxContext) {
 /// Mints a reading that an enclave of the latest version signed at most 90 minutes ago; see `enclave::assert_signed`
 /// for everything that aborts.
 ///
-/// Any config of this application will do that is not retired. A contract that wants one config only stores its id and
-/// compares it: see "Once, and for one config" in src/library/sui/README.md.
+/// It accepts any config of this application that is not retired. A contract that accepts one config only stores its
+/// id and compares it: see "Once, and for one config" in src/library/sui/README.md.
 ///
 /// A reading is true whoever submits it: several senders may use the same signature, several times, until it is too
 /// old.
@@ -71,7 +71,7 @@ public fun timestamp_ms(nft: &WeatherNFT): u64 {
 }
 
 #[test_only]
-/// Does what publishing does.
+/// Calls `init`, as publishing does.
 public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
     init(otw, ctx)
 }

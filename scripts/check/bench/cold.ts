@@ -1,13 +1,13 @@
 /**
- * The floor of a request for a new place: Node's own HTTP server, which asks the fake at `STAND_IN` by Node's own
+ * The floor of a request for a new place: Node's own HTTP server, which asks the fake at `FAKE` by Node's own
  * client. With `SIGNS` it also signs its answer, as a server without BCS would.
  */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
-import { listenAndTell } from './tell.ts';
+import { listenAndAnnounce } from './announce.ts';
 
-const standIn = process.env['STAND_IN'] ?? '';
+const fake = process.env['FAKE'] ?? '';
 const agent = new Agent({ keepAlive: true, maxSockets: 256, maxFreeSockets: 256 });
 
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -28,7 +28,7 @@ function readJson(message: IncomingMessage, use: (json: never) => void): void {
 const server = createServer((request, response) => {
   readJson(request, ({ payload }: { payload: { location: string } }) => {
     const query = new URLSearchParams({ key: DEV_API_KEY, q: payload.location });
-    send(`${standIn}/v1/current.json?${query}`, { agent }, (answer) => {
+    send(`${fake}/v1/current.json?${query}`, { agent }, (answer) => {
       readJson(answer, ({ current }: { current: object }) => {
         const body = answerWith(current);
         response.writeHead(200, {
@@ -40,4 +40,4 @@ const server = createServer((request, response) => {
     }).end();
   });
 });
-listenAndTell(server);
+listenAndAnnounce(server);

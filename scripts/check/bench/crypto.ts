@@ -5,7 +5,7 @@ import { SignJWT } from 'jose';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { EphemeralKey } from '../../../src/server/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Ask, Load } from './load.ts';
 import { type Cost, compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';
@@ -44,12 +44,12 @@ export async function benchSigning(): Promise<Comparison> {
 
 /** Documents with a nonce: the NSM signs each of them. */
 export async function benchAttestation(load: Load, weather: Server): Promise<Comparison> {
-  const nsm = new Nsm(new SoftwareNsm());
+  const nsm = new Nsm(new EmulatedNsm());
   const fields = { publicKey: randomBytes(32), userData: randomBytes(64), nonce: randomBytes(16) };
   const ask: Ask = { path: `/get_attestation?nonce=${fields.nonce.toString('hex')}` };
   const bare = () => costOfCalls(() => nsm.attestation(fields));
   const ours = () => costOf(load, weather, ask, SERVER_TURN);
-  const names = { name: '/get_attestation with a nonce', floorName: 'software NSM' };
+  const names = { name: '/get_attestation with a nonce', floorName: 'emulated NSM' };
   return compareRates(names, await takeTurns(TURNS, bare, ours));
 }
 

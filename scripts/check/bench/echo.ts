@@ -1,6 +1,6 @@
 /** The floor of the server: Node's own HTTP server, which writes a JSON body back, and answers GET. */
 import { createServer } from 'node:http';
-import { listenAndTell } from './tell.ts';
+import { listenAndAnnounce } from './announce.ts';
 
 const PONG = 'Pong!';
 
@@ -21,4 +21,4 @@ const server = createServer((request, response) => {
     response.end(body);
   });
 });
-listenAndTell(server);
+listenAndAnnounce(server);

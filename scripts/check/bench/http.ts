@@ -21,7 +21,7 @@ const MAX_GROWTH = 1.1;
 const NODE_OPTIONS = ['--max-semi-space-size=8'];
 
 export interface HttpServers {
-  readonly standIn: Server;
+  readonly fake: Server;
   readonly echo: Server;
   readonly cold: Server;
   readonly signing: Server;
@@ -36,13 +36,13 @@ export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<
     return server;
   };
   try {
-    const standIn = await start('./stand_in.ts');
-    const STAND_IN = standIn.origin;
+    const fake = await start('./fake.ts');
+    const FAKE = fake.origin;
     const echo = await start('./echo.ts');
-    const cold = await start('./cold.ts', { STAND_IN });
-    const signing = await start('./cold.ts', { STAND_IN, SIGNS: 'yes' });
-    const weather = await start('./weather.ts', { STAND_IN }, NODE_OPTIONS);
-    return await use({ standIn, echo, cold, signing, weather });
+    const cold = await start('./cold.ts', { FAKE });
+    const signing = await start('./cold.ts', { FAKE, SIGNS: 'yes' });
+    const weather = await start('./weather.ts', { FAKE }, NODE_OPTIONS);
+    return await use({ fake, echo, cold, signing, weather });
   } finally {
     stop(started);
   }

@@ -50,13 +50,13 @@ interface Place {
 /** @param fixedPort for tests */
 export async function benchPeers(
   load: Load,
-  { weather: ours, standIn }: Record<'weather' | 'standIn', Pick<Server, 'origin'>>,
+  { weather: ours, fake }: Record<'weather' | 'fake', Pick<Server, 'origin'>>,
   env: Env,
   fixedPort = FIXED_PORT,
 ): Promise<Record<string, PeerResult>> {
   const { NAUTILUS_BIN: bin, NAUTILUS_TS_DIR: folder } = env;
   const bench = (command: readonly string[], cwd?: string) =>
-    withProxy(standIn.origin, (network) => benchPeer({ load, ours, network, fixedPort }, command, cwd));
+    withProxy(fake.origin, (network) => benchPeer({ load, ours, network, fixedPort }, command, cwd));
   return {
     Nautilus: bin ? await bench([bin]) : { skipped: 'NAUTILUS_BIN is not set' },
     'nautilus-ts': folder
@@ -66,10 +66,10 @@ export async function benchPeers(
 }
 
 /** Runs `use` with the variables that lead a program's requests to the proxy, and make it trust the proxy's authority. */
-async function withProxy<T>(standIn: string, use: (network: Env) => Promise<T>): Promise<T> {
+async function withProxy<T>(fake: string, use: (network: Env) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-peers-'));
   const authority = join(folder, 'ca.pem');
-  const proxy = await startServer('./proxy.ts', { STAND_IN: standIn, AUTHORITY: authority });
+  const proxy = await startServer('./proxy.ts', { FAKE: fake, AUTHORITY: authority });
   const { origin } = proxy;
   try {
     return await use({

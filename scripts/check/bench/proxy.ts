@@ -1,5 +1,5 @@
 /**
- * A proxy for peers, a process of its own: it leads their requests to api.weatherapi.com to the fake at `STAND_IN`,
+ * A proxy for peers, a process of its own: it leads their requests to api.weatherapi.com to the fake at `FAKE`,
  * over TLS with a certificate of an authority of its own, which it writes to the file `AUTHORITY`; all others are
  * refused.
  */
@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { forwardTls, makeTls } from '../../../src/testing/tls.ts';
-import { listenAndTell } from './tell.ts';
+import { listenAndAnnounce } from './announce.ts';
 
 const tls = makeTls([UPSTREAM_HOST]);
 writeFileSync(process.env['AUTHORITY'] ?? '', tls.ca);
@@ -20,6 +20,6 @@ server.on('connect', ({ url }, socket) => {
     return;
   }
   socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-  forwardTls(socket as Socket, process.env['STAND_IN'] ?? '', tls);
+  forwardTls(socket as Socket, process.env['FAKE'] ?? '', tls);
 });
-listenAndTell(server);
+listenAndAnnounce(server);

@@ -2,7 +2,7 @@
  * The salt server as production configures it. It asks the keys of a fake of Google on loopback, which has the
  * public key `TOKEN_KEY` (a JWK).
  */
-import { listenOnLoopback } from '../../../src/testing/stand_ins.ts';
+import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 import { serve } from './serve.ts';
 
 const keys = [JSON.parse(process.env['TOKEN_KEY'] ?? '{}')];

@@ -6,11 +6,11 @@ import { readServerConfig } from '../../../src/server/config.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { tell } from './tell.ts';
+import { announce } from './announce.ts';
 
 export async function serve(
   settings: Readonly<Record<string, string>>,
-  standIns: Partial<Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>>,
+  fakes: Partial<Pick<BootOptions, 'origins' | 'secrets' | 'nsm'>>,
 ): Promise<void> {
   const env = { ...process.env, ...settings, PORT: '0' };
   const config = readServerConfig(env);
@@ -22,7 +22,7 @@ export async function serve(
     log: createLog(config.logLevel),
     nsm,
     ...application,
-    ...standIns,
+    ...fakes,
   });
-  tell(url);
+  announce(url);
 }

@@ -1,17 +1,17 @@
 /**
  * The weather server as production configures it, log and all limits included, but for the budget of calls, with a
- * software NSM and the fake at `STAND_IN`.
+ * emulated NSM and the fake at `FAKE`.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { serve } from './serve.ts';
 
 await serve(
   { APP: 'weather', UPSTREAM_CALLS_PER_MINUTE: '100000' },
   {
-    origins: { [UPSTREAM_HOST]: process.env['STAND_IN'] ?? '' },
+    origins: { [UPSTREAM_HOST]: process.env['FAKE'] ?? '' },
     secrets: { API_KEY: DEV_API_KEY },
-    nsm: new SoftwareNsm(),
+    nsm: new EmulatedNsm(),
   },
 );

@@ -1,4 +1,4 @@
-/** The published commands, with the stand-ins of development and tests. They run beside the server, their exact peer. */
+/** The published commands, with the fakes for development and tests. They run beside the server, their exact peer. */
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/commands/image/measurements.ts';
@@ -15,8 +15,8 @@ const PACKAGES = [
   ...['apps/salt', 'apps/weather', 'move_bytecode', 'prover', 'testing', 'commands'],
 ];
 
-/** Of `src/testing`: what the stand-in and the tests of an application import. */
-const TESTING = ['stand_ins', 'start_server'];
+/** Of `src/testing`: what the fakes and the tests of an application import. */
+const TESTING = ['fakes', 'start_server'];
 
 /** What commands read beside their modules, from `src`. */
 const FILES = ['commands/**/*.{sh,service}', 'prover/keys/*.json', 'testing/move_framework/**/*.{move,toml}'];

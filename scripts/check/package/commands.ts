@@ -14,10 +14,10 @@ import {
   versionHere,
 } from './support.ts';
 
-/** In an application's folder it is `stand_in.ts`. */
-const STAND_IN = `import { listenOnLoopback, type StandIns } from 'sui-enclave-cli/testing/stand_ins';
+/** In an application's folder it is `fake.ts`. */
+const FAKE = `import { type Fakes, listenOnLoopback } from 'sui-enclave-cli/testing/fakes';
 
-export async function start(): Promise<StandIns> {
+export async function start(): Promise<Fakes> {
   const { origin, close } = await listenOnLoopback((_request, response) => response.end('{}'));
   // @ts-expect-error: an origin is a string
   const wrong: number = origin;
@@ -84,7 +84,7 @@ export function commandsSteps(work: string, tarball: () => string): Steps {
       const peers = ['@mysten/bcs', 'valibot', 'vitest'].map((name) => [name, versionHere(name)]);
       const expected = Object.fromEntries([...peers, ['sui-enclave-server', version]]);
       expectEqual(Object.entries(peerDependencies).sort(), Object.entries(expected).sort());
-      const modules = globSync(['commands/**/*.js', 'testing/{stand_ins,start_server}.js'], { cwd: shipped });
+      const modules = globSync(['commands/**/*.js', 'testing/{fakes,start_server}.js'], { cwd: shipped });
       return quantity(await checkDependencies(shipped, modules), 'package');
     },
 
@@ -130,11 +130,11 @@ export function commandsSteps(work: string, tarball: () => string): Steps {
       return /Tests.*(\d+ passed)/.exec(stdout)?.[1] ?? '';
     },
 
-    async "TypeScript accepts an application's stand-in on their types, and refuses what they forbid"() {
-      writeFileSync(join(project, 'apps/stock/stand_in.ts'), STAND_IN);
+    async "TypeScript accepts an application's fake on their types, and refuses what they forbid"() {
+      writeFileSync(join(project, 'apps/stock/fake.ts'), FAKE);
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
       const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2024'];
-      const rest = ['--types', 'node', '--module', 'nodenext', 'apps/stock/stand_in.ts'];
+      const rest = ['--types', 'node', '--module', 'nodenext', 'apps/stock/fake.ts'];
       await run(process.execPath, [tsc, ...options, ...rest], { cwd: project });
       return 'libraries checked as well';
     },

@@ -14,7 +14,7 @@ import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import * as v from 'valibot';
 import { parseSaltClients, type SaltClient } from './clients.ts';
 import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
-import { addressKey, SaltRateLimit, Slots } from './limits.ts';
+import { addressKey, SaltRateLimit, Semaphore } from './limits.ts';
 import { SALT_SETTINGS } from './settings.ts';
 import { SaltTokenVerifier, type VerifiedUser } from './verify.ts';
 
@@ -37,8 +37,12 @@ function create({ env, log, upstream }: AppContext): Application {
   const fingerprints = settings.SALT_SEED_FINGERPRINTS;
   const perUser = new SaltRateLimit(settings.SALT_USER_REQUESTS_PER_MINUTE);
   const perAddress = new SaltRateLimit(settings.SALT_ADDRESS_REQUESTS_PER_MINUTE);
-  const slots = new Slots(settings.SALT_MAX_VERIFICATIONS);
-  const verifier = new SaltTokenVerifier(clients, keysByIssuer(clients, waysOf(upstream)), slots);
+  const semaphore = new Semaphore(settings.SALT_MAX_VERIFICATIONS);
+  const verifier = new SaltTokenVerifier(
+    clients,
+    keysByIssuer(clients, listedUpstreams(upstream)),
+    semaphore,
+  );
   // A new key for each start: afterwards, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
@@ -129,7 +133,7 @@ function requireSeeds(
 }
 
 /** The hosts of SALT_CLIENTS must be in app.yaml, which is measured. */
-function waysOf(upstream: Upstreams): Upstreams {
+function listedUpstreams(upstream: Upstreams): Upstreams {
   return (hostname, bounds) => {
     try {
       return upstream(hostname, bounds);

@@ -21,8 +21,8 @@ export class SaltRateLimit {
   }
 }
 
-/** Limits concurrent work, without a queue: in a queue, callers would wait for the attackers before them. */
-export class Slots {
+/** Limits concurrent work. It has no queue: in a queue, callers would wait for the attackers before them. */
+export class Semaphore {
   #free: number;
 
   constructor(count: number) {

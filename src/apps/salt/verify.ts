@@ -6,7 +6,7 @@ import type { IssuerKeys } from 'sui-enclave-service/oidc/keys';
 import * as oidc from 'sui-enclave-service/oidc/verify';
 import type { SaltClient } from './clients.ts';
 import { SaltError } from './errors.ts';
-import type { Slots } from './limits.ts';
+import type { Semaphore } from './limits.ts';
 
 export interface VerifiedUser {
   readonly client: SaltClient;
@@ -18,8 +18,12 @@ export interface VerifiedUser {
 export class SaltTokenVerifier {
   readonly #verifier: oidc.TokenVerifier<SaltClient>;
 
-  constructor(clients: readonly SaltClient[], keysOf: (client: SaltClient) => IssuerKeys, slots: Slots) {
-    this.#verifier = new oidc.TokenVerifier(clients, keysOf, { limit: (work) => slots.run(work) });
+  constructor(
+    clients: readonly SaltClient[],
+    keysOf: (client: SaltClient) => IssuerKeys,
+    semaphore: Semaphore,
+  ) {
+    this.#verifier = new oidc.TokenVerifier(clients, keysOf, { limit: (work) => semaphore.run(work) });
   }
 
   /** @throws SaltError with any code but SALT_RATE_LIMITED */

@@ -7,7 +7,7 @@ import {
   readSettings,
   type SignedAnswer,
 } from 'sui-enclave-server';
-import { LoadCache } from './cache.ts';
+import { LoadingCache } from './cache.ts';
 import { WeatherError } from './errors.ts';
 import { WEATHER_SETTINGS } from './settings.ts';
 import { WeatherRequest, WeatherResponse } from './types.ts';
@@ -31,7 +31,7 @@ interface CachedReading {
 function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * readSettings(WEATHER_SETTINGS, env).WEATHER_CACHE_SECONDS;
   const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: budgetFrom(env) }));
-  const cache = new LoadCache<CachedReading>({
+  const cache = new LoadingCache<CachedReading>({
     ttlMs,
     failureMs: (error) => keepFailureMs(error, ttlMs),
     maxEntries: MAX_CACHED_PLACES,

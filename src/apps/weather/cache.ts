@@ -12,7 +12,7 @@ export interface CacheBounds {
  * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a result or a failure,
  * answers later requests until it expires. Only the request that began the load holds a slot for work meanwhile.
  */
-export class LoadCache<T> {
+export class LoadingCache<T> {
   readonly #bounds: CacheBounds;
   readonly #loading = new Map<string, Promise<T>>();
   /** Sorted by load time, oldest first. */

@@ -1,7 +1,7 @@
 import { type ErrorTable, errorClass } from 'sui-enclave-server';
 
 export const WEATHER_ERRORS = {
-  WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service knows no such place' },
+  WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service does not know this place' },
   WEATHER_BELOW_ZERO: {
     status: 422,
     meaning: "the reading is below 0 °C: the contract's `temperature` is a u64 and can't hold it",
@@ -22,8 +22,8 @@ export const WEATHER_ERRORS = {
   },
   WEATHER_MALFORMED: { status: 502, meaning: 'the answer contains no usable reading' },
   WEATHER_OVERSIZED: { status: 502, meaning: 'the answer is larger than 64 KiB' },
-  WEATHER_TIMEOUT: { status: 504, meaning: 'no status line within 5 s' },
-  WEATHER_SLOW_BODY: { status: 504, meaning: 'the body began, but was not complete within 5 s' },
+  WEATHER_TIMEOUT: { status: 504, meaning: 'the status line did not arrive within 5 s' },
+  WEATHER_SLOW_BODY: { status: 504, meaning: 'the body was not complete within 5 s' },
 } as const satisfies ErrorTable;
 
 export type WeatherCode = keyof typeof WEATHER_ERRORS;

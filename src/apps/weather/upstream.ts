@@ -100,7 +100,7 @@ function refusal(status: number, data: unknown): WeatherError {
   const parsed = v.safeParse(Refusal, data);
   const code = parsed.success ? parsed.output.error.code : undefined;
   if (code === NO_MATCHING_LOCATION)
-    return new WeatherError('WEATHER_LOCATION_NOT_FOUND', 'the weather service knows no such place');
+    return new WeatherError('WEATHER_LOCATION_NOT_FOUND', 'the weather service does not know this place');
   if (code === QUOTA)
     return new WeatherError(
       'WEATHER_QUOTA_EXCEEDED',

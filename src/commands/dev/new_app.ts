@@ -84,7 +84,7 @@ function write(name: string): string[] {
 
 export const main = command({
   name: 'new_app',
-  purpose: `Writes an application with its stand-in, tests and Move package: the price feed of src/apps/README.md under the name,
+  purpose: `Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under the name,
 such as stocks or gas_prices. Nothing that exists is changed.`,
   arguments: { name: { schema: applicationName } },
   options: {},

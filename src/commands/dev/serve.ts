@@ -17,7 +17,7 @@ import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
-import type { StandIns } from 'sui-enclave-testing/stand_ins';
+import type { Fakes } from 'sui-enclave-testing/fakes';
 import { parseServerEnv } from '../image/settings.ts';
 import { reportFile } from './loaded_files.ts';
 
@@ -36,13 +36,13 @@ async function main(): Promise<void> {
   reportFile(new URL(`${app}/app.yaml`, APPS));
   const application = await loadApplication(APPS, app);
   const { endpoints, secrets } = application.manifest;
-  const standIns = await startStandIns(app);
-  if (!standIns) {
+  const fakes = await startFakes(app);
+  if (!fakes) {
     console.log(
-      `There are no stand-ins for ${app} (no src/apps/${app}/stand_in.ts). It asks its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
+      `There are no fakes for ${app} (no src/apps/${app}/fake.ts). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
     );
   }
-  const env = { ...serverEnv(app, secrets), ...standIns?.settings, ...given };
+  const env = { ...serverEnv(app, secrets), ...fakes?.settings, ...given };
   const config = readServerConfig(env);
   const trust = attest && DevelopmentTrust.load(OUT, app);
   const signingSeed = trust && (await keptSeed());
@@ -51,19 +51,19 @@ async function main(): Promise<void> {
     env,
     log: createLog(config.logLevel, readableLines(), { withMessages: true }),
     ...application,
-    ...(standIns && { origins: standIns.origins, secrets: standIns.secrets }),
+    ...(fakes && { origins: fakes.origins, secrets: fakes.secrets }),
     nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
     ...(signingSeed && { signingSeed }),
   });
   signingSeed?.fill(0);
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
-  console.log(describe(server.url, endpoints, standIns, trust?.pcrsName));
+  console.log(describe(server.url, endpoints, fakes, trust?.pcrsName));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80' });
   const end = async () => {
     await server.close();
-    await standIns?.close();
+    await fakes?.close();
   };
   endOnSignal(end);
   // The parent process has ended without sending a signal.
@@ -113,36 +113,33 @@ function serverEnv(app: string, secrets: readonly string[]): Record<string, stri
   return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
 }
 
-async function startStandIns(app: string): Promise<StandIns | undefined> {
-  const file = new URL(`${app}/stand_in.ts`, APPS);
+async function startFakes(app: string): Promise<Fakes | undefined> {
+  const file = new URL(`${app}/fake.ts`, APPS);
   reportFile(file);
   if (!existsSync(file)) return undefined;
-  const { start }: { start: () => Promise<StandIns> } = await import(file.href);
+  const { start }: { start: () => Promise<Fakes> } = await import(file.href);
   return start();
 }
 
 function describe(
   url: string,
   endpoints: readonly string[],
-  standIns: StandIns | undefined,
+  fakes: Fakes | undefined,
   pcrsName: string | undefined,
 ): string {
   const lines = [''];
-  if (standIns) {
-    const real = endpoints.filter((host) => !(host in standIns.origins));
+  if (fakes) {
+    const real = endpoints.filter((host) => !(host in fakes.origins));
     const rest = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
-    lines.push(`The server runs against stand-ins of ${list(Object.keys(standIns.origins))}${rest}.`);
-    lines.push(...(standIns.notes ?? []));
+    lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${rest}.`);
+    lines.push(...(fakes.notes ?? []));
   }
   const attestation =
     pcrsName && `npm run verify -- ${url} --pcrs ${path(pcrsName)} --root ${path('dev-root.pem')}`;
   if (attestation === undefined) {
     lines.push('It does not attest its key: make dev ATTEST=emulated does, and needs no NSM addon.');
   }
-  const examples = [
-    ...(standIns ? [curl(url, standIns.example)] : []),
-    ...(attestation ? [attestation] : []),
-  ];
+  const examples = [...(fakes ? [curl(url, fakes.example)] : []), ...(attestation ? [attestation] : [])];
   if (examples.length > 0)
     lines.push('Try, in another terminal:', '', ...examples.map((line) => `  ${line}`));
   return lines.join('\n');
@@ -158,7 +155,7 @@ function list(names: readonly string[]): string {
   return names.join(', ') || 'none';
 }
 
-function curl(url: string, { path, body }: StandIns['example']): string {
+function curl(url: string, { path, body }: Fakes['example']): string {
   if (!body) return `curl -s ${url}${path}`;
   const json = JSON.stringify(body).replaceAll("'", `'\\''`);
   return `curl -s ${url}${path} -H 'Content-Type: application/json' -d '${json}'`;

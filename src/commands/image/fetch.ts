@@ -81,7 +81,7 @@ async function download(url: string, size: number): Promise<Buffer> {
     if (length > size) break;
     chunks.push(chunk);
   }
-  if (length !== size) throw new Error(`${length > size ? 'more' : 'fewer'} bytes than the lock says`);
+  if (length !== size) throw new Error(`${length > size ? 'more' : 'fewer'} bytes than the lock states`);
   return Buffer.concat(chunks);
 }
 

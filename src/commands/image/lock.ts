@@ -56,7 +56,10 @@ export function parseLock(text: string, name: string): Lock {
   const result = v.safeParse(Lock, data);
   if (!result.success) {
     const at = v.getDotPath(result.issues[0]) ?? 'top level';
-    throw new ImageError('LOCK_INVALID', `${name}, ${at}: not what make update-lock writes`);
+    throw new ImageError(
+      'LOCK_INVALID',
+      `${name}, ${at}: this is not in the form that make update-lock writes`,
+    );
   }
   const names = [...result.output.packages, ...result.output.sources].map((file) => file.name);
   const twice = names.find((each, at) => names.indexOf(each) !== at);

@@ -52,7 +52,9 @@ export function checkChannel(root: string, channel: string, sources: readonly st
   if (channel !== 'stable') return channel as Channel;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
   if (!/^v\d+\.\d+\.\d+$/m.test(tags)) {
-    throw new ConfigError('CHANNEL=stable needs a commit with a tag such as v1.2.3: this one has none');
+    throw new ConfigError(
+      'CHANNEL=stable needs a commit with a tag such as v1.2.3: the current commit has no such tag',
+    );
   }
   const changes = git(root, 'status', '--porcelain');
   if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);

@@ -59,8 +59,8 @@ export function planInstance(options: AwsOptions): Step[] {
   const [securityGroup, ami, instance] = ['SECURITY_GROUP', 'AMI', 'INSTANCE'].map((variable) => ({
     variable,
   })) as [Variable, Variable, Variable];
-  const wayIn = (port: number, cidr: string): Step => ({
-    what: `the way in on port ${port} from ${cidr}`,
+  const ingressRule = (port: number, cidr: string): Step => ({
+    what: `the ingress rule of port ${port} from ${cidr}`,
     find: aws(
       ...['ec2', 'describe-security-group-rules', '--filters', filter('group-id', securityGroup)],
       ...text(`SecurityGroupRules[?FromPort==\`${port}\` && CidrIpv4=='${cidr}'].SecurityGroupRuleId`),
@@ -144,9 +144,9 @@ export function planInstance(options: AwsOptions): Step[] {
         ),
       ],
     },
-    wayIn(22, adminCidr),
-    wayIn(3000, adminCidr),
-    ...(publicCidr === undefined || publicCidr === adminCidr ? [] : [wayIn(3000, publicCidr)]),
+    ingressRule(22, adminCidr),
+    ingressRule(3000, adminCidr),
+    ...(publicCidr === undefined || publicCidr === adminCidr ? [] : [ingressRule(3000, publicCidr)]),
     {
       what: 'the role',
       find: aws('iam', 'get-role', '--role-name', name, ...text('Role.RoleName')),

@@ -83,7 +83,7 @@ function examineDevice(path: string): Finding {
   } catch {
     return {
       ok: false,
-      text: '/dev/nitro_enclaves may not be used: add the user to the group ne and log in again',
+      text: 'the user may not open /dev/nitro_enclaves: add the user to the group ne and log in again',
     };
   }
 }

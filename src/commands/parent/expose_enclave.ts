@@ -150,7 +150,7 @@ async function runningEnclave(
   }
   const pcr0 = enclave.Measurements?.PCR0;
   if (pcr0 !== undefined && pcr0 !== image.registers.pcr0) {
-    throw new ParentError('WRONG_STATE', `another image than ${eif} runs: its PCR0 is ${pcr0}`);
+    throw new ParentError('WRONG_STATE', `the enclave runs another image than ${eif}: its PCR0 is ${pcr0}`);
   }
   return enclave;
 }

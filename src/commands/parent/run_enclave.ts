@@ -45,7 +45,7 @@ export const main = command({
     io.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
     if (debug) {
       io.log(
-        'It runs in debug mode: its registers are zero, it proves nothing, and it must not be registered.',
+        'It runs in debug mode: its registers are zero, its attestation proves nothing, and it must not be registered.',
       );
       await showConsole(env, enclave, asJson);
     } else {

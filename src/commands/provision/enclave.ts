@@ -54,7 +54,7 @@ export async function needsSecrets(http: Http): Promise<boolean> {
   if (status === 200) return false;
   const code = serverCode(text);
   if (status === 503 && code === 'SECRETS_MISSING') return true;
-  throw notTaken('/readyz', status, code);
+  throw refusedSecrets('/readyz', status, code);
 }
 
 /**
@@ -69,7 +69,7 @@ export async function deliver(http: Http, { json, openAnswer, isReceipt }: Seale
   const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(http, SECRETS_PATH, error));
   if (received.status !== 200 || received.type !== SEALED_TYPE) {
     const code = serverCode(new TextDecoder().decode(received.bytes));
-    throw notTaken('the secrets', received.status, code);
+    throw refusedSecrets('the secrets', received.status, code);
   }
   const { status, body } = await openAnswer(received.bytes).catch(noReceipt);
   if (status !== 200) {
@@ -96,13 +96,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_PROVISIONER: 'its app.yaml names provisioners: sign with the key of one of them, by --key',
   SECRETS_SIGNATURE: 'the message was changed on its way, or reached another enclave: try again',
   SEALED_ALTERED: 'the message was changed on its way: try again',
-  SEALED_KEY_UNKNOWN: 'another start of the enclave received it than was attested: try again',
+  SEALED_KEY_UNKNOWN: 'it reached another start of the enclave than the attested one: try again',
   SECRETS_FINAL: 'it has its secrets already, and the first set is final',
 };
 
-function notTaken(what: string, status: number, code: string | null): ProvisionError {
+function refusedSecrets(what: string, status: number, code: string | null): ProvisionError {
   const remedy = REMEDIES[code ?? ''];
-  const message = `${what}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so not necessarily from the enclave`;
+  const message = `${what}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so it may not come from the enclave`;
   return new ProvisionError(
     'SECRETS_NOT_TAKEN',
     remedy === undefined ? message : `${message}: ${remedy}`,

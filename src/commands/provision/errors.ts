@@ -8,7 +8,7 @@ export const PROVISION_CODES = {
   PROVISIONER_KEY: "The provisioner's key, or the file with it, can not be used.",
   SECRETS_REFUSED: 'The enclave has opened the secrets and does not accept them: its sealed answer.',
   SECRETS_NOT_TAKEN: 'The secrets were refused in clear, by the enclave or by anyone on the way.',
-  SECRETS_RECEIPT: 'What came back is not the receipt for these secrets: they may not have arrived.',
+  SECRETS_RECEIPT: 'The answer is not the receipt for these secrets: they may not have arrived.',
 } as const;
 
 export type ProvisionCode = keyof typeof PROVISION_CODES;

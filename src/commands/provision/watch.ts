@@ -10,14 +10,14 @@ export interface Watched {
 }
 
 /** Anyone on the path can forge it. */
-const CLAIM = 'unconfirmed: /readyz says that the enclave has secrets';
+const CLAIM = 'unconfirmed: /readyz reports that the enclave has secrets';
 
 /** The longest pause after failures, as a multiple of the interval. */
 const MAX_BACKOFF = 30;
 
 /**
  * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread; after a failure of provisioning twice as
- * late each time. Says each state once. An enclave that can't be reached is asked at the same pace, for its next start.
+ * late each time. Logs each state once. An enclave that can't be reached is asked at the same pace, for its next start.
  *
  * @returns how often it has provisioned, when `stop` is aborted
  */
@@ -25,7 +25,7 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
   let provisioned = 0;
   let failures = 0;
   let said: string | undefined;
-  const say = (line: string) => {
+  const logOnce = (line: string) => {
     if (line !== said) watched.log(line);
     said = line;
   };
@@ -39,11 +39,11 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
         watched.log('provisioned');
         // The receipt has proved more than that.
         said = CLAIM;
-      } else say(CLAIM);
+      } else logOnce(CLAIM);
       failures = 0;
     } catch (error) {
       failures = needs ? failures + 1 : 0;
-      say(describe(error));
+      logOnce(describe(error));
     }
     await pause(intervalMs * Math.min(2 ** failures, MAX_BACKOFF) * (0.8 + 0.4 * Math.random()), stop);
   }

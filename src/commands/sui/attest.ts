@@ -73,9 +73,9 @@ async function applicationsOf(document: Uint8Array, { configId, deployments }: E
     runs = readUserData(decodeAttestation(document)).application;
   } catch (error) {
     if (!(error instanceof AttestationError)) throw error;
-    return 'The enclave does not say which application it runs';
+    return 'The enclave does not name the application that it runs';
   }
-  const says = `The enclave says that it runs ${runs}`;
+  const says = `The enclave reports that it runs ${runs}`;
   const known = deployments?.known() ?? {};
   const name = Object.keys(known).find((each) => known[each]?.config?.id === configId);
   if (name === undefined) return says;

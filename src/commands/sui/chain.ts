@@ -109,7 +109,7 @@ export class Chain {
       ...(expires !== null && { expires }),
     };
     if (this.#options['dry-run']) {
-      return { status: 'dry-run', title: `The node simulates it without a failure: ${title}`, fields: shown };
+      return { status: 'dry-run', title: `The node simulated it without a failure: ${title}`, fields: shown };
     }
     if (this.#options['unsigned']) {
       const transaction = toBase64(bytes);
@@ -145,8 +145,8 @@ export class Chain {
     const lasting = await withoutExpiry(this.client, built).catch(() => null);
     this.notes.push(
       lasting === null
-        ? `The transaction expires ${expires}, as the node set it: have it signed and sent before.`
-        : `The node let the transaction expire ${expires}. That is taken out: an owned object keeps it from being executed twice.`,
+        ? `The transaction expires ${expires}, as the node set it: have it signed and sent before then.`
+        : `The node let the transaction expire ${expires}. The command removed this limit, since an owned object prevents a second execution.`,
     );
     return lasting ?? built;
   }
@@ -183,7 +183,7 @@ export class Chain {
       await waitUntilVisible(this.client, digest, { waitMs: this.indexingMs });
     } catch {
       this.notes.push(
-        'The transaction is executed, but the node does not show it yet: wait a little before the next step.',
+        'The transaction is executed, but the node does not show it yet: wait a few seconds before the next step.',
       );
     }
   }
@@ -198,7 +198,7 @@ export class Chain {
     });
     const { originalId } = response.package ?? {};
     if (originalId === undefined)
-      throw new SuiError('SUI_NODE_ANSWER', `the node does not say what ${packageId} is a version of`);
+      throw new SuiError('SUI_NODE_ANSWER', `the node does not name the original package of ${packageId}`);
     return normalizeSuiAddress(originalId);
   }
 

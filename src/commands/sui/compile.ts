@@ -24,7 +24,7 @@ function buildNetwork({ network }: Chain): BuildNetwork {
   return BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
 }
 
-/** Whether this is the chain of `make dev-sui`, which runs the contracts on the stand-in itself. */
+/** Whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself. */
 async function isModel(chain: Chain): Promise<boolean> {
   if (chain.network !== 'localnet') return false;
   try {
@@ -44,7 +44,7 @@ export function checkPackage(name: string): void {
 
 /**
  * @param options.again whether the package may be published already
- * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STAND_IN_FRAMEWORK
+ * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STUB_FRAMEWORK
  */
 export async function compile(
   name: string,
@@ -59,10 +59,10 @@ export async function compile(
   chain.notes.push(
     `Compiled ${title}: ${quantity(bytecode.modules.length, 'module')}, ${quantity(bytes, 'byte')}.`,
   );
-  if (framework.isStandIn && !(await isModel(chain))) {
+  if (framework.isStub && !(await isModel(chain))) {
     throw new SuiCommandError(
-      'STAND_IN_FRAMEWORK',
-      "it was compiled against the tests' stand-in, which only declares what Sui's framework has: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of make dev-sui, if it runs, accepts it",
+      'STUB_FRAMEWORK',
+      "it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of make dev-sui, if it runs, accepts it",
     );
   }
   return { ...bytecode, title, framework: framework.description, bytes };

@@ -18,7 +18,7 @@ const ENCLAVE_TIMEOUT_MS = 10_000;
 
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
-/** PCR0 and PCR1 of the software NSM (src/testing), which anyone can attest under a root of their own, for any application. */
+/** PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under a root of their own, for any application. */
 const [pcr0, pcr1] = [0, 1].map((index) => {
   const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
   return sha384(Buffer.concat([Buffer.alloc(48), content])).toString('hex');
@@ -88,7 +88,9 @@ async function readBuild(chain: Chain, path: string): Promise<Build> {
   const { note, doubt } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   else if (isOnRealNetwork(chain)) {
-    chain.notes.push(`WARNING: nothing beside ${path} says which build its registers are from.`);
+    chain.notes.push(
+      `WARNING: the build of the registers in ${path} is unknown, since there is no measurements file beside it.`,
+    );
   }
   return { image, doubt };
 }
@@ -110,7 +112,7 @@ async function describeImage(
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success) {
     return {
-      note: `WARNING: ${beside} can't be read as what a build writes: it is unknown which build the registers in ${path} are from.`,
+      note: `WARNING: ${beside} is not a file that a build wrote, so the build of the registers in ${path} is unknown.`,
       doubt: `is of an unknown build, since ${beside} can't be read`,
     };
   }
@@ -151,7 +153,7 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
   if (isRetired) {
     throw new SuiCommandError(
       'WOULD_ABORT',
-      `the config ${id} is retired for ever: use the config that the application uses now`,
+      `the config ${id} is permanently retired: use the config that the application uses now`,
     );
   }
 }

@@ -26,7 +26,7 @@ export const SUI_COMMAND_CODES = {
   MOVE: [failed, 'The compiler refuses a package, or warns about it.'],
   ALREADY_PUBLISHED: [failed, '`Published.toml` says that the package is already on the network.'],
   INCOMPATIBLE: [failed, 'The package can not replace the one on chain. Nothing was sent.'],
-  STAND_IN_FRAMEWORK: [failed, "The bytecode was compiled against a stand-in for Sui's framework."],
+  STUB_FRAMEWORK: [failed, "The bytecode was compiled against a stub of Sui's framework."],
   CAPABILITY: [failed, 'The sender owns no capability for the application, or several of them.'],
   WOULD_ABORT: [failed, 'The chain would abort. Nothing was sent.'],
   FUNCTION: [failed, 'The Move function can not be called with a signed answer by itself.'],

@@ -17,7 +17,7 @@ import { causeCode } from 'sui-enclave/fetch';
 import { SuiCommandError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const STAND_IN = join(ROOT, 'src/testing/move_framework');
+const STUB = join(ROOT, 'src/testing/move_framework');
 
 /** Paths of files, relative to the package, and their content. */
 export type Sources = Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface Framework {
   /** The source, described for people. */
   readonly description: string;
   /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
-  readonly isStandIn: boolean;
+  readonly isStub: boolean;
   /** Why its sources could not be fetched, once that failed. */
   readonly failure?: () => string | undefined;
 }
@@ -36,7 +36,7 @@ export interface Framework {
 /**
  * `SUI_FRAMEWORK_DIR` names a folder with `move-stdlib/` and `sui-framework/`, as in Sui's
  * `crates/sui-framework/packages`; `FRAMEWORK=fetch` has them fetched from GitHub. By default it is the
- * stand-in of the tests.
+ * stub of the tests.
  *
  * @throws ConfigError when their values can't be used
  */
@@ -51,11 +51,11 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
     return {
       fetcher,
       description: "Sui's framework as fetched from GitHub",
-      isStandIn: false,
+      isStub: false,
       failure: () => fetcher.failure,
     };
   }
-  const framework = resolve(dir || STAND_IN);
+  const framework = resolve(dir || STUB);
   for (const name of ['move-stdlib', 'sui-framework']) {
     if (!existsSync(join(framework, name, 'Move.toml'))) {
       throw new ConfigError(
@@ -64,13 +64,13 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
     }
   }
   // The module of the SUI coin: every framework that a chain runs has it.
-  const isStandIn = !existsSync(join(framework, 'sui-framework/sources/sui.move'));
+  const isStub = !existsSync(join(framework, 'sui-framework/sources/sui.move'));
   return {
     fetcher: new LocalPackages(new FrameworkFolder(framework)),
-    description: isStandIn
-      ? "a stand-in for the interface of Sui's framework, not its sources (src/testing/move_framework/README.md)"
+    description: isStub
+      ? "a stub of Sui's framework, not its sources (src/testing/move_framework/README.md)"
       : `Sui's framework in ${framework}`,
-    isStandIn,
+    isStub,
   };
 }
 
@@ -176,10 +176,10 @@ export function compilerError(name: string, output: string, framework: Framework
 }
 
 /** The compiler's output, with advice if only a part of the framework is missing. */
-export function explainCompiler(output: string, { isStandIn }: Framework): string {
+export function explainCompiler(output: string, { isStub }: Framework): string {
   const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
-  if (!isStandIn || !lacksFramework) return output;
-  return `${output.trimEnd()}\n\nNot in the stand-in of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
+  if (!isStub || !lacksFramework) return output;
+  return `${output.trimEnd()}\n\nNot in the stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
 }
 
 export interface Build {

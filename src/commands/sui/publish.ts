@@ -89,7 +89,7 @@ export const main = suiCommand({
     return [
       ...(options.again ? [] : ['end here if the deployment file has the package']),
       `compile move/${args.package} on ${frameworkOf(env).description}`,
-      'end here if that is a stand-in, unless the node is that of make dev-sui',
+      'end here if that is a stub, unless the node is that of make dev-sui',
       options.immutable
         ? 'publish the modules, and make the package immutable'
         : 'publish the modules, and transfer the UpgradeCap to the sender',
@@ -106,7 +106,7 @@ export const main = suiCommand({
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: isImmutable ? null : chain.sender() });
     const outcome = await chain.submit(tx, {
-      title: `publish ${title}${isImmutable ? ', for ever as it is' : ''}`,
+      title: `publish ${title}${isImmutable ? ' as immutable' : ''}`,
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
       report: ({ packageId, created }) => ({
         package: packageId,

@@ -12,7 +12,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'retire_config',
   purpose:
-    'Ends a config for ever: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can destroy these then. It asks for confirmation on the terminal; without a terminal, give --yes.',
+    'Retires a config permanently: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can destroy these then. It asks for confirmation on the terminal; without a terminal, give --yes.',
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
   options: { yes: { help: 'retire it without asking' } },
   plan(input) {
@@ -40,7 +40,7 @@ export const main = suiCommand({
       return { status: 'unchanged', title: 'The config is retired already: nothing to do.', fields };
     }
     if (!isTrial && !options.yes) {
-      const question = `Retire the config ${JSON.stringify(name)} (${id}) of ${application} for ever? This can not be undone. Type yes to go on: `;
+      const question = `Retire the config ${JSON.stringify(name)} (${id}) of ${application} permanently? This can not be undone. Type yes to go on: `;
       if ((await ask?.(question))?.trim() !== 'yes') {
         throw new SuiCommandError('NOT_CONFIRMED', 'the answer was not yes. Nothing was sent');
       }

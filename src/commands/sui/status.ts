@@ -94,12 +94,12 @@ function linesOf(found: Found): string[] {
       return [answer.url, keyOf(answer.publicKey), answer.registration, 'not accepted'];
     return [answer.url, keyOf(answer.publicKey), describe(enclave), faultOf(enclave, found) ?? 'accepted'];
   };
-  const heard = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
-  const others = enclaves.filter(({ id }) => !heard.has(id));
+  const shown = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
+  const others = enclaves.filter(({ id }) => !shown.has(id));
   const ofOther = (enclave: Enclave): string[] => {
-    const quiet =
+    const unasked =
       silent.includes(enclave.id) && asked.length > 0 ? 'accepted, but it did not answer' : 'accepted';
-    return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), faultOf(enclave, found) ?? quiet];
+    return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), faultOf(enclave, found) ?? unasked];
   };
   return inColumns([...answers.map(ofAnswer), ...others.map(ofOther)]);
 }

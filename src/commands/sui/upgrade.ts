@@ -102,7 +102,7 @@ export const main = suiCommand({
     checkPackage(args.package);
     return [
       `compile move/${args.package} on ${frameworkOf(env).description}`,
-      'end here if that is a stand-in',
+      'end here if that is a stub',
       'read the package of the UpgradeCap, and end here if the new one is not compatible with it',
       'authorize the upgrade, upgrade and commit it, in one transaction',
     ];

@@ -89,7 +89,7 @@ export class Calls {
     const method = body === undefined ? 'GET' : 'POST';
     const content = { method, path: `/${endpoint}`, body } as const;
     const http = { ...this.#http, signal };
-    let key = await this.keys.toSealTo(signal);
+    let key = await this.keys.pickSealingKey(signal);
     // Each of the known enclaves has had a chance then, if a balancer takes them in turns.
     let attestAfter = 2 * this.keys.size - 1;
     for (let sealed = 1; ; sealed++) {
@@ -107,7 +107,7 @@ export class Calls {
       // Not after each message: a balancer would lead every attestation to one enclave, and every message to another.
       const shown = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
       if (shown) attestAfter *= 2;
-      key = shown && shown.misses === 0 ? shown : await this.keys.toSealTo(signal);
+      key = shown && shown.misses === 0 ? shown : await this.keys.pickSealingKey(signal);
     }
   }
 

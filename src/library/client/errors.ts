@@ -18,7 +18,7 @@ export const CLIENT_CODES = {
   CLIENT_FUTURE: 'The signed answer is dated in the future: see AnswerTimeError.',
   CLIENT_EXPECT: 'The signed answer is to another request: see UnexpectedAnswerError.',
   CLIENT_UNAUTHENTICATED:
-    'What came back to a sealed request is not sealed: anyone on the way may have written it. See UnauthenticatedError.',
+    'The answer to a sealed request is not sealed, so anyone on the way may have written it: see UnauthenticatedError.',
   CLIENT_SEALED_ANSWER: 'The answer was not sealed by the enclave for this request, or was changed.',
   CLIENT_SEALING_UNSUPPORTED: 'The platform lacks an algorithm that sealing needs.',
   CLIENT_NOT_REGISTERED: 'No contract accepts the answer under the config on Sui: see NotRegisteredError.',
@@ -37,7 +37,7 @@ export class EnclaveUnreachableError extends ClientError {
   /** @param causeCode the platform's code of the failure, where it gives one */
   constructor(url: string, reason: UnreachableReason, causeCode: string | null, options: ErrorOptions) {
     const why = causeCode === null ? UNREACHABLE[reason] : `${UNREACHABLE[reason]} (${causeCode})`;
-    super('CLIENT_UNREACHABLE', `no answer from the enclave at ${url}: ${why}`, options);
+    super('CLIENT_UNREACHABLE', `the enclave at ${url} did not answer: ${why}`, options);
     this.reason = reason;
   }
 }
@@ -87,7 +87,7 @@ export class UnauthenticatedError extends ClientError {
 
   constructor(status: number, serverCode: string | null) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
-    const message = `the answer to the sealed request has status ${status}${code} and is not sealed: not necessarily by the enclave`;
+    const message = `the answer to the sealed request has status ${status}${code} and is not sealed: it may not be the enclave's`;
     super('CLIENT_UNAUTHENTICATED', message);
     this.status = status;
     this.serverCode = serverCode;
@@ -129,10 +129,12 @@ export class UnexpectedAnswerError extends ClientError {
 }
 
 const NOT_REGISTERED = {
-  unregistered: 'it does not have the key that signed, at its latest version: register the enclave',
-  destroyed: 'the key that signed was destroyed there: restart the enclave, and register its new key',
-  'too old': 'the key that signed is too old for it: restart the enclave, and register its new key',
-  retired: 'it is retired',
+  unregistered:
+    'the key that signed the answer is not registered at the latest version of the config: register the enclave',
+  destroyed: 'the key that signed the answer was destroyed: restart the enclave, and register its new key',
+  'too old':
+    'the key that signed the answer is older than the config allows: restart the enclave, and register its new key',
+  retired: 'the config is retired',
 } as const;
 
 /** Only of `EnclaveClient.forConfig`: no contract would accept the answer, or any answer if the config is retired. */

@@ -178,7 +178,7 @@ export class KnownKeys {
    * A key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is random, but seldom
    * a key whose enclave seems to be gone.
    */
-  async toSealTo(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
+  async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     const known = await this.trusted(signal);
     const weightOf = ({ misses }: EnclaveKeys) => 4 ** -misses;
     let at = Math.random() * known.reduce((sum, key) => sum + weightOf(key), 0);

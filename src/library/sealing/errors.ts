@@ -6,7 +6,7 @@ export const SEALING_CODES = {
   SEALED_MALFORMED: 'The bytes are too short, or of an unknown version.',
   SEALED_KEY_UNKNOWN: 'The message is sealed to another key: the enclave has restarted, or is another one.',
   SEALED_ALTERED:
-    'The bytes were changed, truncated, put together from several messages, or sealed otherwise.',
+    'The bytes were changed, truncated, put together from several messages, or sealed in another way.',
   SEALED_CONTENT: 'The sealed content is not a request, an answer or a set of secrets.',
   SEALED_TOO_LARGE: 'The secrets are larger than the format allows.',
   SEALING_USER_DATA: 'The user data does not describe an enclave in the known form.',

@@ -107,7 +107,7 @@ export async function openWith(
 
 /** Without a cause: nothing about why a ciphertext fails may reach its sender. */
 export function altered(): SealingError {
-  const message = 'the message is sealed otherwise, or was changed on its way';
+  const message = 'the message was sealed in another way, or was changed on its way';
   return new SealingError('SEALED_ALTERED', message);
 }
 

@@ -84,7 +84,7 @@ export async function openRequest(
   }
   const aad = message.subarray(0, HEADER_SIZE);
   if (!equalBytes(aad.subarray(1), key.publicKey)) {
-    const fault = 'the request is sealed to another key: attest the enclave, which has the present one';
+    const fault = 'the request is sealed to another key: attest the enclave again for its current key';
     throw new SealingError('SEALED_KEY_UNKNOWN', fault);
   }
   const enc = message.subarray(HEADER_SIZE, HEADER_SIZE + KEY_SIZE);

@@ -209,7 +209,7 @@ export interface OpenedSecrets {
 /** @throws SealingError: SEALED_KEY_UNKNOWN if they are sealed to another key */
 export function requireRecipient({ key }: SealedSecrets, { publicKey }: RecipientKey): void {
   if (equalBytes(key, publicKey)) return;
-  const message = 'the secrets are sealed to another key: attest the enclave, which has the present one';
+  const message = 'the secrets are sealed to another key: attest the enclave again for its current key';
   throw new SealingError('SEALED_KEY_UNKNOWN', message);
 }
 

@@ -4,7 +4,7 @@
 const ERRORS: Readonly<Record<string, readonly [code: number, explanation: string]>> = {
   'enclave::ENotOneTimeWitness': [
     1,
-    'new_cap needs the one-time witness that the init of a module receives, and was given another value',
+    'new_cap needs the one-time witness that the init of a module receives, but was given another value',
   ],
   'enclave::EInvalidCap': [
     2,
@@ -47,7 +47,10 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     12,
     'the Publisher is not of the module that defines the type of the application: use the one that this module claimed',
   ],
-  'enclave::ERetired': [13, 'the config is retired for ever: use the config that the application uses now'],
+  'enclave::ERetired': [
+    13,
+    'the config is permanently retired: use the config that the application uses now',
+  ],
   'enclave::ENotRegistrar': [
     14,
     'the registrar was revoked, or is of another config: ask the holder of the capability for a new one',
@@ -56,10 +59,7 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     15,
     "the enclave's key is older than the config allows: restart the enclave, and register its new key",
   ],
-  'enclave::EInvalidKeyAge': [
-    16,
-    'the greatest age of keys must be more than 0 ms: to allow any age, pass none',
-  ],
+  'enclave::EInvalidKeyAge': [16, 'the maximum key age must be more than 0 ms: to allow any age, pass none'],
   'pcrs::EPcrMissing': [1, 'one of the registers PCR0, PCR1 and PCR2 is missing'],
   'pcrs::EPcrLength': [2, 'one of the registers is not 48 bytes long'],
   'pcrs::EDebugPcrs': [
@@ -68,13 +68,13 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
   ],
   'once::EAlreadyClaimed': [
     1,
-    'an answer with this nonce was claimed before: what it is for happened already',
+    'an answer with this nonce was claimed before: its effect has happened already',
   ],
   'once::ENonceLength': [2, 'the nonce must have 16 to 64 bytes: have the server sign such a nonce'],
-  'once::ENotClaimed': [3, 'there is no claim of this nonce: it was never made, or is removed already'],
+  'once::ENotClaimed': [3, 'there is no claim of this nonce: it was never made, or was removed already'],
   'once::ENotExpired': [
     4,
-    'the claim is kept while its answer could be submitted again: wait until that is too old',
+    'the claim is kept while its answer could be submitted again: wait until the answer is too old',
   ],
 };
 

@@ -36,13 +36,13 @@ export const ENCLAVE_EVENTS = {
   PcrsUpdated: bcs.struct('PcrsUpdated', { configId: bcs.Address, image: Pcrs, configVersion: u64 }),
   /** A config has a new name. */
   NameUpdated: bcs.struct('NameUpdated', { configId: bcs.Address, name: bcs.string() }),
-  /** A config has another greatest age of keys. */
+  /** A config has another maximum key age. */
   MaxKeyAgeUpdated: bcs.struct('MaxKeyAgeUpdated', { configId: bcs.Address, maxKeyAgeMs: bcs.option(u64) }),
-  /** A config ended: none of its enclaves speaks for the application any more. */
+  /** A config was retired: contracts no longer accept any of its enclaves. */
   ConfigRetired: bcs.struct('ConfigRetired', { configId: bcs.Address }),
-  /** A registrar may register enclaves from now on. */
+  /** A registrar was created, and may register enclaves from now on. */
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
-  /** A registrar may no longer register. Its enclaves remain. */
+  /** A registrar was revoked, and may no longer register enclaves. Those that it registered remain. */
   RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
   /** An enclave was registered for the application. `registeredBy` is the capability or registrar that was used. */
   EnclaveRegistered: bcs.struct('EnclaveRegistered', {
@@ -125,7 +125,7 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
     // A node selects by application only together with a name.
     .filter(({ application }) => contract.application === undefined || application === contract.application);
   if (name !== undefined && events.some((event) => event.name !== name)) {
-    throw badAnswer(`the node answered with other events than ${name}`);
+    throw badAnswer(`the node answered with events other than ${name}`);
   }
   return { events: events as EnclaveEvent<Name>[], cursor: next, hasNextPage: page.hasNextPage };
 }
@@ -185,7 +185,7 @@ function eventOf(entry: SuiClientTypes.EventEntry, enclavePackage: string): Encl
   const { address, module, name, typeParams } = parseStructTag(entry.eventType);
   const [application] = typeParams;
   if (address !== enclavePackage || module !== 'enclave' || typeof application !== 'object') {
-    throw badAnswer(`the node answered with another event than asked for: ${entry.eventType}`);
+    throw badAnswer(`the node answered with an event other than the requested one: ${entry.eventType}`);
   }
   if (!Object.hasOwn(ENCLAVE_EVENTS, name)) {
     throw badAnswer(`this library doesn't know the event ${entry.eventType}: the package may be newer`);

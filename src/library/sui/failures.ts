@@ -85,7 +85,7 @@ function graphqlErrorOf(error: Error): SuiError | null {
   }
   if (error instanceof SyntaxError) return new NodeRefusedError(null, 'its answer is not JSON');
   if (!/^(Missing response data|simulateTransaction did not return)/.test(message)) return null;
-  return new SuiError('SUI_NODE_ANSWER', "the node's answer lacks what was asked for", { cause: error });
+  return new SuiError('SUI_NODE_ANSWER', "the node's answer lacks the requested data", { cause: error });
 }
 
 /**
@@ -130,14 +130,14 @@ function refusalOf(status: string | null, message: string, cause: Error): SuiErr
   if (LOCKED.test(message)) {
     return new SuiError(
       'SUI_EQUIVOCATION',
-      `another transaction holds a lock on an object or gas coin of this one: wait for it, or for the next epoch (up to a day) if neither can finish. Don't send two transactions from one address at the same time. The node says: ${message}`,
+      `another transaction holds a lock on an object or gas coin of this one: wait for it, or for the next epoch (up to a day) if neither can finish. Don't send two transactions from one address at the same time. The node's message: ${message}`,
       options,
     );
   }
   if (CHANGED.test(message)) {
     return new SuiError(
       'SUI_OBJECT_CHANGED',
-      `an object of the transaction has changed in the meantime, perhaps because it was already sent and not answered: then look that transaction up; otherwise build a new transaction and try again. The node says: ${message}`,
+      `an object of the transaction has changed in the meantime, perhaps because it was already sent and not answered: then look that transaction up; otherwise build a new transaction and try again. The node's message: ${message}`,
       options,
     );
   }
@@ -155,13 +155,13 @@ function refusalOf(status: string | null, message: string, cause: Error): SuiErr
 /** Why a node refuses without a message, by the status. */
 function silentReason(status: string | null): string {
   // A full node answers so when it is asked for a package that is not there.
-  if (status === 'NOT_FOUND') return 'what was asked for does not exist on this network';
+  if (status === 'NOT_FOUND') return 'the requested object does not exist on this network';
   if (status === 'UNIMPLEMENTED') return 'it does not offer this method, perhaps because it is too old';
   return 'it gives no reason';
 }
 
 function unreachable(reason: string, cause: Error): SuiError {
-  const message = `no answer from the Sui node (${reason}): check its address and the network`;
+  const message = `the Sui node did not answer (${reason}): check its address and the network`;
   return new SuiError('SUI_NODE_UNREACHABLE', message, { cause });
 }
 

@@ -281,7 +281,7 @@ async function readObjects(
       if (error instanceof ObjectNotFoundError) return undefined;
       throw error;
     }
-    if (object?.objectId !== id) throw badAnswer(`the node answered with another object than ${id}`);
+    if (object?.objectId !== id) throw badAnswer(`the node answered with an object other than ${id}`);
     return object;
   });
 }
@@ -294,7 +294,7 @@ function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
   const expected = `an enclave::${struct}<…>`;
   // A package has the type "package", which is not a struct.
   if (!type.includes('::'))
-    throw new WrongObjectTypeError(objectId, expected, `a ${type || 'thing without a type'}`);
+    throw new WrongObjectTypeError(objectId, expected, `a ${type || 'value without a type'}`);
   const { address, module, name, typeParams } = parseStructTag(type);
   const [application] = typeParams;
   if (module !== 'enclave' || name !== struct || typeParams.length !== 1 || typeof application !== 'object') {

@@ -127,9 +127,8 @@ export function updateMaxKeyAge(
 function maxKeyAge(tx: Transaction, age: U64Input | null) {
   // An Option<u64> in BCS.
   if (age === null) return tx.pure(Uint8Array.of(0));
-  const value = u64Of('the greatest age of keys', age);
-  if (value.every((byte) => byte === 0))
-    throw invalidValue('the greatest age of keys must be more than 0 ms');
+  const value = u64Of('the maximum key age', age);
+  if (value.every((byte) => byte === 0)) throw invalidValue('the maximum key age must be more than 0 ms');
   return tx.pure(Uint8Array.of(1, ...value));
 }
 

@@ -34,7 +34,7 @@ export function inMove<Type extends object>(move: string, type: Type): Type & In
 export function requireMoveType(type: Partial<MoveType> | undefined, what: string): void {
   if (typeof type?.move === 'string' && typeof type.serialize === 'function') return;
   throw new TypeError(
-    `${what} must be of a type such as u64, text or vector(u64): one of @mysten/bcs doesn't say what it is in Move`,
+    `${what} must be of a type such as u64, text or vector(u64): a type of @mysten/bcs does not name its type in Move`,
   );
 }
 

@@ -64,7 +64,7 @@ export class ServiceUnreachableError extends ZkLoginError {
   readonly reason: UnreachableReason;
 
   constructor(service: string, reason: UnreachableReason) {
-    super('ZKLOGIN_UNREACHABLE', `no answer from the ${service}: ${UNREACHABLE[reason]}`);
+    super('ZKLOGIN_UNREACHABLE', `the ${service} did not answer: ${UNREACHABLE[reason]}`);
     this.reason = reason;
   }
 }

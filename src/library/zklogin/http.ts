@@ -89,7 +89,7 @@ export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
       if (error instanceof NoAnswerError) return error;
       throw error;
     });
-    if (request.repeatable && attempt < ATTEMPTS && didNothing(answer)) {
+    if (request.repeatable && attempt < ATTEMPTS && mayRetry(answer)) {
       await pause(PAUSE_MS * attempt, request.signal);
       continue;
     }
@@ -148,7 +148,7 @@ export function headersOf(given: ServiceOptions['headers'], contentType: string)
  * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may still be
  * working: another request would double its load.
  */
-function didNothing(answer: TextAnswer | NoAnswerError): boolean {
+function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError
     ? answer.reason === 'unreachable'
     : answer.status === 503 && !TOOK_LONGER.test(answer.text);
@@ -164,7 +164,7 @@ export function serviceErrorOf(
   }: { readonly service: string; readonly timeoutMs: number; readonly maxSize?: number },
 ): ZkLoginError {
   if (error.reason === 'timeout') {
-    return new ZkLoginError('ZKLOGIN_TIMEOUT', `no answer from the ${service} within ${timeoutMs} ms`);
+    return new ZkLoginError('ZKLOGIN_TIMEOUT', `the ${service} did not answer within ${timeoutMs} ms`);
   }
   if (error.reason === 'too large') {
     const message = `the answer of the ${service} has more than ${maxSize} bytes`;

@@ -15,7 +15,7 @@ export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
 export function readParameters(redirect: Redirect, redirectUri: string): ReadonlyMap<string, string> {
   const expected = new URL(redirectUri);
   const url = urlOf(redirect);
-  if (url !== null && placeOf(url) !== placeOf(expected)) {
+  if (url !== null && withoutQuery(url) !== withoutQuery(expected)) {
     throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the URL is not the redirectUri of the login');
   }
   const found = new Map<string, string>();
@@ -44,6 +44,6 @@ function urlOf(redirect: Redirect): URL | null {
   return URL.canParse(text) ? new URL(text) : null;
 }
 
-function placeOf({ protocol, host, pathname }: URL): string {
+function withoutQuery({ protocol, host, pathname }: URL): string {
   return `${protocol}//${host}${pathname}`;
 }

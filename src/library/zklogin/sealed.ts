@@ -37,7 +37,7 @@ export async function askSealed(
   } catch (error) {
     if (error instanceof EnclaveUnreachableError) {
       if (error.reason !== 'timeout') throw new ServiceUnreachableError(service, error.reason);
-      throw new ZkLoginError('ZKLOGIN_TIMEOUT', `no answer from the ${service} within ${timeoutMs} ms`);
+      throw new ZkLoginError('ZKLOGIN_TIMEOUT', `the ${service} did not answer within ${timeoutMs} ms`);
     }
     if (error instanceof EnclaveRefusedError) {
       throw new ServiceRefusedError(service, error);

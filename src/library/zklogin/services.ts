@@ -89,7 +89,7 @@ export async function getSalt(url: string | URL, token: string, given: SaltOptio
   }
   let answer: unknown;
   if (policy === undefined) {
-    answer = await askPlainly(service, base, { token }, { ...options, timeoutMs });
+    answer = await askUnsealed(service, base, { token }, { ...options, timeoutMs });
   } else {
     const { askSealed } = await loadSealed();
     answer = await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
@@ -116,12 +116,12 @@ async function loadSealed(): Promise<typeof import('./sealed.ts')> {
     return await import('./sealed.ts');
   } catch (cause) {
     const message =
-      'what getSalt needs to seal could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
+      'the code with which getSalt seals could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
     throw new ZkLoginError('ZKLOGIN_LOAD', message, { cause });
   }
 }
 
-async function askPlainly(
+async function askUnsealed(
   service: string,
   base: URL,
   body: object,

@@ -55,9 +55,12 @@ async function tryOut(command: readonly string[], folder: string): Promise<void>
   } catch (error) {
     if (error instanceof WitnessRefusal) return;
     const { message } = error as Error;
-    throw new ConfigError(`WITNESS_BINARIES: ${message}, when it was tried: ${folder}. Run it by hand`, {
-      cause: error,
-    });
+    throw new ConfigError(
+      `WITNESS_BINARIES: a trial run of the generator in ${folder} failed: ${message}. Run it by hand`,
+      {
+        cause: error,
+      },
+    );
   }
   throw new ConfigError(`WITNESS_BINARIES: the generator in ${folder} made a witness of an empty input`);
 }

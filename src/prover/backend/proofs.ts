@@ -7,9 +7,9 @@ import type { Groth16Proof } from '../verify.ts';
 import { generateWitness, WitnessRefusal } from '../witness.ts';
 import { BackendError } from './errors.ts';
 import type { Generator } from './generator.ts';
+import { Queue } from './queue.ts';
 import { checkInput, PUBLIC_SIGNAL } from './signals.ts';
 import type { Supervisor } from './supervisor.ts';
-import { Turns } from './turns.ts';
 
 export interface ProofsOptions {
   readonly supervisor: Supervisor;
@@ -33,8 +33,8 @@ const MAX_RETRY_AFTER = 60;
 export class Proofs {
   readonly #options: ProofsOptions;
   /** Kept until the proof begins, so that only one finished witness waits. */
-  readonly #witnessTurns = new Turns();
-  readonly #proofTurns = new Turns();
+  readonly #witnessQueue = new Queue();
+  readonly #proofQueue = new Queue();
   readonly #buffers: Buffer[] = [];
   /** Each aborts the wait of a request. */
   readonly #requests = new Set<AbortController>();
@@ -81,7 +81,7 @@ export class Proofs {
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const request of this.#requests) request.abort(stopping());
-    await this.#proofTurns.take();
+    await this.#proofQueue.enter();
     this.#options.supervisor.stop();
   }
 
@@ -102,7 +102,7 @@ export class Proofs {
     const { timeoutMs } = this.#options;
     const timer = setTimeout(() => {
       const retryAfterSeconds = this.#retryAfter();
-      const message = `no proof was begun within ${timeoutMs / 1000} s: try again`;
+      const message = `the proof did not begin within ${timeoutMs / 1000} s: try again`;
       request.abort(new BackendError('BACKEND_WAITED', message, { retryAfterSeconds }));
     }, timeoutMs);
     try {
@@ -116,7 +116,7 @@ export class Proofs {
     const { signal } = request;
     const { generator, supervisor, timeoutMs, witnessBytes } = this.#options;
     const arrived = performance.now();
-    const endWitnessTurn = await this.#waitFor(request, () => this.#witnessTurns.take(signal));
+    const endWitnessTurn = await this.#waitFor(request, () => this.#witnessQueue.enter(signal));
     const begun = performance.now();
     const witness = this.#buffers.pop() ?? Buffer.alloc(witnessBytes);
     try {
@@ -125,7 +125,7 @@ export class Proofs {
       try {
         await generateWitness(generator.command, input, { timeoutMs, signal, into: witness });
         computed = performance.now();
-        endProofTurn = await this.#waitFor(request, () => this.#proofTurns.take(signal));
+        endProofTurn = await this.#waitFor(request, () => this.#proofQueue.enter(signal));
       } finally {
         endWitnessTurn();
       }

@@ -80,7 +80,7 @@ export class Supervisor {
     try {
       const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs);
       if (publicInputs.length !== 1 || publicInputs[0] !== publicInput) {
-        throw new EngineError('invalid', 'the engine proved another statement than the one it was asked for');
+        throw new EngineError('invalid', 'the engine proved a statement other than the requested one');
       }
       this.#restarts = 0;
       return proof;
@@ -135,7 +135,10 @@ export class Supervisor {
         const { worker } = await this.#load();
         if (this.#stopped) return worker.kill();
         this.#serve(worker);
-        this.#options.log.info({ ms: Math.round(performance.now() - start) }, 'the engine has the key again');
+        this.#options.log.info(
+          { ms: Math.round(performance.now() - start) },
+          'the engine has loaded the key again',
+        );
         return;
       } catch (error) {
         fault = error as EngineError;

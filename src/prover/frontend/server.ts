@@ -37,8 +37,8 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   announce(options, url);
   const closing = new AbortController();
   // In the background: a backend may take a minute to load its key.
-  sayNetwork(service, log, closing.signal).catch((err: unknown) => {
-    if (!closing.signal.aborted) log.error({ err }, 'the backend could not be asked for its network');
+  waitForNetwork(service, log, closing.signal).catch((err: unknown) => {
+    if (!closing.signal.aborted) log.error({ err }, 'could not ask the backend for its network');
   });
   return {
     url,
@@ -49,12 +49,12 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   };
 }
 
-/** Asks the backend until it says its network, and gives up after five minutes: another kind of backend never says. */
-async function sayNetwork(service: ProvingService, log: Logger, closing: AbortSignal): Promise<void> {
+/** Asks the backend until it names its network, and gives up after five minutes: another kind of backend never does. */
+async function waitForNetwork(service: ProvingService, log: Logger, closing: AbortSignal): Promise<void> {
   if (await service.checkNetwork()) return;
   log.warn(
     {},
-    "the backend doesn't say its network yet: until then, a wrong key is found by its first proof",
+    'the backend has not named its network yet: until it does, only its first proof reveals a wrong key',
   );
   for (let attempt = 1; attempt < NETWORK_ATTEMPTS; attempt++) {
     await sleep(NETWORK_PAUSE_MS, undefined, { signal: closing, ref: false });
@@ -62,7 +62,7 @@ async function sayNetwork(service: ProvingService, log: Logger, closing: AbortSi
   }
 }
 
-/** Says what an operator may have chosen without noticing. */
+/** Logs what an operator may have chosen without noticing. */
 function announce({ config, log }: ProvingOptions, url: string): void {
   const { keys, profile, clients, acceptsAnyClient, corsOrigins, timeoutSeconds } = config;
   const issuers = [...new Set(clients.map(({ issuer }) => issuer))];

@@ -15,7 +15,7 @@ import { Backend } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
 import { answerOf, FrontendError } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
-import { SharedWork } from './shared_work.ts';
+import { SingleFlight } from './single_flight.ts';
 
 /** The answer to a wallet. It is as secret as a password until the proof expires: don't keep or log it. */
 export interface ProofAnswer {
@@ -40,7 +40,7 @@ export class ProvingService {
   readonly #backend: Backend;
   readonly #verifier: TokenVerifier<ProverClient>;
   readonly #perUser: RateLimit;
-  readonly #shared = new SharedWork<ProofAnswer>();
+  readonly #singleFlight = new SingleFlight<ProofAnswer>();
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
@@ -72,7 +72,7 @@ export class ProvingService {
       const request = readProofRequest(body);
       requireIdentity(request);
       const hash = hashOf(request);
-      return await this.#shared.run(hash, () => this.#make(request));
+      return await this.#singleFlight.run(hash, () => this.#make(request));
     } catch (error) {
       throw answerOf(error);
     }
@@ -212,12 +212,12 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
   client.interceptors.response.use(
     (answer) => {
       const { status, data } = answer;
-      log.info({ name: 'jwks', host, status, bytes: (data as Buffer).length }, 'asked for keys');
+      log.info({ name: 'jwks', host, status, bytes: (data as Buffer).length }, "fetched the issuer's keys");
       return answer;
     },
     (error: unknown) => {
       const reason = error instanceof ExchangeFailed ? error.reason : 'internal';
-      log.info({ name: 'jwks', host, reason }, 'asked for keys in vain');
+      log.info({ name: 'jwks', host, reason }, "could not fetch the issuer's keys");
       throw error;
     },
   );

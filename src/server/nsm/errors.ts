@@ -45,7 +45,7 @@ export class NsmIo extends NsmError {
   readonly syscall: 'open' | 'ioctl';
 
   constructor(syscall: 'open' | 'ioctl', errno: string, options?: ErrorOptions) {
-    super('NSM_IO', `The NSM device failed: ${syscall} gave ${errno}.`, options);
+    super('NSM_IO', `The NSM device failed: ${syscall} returned ${errno}.`, options);
     this.errno = errno;
     this.syscall = syscall;
   }
@@ -69,11 +69,11 @@ export function unavailable(missing: string, options?: ErrorOptions): NsmError {
 }
 
 export function unusableAnswer(reason: string, options?: ErrorOptions): NsmError {
-  return new NsmError('NSM_PROTOCOL', `The NSM gave an answer that cannot be used: ${reason}.`, options);
+  return new NsmError('NSM_PROTOCOL', `The NSM returned an answer that cannot be used: ${reason}.`, options);
 }
 
 export function badArgument(reason: string): NsmError {
-  return new NsmError('NSM_INPUT', `Bad argument for the NSM: ${reason}.`);
+  return new NsmError('NSM_INPUT', `An argument for the NSM is invalid: ${reason}.`);
 }
 
 const REFUSALS: ReadonlyMap<string, NsmCode> = new Map([

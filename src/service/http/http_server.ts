@@ -128,7 +128,7 @@ export function listen(
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const remedy =
-        error.code === 'EADDRINUSE' ? `, another process listens there: set ${setting} to another` : '';
+        error.code === 'EADDRINUSE' ? ` (another process listens there): set ${setting} to another port` : '';
       reject(
         new ConfigError(
           `can't listen on HOST ${host} and ${setting} ${port}: ${error.code ?? 'unknown error'}${remedy}`,

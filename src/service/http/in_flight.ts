@@ -230,7 +230,7 @@ export class InFlight {
         // A whole answer may wait for that of an earlier request of the connection, so it has twice the time.
         if (!response.writableEnded || start <= now - 2 * this.#timeoutMs) request.socket.destroy();
       } else if (request.complete)
-        fail(new ServerError('ANSWER_TIMEOUT', `no answer within ${this.#timeoutMs} ms`));
+        fail(new ServerError('ANSWER_TIMEOUT', `the request was not answered within ${this.#timeoutMs} ms`));
       else
         fail(new ServerError('REQUEST_TIMEOUT', `the request did not arrive within ${this.#timeoutMs} ms`));
     }

@@ -35,7 +35,7 @@ const WRAPPER = Symbol('wrapper');
 type Wrappable = ServerResponse & { [WRAPPER]?: Wrapper };
 
 /** Headers that say something about the answer, which a wrapped one must not show. */
-const TELLING_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
+const ANSWER_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
 /** Where a response keeps the headers that are decided before its answer: names and values in turn. */
 const HEADERS = Symbol('headers');
@@ -96,7 +96,7 @@ export function sendJson(response: ServerResponse, status: number, value: object
   const json = isText ? value.json : JSON.stringify(value);
   // Wrapped, it would be an answer with status 200 that its caller can't read.
   if (json === undefined)
-    throw new ApplicationMistake('an endpoint returned a value that JSON does not have');
+    throw new ApplicationMistake("an endpoint returned a value that JSON can't represent");
   const wrapper = (response as Wrappable)[WRAPPER];
   if (wrapper) {
     sendWrapped(response, status, json, wrapper);
@@ -127,20 +127,20 @@ export function wrapAnswers(response: ServerResponse, wrapper: Wrapper): void {
 
 function sendWrapped(response: ServerResponse, status: number, json: string, wrapper: Wrapper): void {
   if (response.headersSent) return;
-  const retry = takeTellingHeaders(response).get('retry-after');
+  const retry = takeAnswerHeaders(response).get('retry-after');
   const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
   const wrapped = wrapper.wrap({ status, json, retryAfterSeconds });
   send(response, 200, wrapper.mediaType, wrapped, wrapped.length);
 }
 
-/** Removes the headers that say something about the answer, and returns them. */
-function takeTellingHeaders(response: Prepared): Map<string, string> {
+/** Removes the headers that belong to the answer, and returns them. */
+function takeAnswerHeaders(response: Prepared): Map<string, string> {
   const headers = response[HEADERS] ?? [];
   const kept: string[] = [];
   const taken = new Map<string, string>();
   for (let at = 0; at < headers.length; at += 2) {
     const [name, value] = headers.slice(at, at + 2) as [string, string];
-    if (TELLING_HEADERS.includes(name)) taken.set(name, value);
+    if (ANSWER_HEADERS.includes(name)) taken.set(name, value);
     else kept.push(name, value);
   }
   response[HEADERS] = kept;

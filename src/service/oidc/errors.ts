@@ -6,7 +6,7 @@ export const OIDC_CODES = {
   TOKEN_MALFORMED: 'not a JWT',
   TOKEN_ALGORITHM: 'not signed with RS256',
   TOKEN_TYPE: 'a JWT, but not an ID token',
-  TOKEN_KEY_UNKNOWN: 'the issuer has no such key, or the token names none',
+  TOKEN_KEY_UNKNOWN: 'the issuer has no key with the id that the token names, or the token names none',
   TOKEN_SIGNATURE: 'the signature is invalid',
   TOKEN_EXPIRED: 'the token has expired (exp)',
   TOKEN_NOT_YET_VALID: 'the token is not valid yet (nbf, iat)',
@@ -14,10 +14,10 @@ export const OIDC_CODES = {
   ISSUER_NOT_ALLOWED: 'no client of this issuer is accepted',
   CLIENT_NOT_ALLOWED: 'this client id (aud) is not accepted',
   PRESENTER_NOT_ALLOWED: 'this presenter (azp) is neither the client nor one of its presenters',
-  ISSUER_UNREACHABLE: "no connection to the host of the issuer's keys",
-  ISSUER_REFUSED: "the host of the issuer's keys gave a status other than 200",
+  ISSUER_UNREACHABLE: "the connection to the host of the issuer's keys failed",
+  ISSUER_REFUSED: "the host of the issuer's keys answered with a status other than 200",
   ISSUER_MALFORMED: "the issuer's key set, or the key that the token names, is malformed",
-  ISSUER_TIMEOUT: 'no keys from the issuer in time',
+  ISSUER_TIMEOUT: 'the issuer did not give its keys in time',
 } as const;
 
 export type OidcCode = keyof typeof OIDC_CODES;

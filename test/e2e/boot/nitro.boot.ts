@@ -159,7 +159,7 @@ test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of
   for (const socket of sockets) socket.destroy();
 });
 
-test('without an NSM the enclave ends, and says why on the log port', async () => {
+test('without an NSM the enclave ends, and reports the reason on the log port', async () => {
   const bare = new Machine(inject('vsockHost'));
   onTestFinished(() => bare.stop());
   let said = '';

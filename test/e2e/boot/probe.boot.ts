@@ -9,9 +9,9 @@ import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { forwardTls } from '../../../src/testing/tls.ts';
 import {
   DEV_API_KEY,
-  startWeatherStandIn,
+  type FakeWeatherApi,
+  startFakeWeatherApi,
   temperatureOf,
-  type WeatherStandIn,
 } from '../../../src/testing/weather_api.ts';
 import { endpointTls } from './applications.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
@@ -23,7 +23,7 @@ const BULK_PORT = 8102;
 const BULK_BYTES = 100 * 1024 * 1024;
 
 let machine: Machine;
-let weather: WeatherStandIn;
+let weather: FakeWeatherApi;
 /** The bytes that the bulk endpoint got, and those that it sends. */
 let bulk: { received: number; sha256: Promise<string> };
 const block = randomBytes(64 * 1024);
@@ -69,7 +69,7 @@ function exchange(socket: Socket): void {
 }
 
 beforeAll(async () => {
-  weather = await startWeatherStandIn();
+  weather = await startFakeWeatherApi();
   const { answeringMs, ...booted } = await boot();
   ({ machine } = booted);
   printBoot(EIF, machine, answeringMs);

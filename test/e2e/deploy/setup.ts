@@ -92,7 +92,7 @@ export class Site {
 
   /** Starts a fake at an address, and tells DNS, even while it is loading its key. */
   async add(address: string, proofMs: number, loadMs = 0): Promise<Program> {
-    const file = fileURLToPath(new URL('stand_in.ts', import.meta.url));
+    const file = fileURLToPath(new URL('fake_backend.ts', import.meta.url));
     const arguments_ = [address, this.#backendPort, proofMs, loadMs].map(String);
     const backend = this.#launch(address, [file, ...arguments_], {});
     const listens = () => backend.output().includes('listening');

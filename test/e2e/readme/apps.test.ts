@@ -69,7 +69,7 @@ test('the page shows every file of it', () => {
     'src/apps/price/server.env',
     'src/apps/price/types.ts',
     'src/apps/price/app.ts',
-    'src/apps/price/stand_in.ts',
+    'src/apps/price/fake.ts',
     'src/apps/price/test/app.test.ts',
     'move/price/Move.toml',
     'move/price/sources/price.move',
@@ -99,10 +99,10 @@ describe('the application of the page', () => {
     expect(output).not.toMatch(/warning/);
   }, 60_000);
 
-  test('answers the request that make dev prints, with the key of the stand-in alone', async () => {
+  test('answers the request that make dev prints, with the key of the fake alone', async () => {
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
-    expect(output()).toMatch(/runs against stand-ins of api\.feed\.example\.$/m);
+    expect(output()).toMatch(/runs against fakes of api\.feed\.example\.$/m);
     const [, url = '', body = ''] =
       /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.*)'/.exec(output()) ?? [];
     const headers = { 'content-type': 'application/json' };
@@ -151,25 +151,25 @@ describe('the application of the page', () => {
     expect(secret.output()).toMatch(/^make dev: server\.env: PRICE_API_KEY must not be here/);
   });
 
-  test('without stand-ins talks to its real hosts, and make dev says so', async () => {
-    const file = join(dir, 'src/apps/price/stand_in.ts');
-    onTestFinished(() => writeFileSync(file, files.get('src/apps/price/stand_in.ts') ?? ''));
+  test('without fakes calls its real hosts, and make dev prints that', async () => {
+    const file = join(dir, 'src/apps/price/fake.ts');
+    onTestFinished(() => writeFileSync(file, files.get('src/apps/price/fake.ts') ?? ''));
     rmSync(file);
     const without = dev({});
     expect(await once(without.child, 'close')).toEqual([1, null]);
-    expect(without.output()).toMatch(/It asks its real hosts: api\.feed\.example\./);
+    expect(without.output()).toMatch(/It calls its real hosts: api\.feed\.example\./);
     expect(without.output()).toMatch(/make dev: PRICE_API_KEY must be set in the environment/);
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
     expect(output()).not.toMatch(/my-real-key|curl/);
   });
 
-  test('gets into an image with its settings, and without its stand-in', async () => {
+  test('gets into an image with its settings, and without its fake', async () => {
     const stage = join(dir, 'stage');
     await bundle(dir, '1.2.3', 'src/apps/price', stage);
     const source = readFileSync(join(stage, 'server.js'), 'utf8');
     expect(source).toMatch(/api\.feed\.example/);
-    expect(source).not.toMatch(/stand-in/);
+    expect(source).not.toMatch(/key-of-the-fake/);
     const manifest = parseManifest(files.get('src/apps/price/app.yaml') ?? '');
     const environment = makeEnvironment(
       'price',

@@ -54,7 +54,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  // Stand-ins for AWS, the image's build, GitHub and the person at the terminal.
+  // Fakes of AWS, the image's build, GitHub and the person at the terminal.
   const extra: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,
@@ -125,7 +125,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   });
 }, 240_000);
 
-test("the contract author's path tests the package, and says what publishing it would do", async () => {
+test("the contract author's path tests the package, and prints what publishing it would do", async () => {
   const [tests, publish] = commands("The contract author's path") as [Line, Line];
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
   const tested = await scriptProcess('../../../scripts/check/move', tests.args);
@@ -139,7 +139,7 @@ test("the contract author's path tests the package, and says what publishing it 
   );
   expect(dry).toMatchObject({
     exit: 0,
-    out: expect.stringContaining('The node simulates it without a failure'),
+    out: expect.stringContaining('The node simulated it without a failure'),
   });
 });
 

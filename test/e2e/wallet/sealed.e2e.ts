@@ -9,7 +9,7 @@ import { type Browser, chromium, type Page } from 'playwright';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { deriveSalt } from '../../../src/apps/salt/derive.ts';
-import { start as startStandIns } from '../../../src/apps/salt/stand_in.ts';
+import { start as startFakes } from '../../../src/apps/salt/fake.ts';
 import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../src/library/attestation/index.ts';
 import { decodeJwtPayload } from '../../../src/library/zklogin/index.ts';
@@ -17,8 +17,8 @@ import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { loadApplication } from '../../../src/server/load_application.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
-import type { StandIns } from '../../../src/testing/stand_ins.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
+import type { Fakes } from '../../../src/testing/fakes.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
@@ -26,11 +26,11 @@ const LIBRARY = `${ROOT}build/e2e/library`;
 const HTML = `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
   <script type="module">import { getSalt } from '/index.js'; Object.assign(globalThis, { getSalt });</script>`;
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 const IMAGE = parsePcrs(nsm.pcrsFile()) as Image;
 
 let browser: Browser;
-let standIns: StandIns;
+let fakes: Fakes;
 let pages: Server;
 let origin: string;
 /** The files that the page's server has, by path. */
@@ -61,11 +61,11 @@ async function bundleLibrary(): Promise<void> {
 /** A new process, as far as its keys go. */
 async function startSalt(): Promise<string> {
   const apps = new URL('../../../src/apps/', import.meta.url);
-  const env = { ...standIns.settings, APP: 'salt', PORT: '0', CORS_ORIGINS: origin };
+  const env = { ...fakes.settings, APP: 'salt', PORT: '0', CORS_ORIGINS: origin };
   const server = await boot({
     ...{ env, config: readServerConfig(env), log: createLog('silent'), nsm },
     ...(await loadApplication(apps, 'salt')),
-    ...{ origins: standIns.origins, secrets: standIns.secrets },
+    ...{ origins: fakes.origins, secrets: fakes.secrets },
   });
   onTestFinished(() => server.close());
   return server.url;
@@ -80,10 +80,10 @@ beforeAll(async () => {
     else response.setHeader('content-type', 'text/javascript').end(code);
   });
   origin = await listen(pages);
-  standIns = await startStandIns();
-  ({ token } = standIns.example.body as { token: string });
+  fakes = await startFakes();
+  ({ token } = fakes.example.body as { token: string });
   const { iss, aud, sub } = decodeJwtPayload(token) as Record<string, string>;
-  const seed = Buffer.from(standIns.secrets['SALT_SEED'] as string, 'hex');
+  const seed = Buffer.from(fakes.secrets['SALT_SEED'] as string, 'hex');
   salt = deriveSalt(seed, iss as string, aud as string, sub as string);
   browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
@@ -96,7 +96,7 @@ afterAll(async () => {
   await browser?.close();
   pages?.closeAllConnections();
   pages?.close();
-  await standIns?.close();
+  await fakes?.close();
 });
 
 beforeEach(async () => {
@@ -182,7 +182,7 @@ describe('a page that seals', () => {
   });
 });
 
-test('a page whose chunk is gone says so, sends nothing, and needs no reload once the chunk is back', async () => {
+test('a page whose chunk is gone reports that, sends nothing, and needs no reload once the chunk is back', async () => {
   const code = files.get(laterChunk) as string;
   files.delete(laterChunk);
   onTestFinished(() => void files.set(laterChunk, code));

@@ -269,16 +269,16 @@ test('a page of another origin cannot read a salt', async () => {
 const prover = builtProver('small');
 /** Without make prover-dev SIZE=small these are skipped; CI runs them after make test-prover, which builds it. */
 describe.skipIf(!prover)('with the real proving service', () => {
-  let withStandIn: WalletServices;
+  let withFake: WalletServices;
 
   beforeAll(async () => {
-    withStandIn = services;
+    withFake = services;
     services = await startWalletServices({ log: keptLog(), ...(prover && { prover }) });
   });
 
   afterAll(async () => {
     await services.close();
-    services = withStandIn;
+    services = withFake;
   });
 
   test.each(WAYS)('a login by %s ends in a proof of this very login, and can send', async (how) => {
@@ -287,7 +287,7 @@ describe.skipIf(!prover)('with the real proving service', () => {
     await send(page);
   });
 
-  test('the Sui node refuses a wrong proof, and the page says so', async () => {
+  test('the Sui node refuses a wrong proof, and the page reports that', async () => {
     const page = await open(await newContext());
     await logInWhole(page, 'alice');
     await page.evaluate(() => {

@@ -121,7 +121,7 @@ const codesOf = (starters: readonly Starter[]) => Promise.all(starters.map(({ en
 const stepsOf = () => log().map((line) => line.split(' ')[0]);
 
 describe('the first make of three terminals', () => {
-  test('installs once: the others say what they wait for, and then go on', async () => {
+  test('installs once: the others print what they wait for, and then go on', async () => {
     const { first, others, release } = await threeStarters();
     release();
     expect(await codesOf([first, ...others])).toEqual([0, 0, 0]);

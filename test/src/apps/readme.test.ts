@@ -20,7 +20,7 @@ describe('app.ts of the price feed', () => {
 });
 
 test('the application imports one module of the project, and its own files', () => {
-  const own = [...files].filter(([path]) => /^src\/apps\/price\/(?!stand_in|test).*\.ts$/.test(path));
+  const own = [...files].filter(([path]) => /^src\/apps\/price\/(?!fake|test).*\.ts$/.test(path));
   const imported = own.flatMap(([, source]) =>
     [...source.matchAll(/ from '(.*)';$/gm)].map(([, from]) => from),
   );

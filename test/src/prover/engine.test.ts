@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type EngineFault, EngineWorker, INHERITED_KEY, proveOnce } from '../../../src/prover/engine.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from './stand_in_worker.ts';
+import { fakeWorker, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from './fake_worker.ts';
 
 const WITNESS = Buffer.alloc(WITNESS_BYTES, 7);
 WITNESS.write('wtns31415\0');
@@ -14,7 +14,7 @@ const failure = (fault: EngineFault, message: RegExp) =>
   expect.objectContaining({ code: 'PROVER_ENGINE', fault, message: expect.stringMatching(message) });
 
 test('sends the worker the key, then the witness, and returns its proof', async () => {
-  const engine = standInWorker(`
+  const engine = fakeWorker(`
     if (type === 1 && String(body) === '/keys/k.zkey' && process.argv[2] === 'worker') return answer(${JSON.stringify(LOADED)});
     if (type !== 2 || body.length !== ${WITNESS_BYTES} || !body.subarray(10).every((byte) => byte === 7)) return refuse('X');
     const whole = frame(130, id, JSON.stringify({ proof: ${JSON.stringify(PROOF)}, public: ['1'] }));
@@ -23,7 +23,7 @@ test('sends the worker the key, then the witness, and returns its proof', async 
 });
 
 test.each<[string, string, EngineFault, RegExp]>([
-  ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused', /PROVER_BAD_KEY.*refused by the stand-in/],
+  ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused', /PROVER_BAD_KEY.*refused by the fake/],
   ['refuses the witness', `${LOADS} refuse('PROVER_UNSATISFIED')`, 'refused', /PROVER_UNSATISFIED/],
   ['refuses without a reason', 'write(frame(255, id, "{}"))', 'refused', /without a reason/],
   ['exits', 'process.exit(0)', 'ended', /exited before it answered/],
@@ -32,18 +32,23 @@ test.each<[string, string, EngineFault, RegExp]>([
     'answers a request of another type',
     "write(frame(131, id, '{}'))",
     'invalid',
-    /nothing that it was asked/,
+    /an answer without a request/,
   ],
-  ['answers another request', "write(frame(129, id + 1, '{}'))", 'invalid', /nothing that it was asked/],
-  ['answers twice', `answer(${JSON.stringify(LOADED)}); ${LOADS} `, 'invalid', /nothing that it was asked/],
-  ['answers with something else than JSON', "write(frame(129, id, '{'))", 'invalid', /else than JSON/],
-  ['answers with nothing', "write(frame(129, id, ''))", 'invalid', /else than JSON/],
-  ['answers with other JSON', "answer({ wires: '5' })", 'invalid', /another shape/],
+  ['answers another request', "write(frame(129, id + 1, '{}'))", 'invalid', /an answer without a request/],
+  ['answers twice', `answer(${JSON.stringify(LOADED)}); ${LOADS} `, 'invalid', /an answer without a request/],
+  [
+    'answers with something that is not JSON',
+    "write(frame(129, id, '{'))",
+    'invalid',
+    /an answer that is not JSON/,
+  ],
+  ['answers with nothing', "write(frame(129, id, ''))", 'invalid', /an answer that is not JSON/],
+  ['answers with other JSON', "answer({ wires: '5' })", 'invalid', /an unexpected form/],
   [
     'proves something else',
     `${LOADS} answer({ proof: { pi_a: ['1'] }, public: [] })`,
     'invalid',
-    /another shape/,
+    /an unexpected form/,
   ],
   ['sends garbage', 'write(Buffer.alloc(100, 0xff))', 'invalid', /a frame of 4294967295 bytes/],
   [
@@ -54,11 +59,11 @@ test.each<[string, string, EngineFault, RegExp]>([
   ],
   ['sends a frame over the limit', "answer({ more: 'x'.repeat(65536) })", 'invalid', /a frame of \d+ bytes/],
 ])('fails if the worker %s', async (_, onFrame, fault, message) => {
-  await expect(prove(standInWorker(onFrame))).rejects.toThrow(failure(fault, message));
+  await expect(prove(fakeWorker(onFrame))).rejects.toThrow(failure(fault, message));
 });
 
 test('kills a worker that does not answer in time', async () => {
-  const worker = new EngineWorker(standInWorker(''));
+  const worker = new EngineWorker(fakeWorker(''));
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
   await worker.ended;
   // It stays unusable, with the reason.
@@ -71,7 +76,7 @@ test('reports an engine that does not exist', async () => {
 
 describe('one worker', () => {
   function start(onFrame: string, key?: number): EngineWorker {
-    const worker = new EngineWorker(standInWorker(onFrame), key);
+    const worker = new EngineWorker(fakeWorker(onFrame), key);
     onTestFinished(() => worker.kill());
     return worker;
   }
@@ -105,7 +110,7 @@ describe('one worker', () => {
     await worker.load('/keys/k.zkey', 10_000).catch(() => {});
     await worker.ended;
     await expect(worker.prove(WITNESS, 10_000)).rejects.toThrow(
-      failure('invalid', /nothing that it was asked/),
+      failure('invalid', /an answer without a request/),
     );
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Clock } from '../../../src/server/clock.ts';
 import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { startServer, startWeather } from './support.ts';
 
 let path: string;
@@ -55,7 +55,7 @@ describe('the clock', () => {
     ['nsm', "the clock differed from the NSM's by -5001 ms"],
   ])('that was over 5 s off %s is a warning of /readyz, until it is right', async (source, warning) => {
     writeFileSync(path, `{"source":"${source}","difference_ms":-5001}\n`);
-    const { url } = await startServer({ nsm: new SoftwareNsm(), env: { CLOCK_STATE: path } });
+    const { url } = await startServer({ nsm: new EmulatedNsm(), env: { CLOCK_STATE: path } });
     const ready = async () => (await fetch(`${url}/readyz`)).json();
     expect(await ready()).toEqual({ ready: true, warnings: [warning] });
     writeFileSync(path, `{"source":"${source}","difference_ms":3}\n`);
@@ -115,7 +115,7 @@ describe('the NSM confirms the clock', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());
     let offset = 0;
-    const nsm = new SoftwareNsm(() => Date.now() + offset);
+    const nsm = new EmulatedNsm(() => Date.now() + offset);
     const { get } = await startServer({ nsm });
     const ready = async () => (await get('/readyz')).json();
     expect(await ready()).toEqual({ ready: true });
@@ -135,13 +135,13 @@ describe('CLOCK_REQUIRED', () => {
   const required = { CLOCK_REQUIRED: 'true' };
 
   test('allows signing while the NSM confirms the clock', async () => {
-    const { ask } = await startWeather({ env: required, nsm: new SoftwareNsm() });
+    const { ask } = await startWeather({ env: required, nsm: new EmulatedNsm() });
     expect((await ask('Paris')).status).toBe(200);
   });
 
   test.each<[string, NsmTransport | undefined]>([
     ['without an NSM', undefined],
-    ['with an NSM of another time', new SoftwareNsm(() => Date.now() - 6000)],
+    ['with an NSM of another time', new EmulatedNsm(() => Date.now() - 6000)],
   ])('refuses to sign %s: 503, and everything else works', async (_, nsm) => {
     const env = { ...required, NSM_DEVICE: '/nonexistent/nsm' };
     const { server, ask } = await startWeather({ env, ...(nsm && { nsm }) });
@@ -154,7 +154,7 @@ describe('CLOCK_REQUIRED', () => {
   });
 
   test('is off by default: only /readyz warns', async () => {
-    const { ask, server } = await startWeather({ nsm: new SoftwareNsm(() => Date.now() - 6000) });
+    const { ask, server } = await startWeather({ nsm: new EmulatedNsm(() => Date.now() - 6000) });
     expect((await ask('Paris')).status).toBe(200);
     expect(await (await server.get('/readyz')).json()).toMatchObject({ warnings: [expect.any(String)] });
   });

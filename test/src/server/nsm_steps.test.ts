@@ -7,7 +7,7 @@ import { NsmError, NsmIo, unavailable } from '../../../src/server/nsm/errors.ts'
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { keepClockConfirmed, randomOf, readNsmRegisters } from '../../../src/server/nsm_steps.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 
 /** An NSM that fails, whatever it is asked for. */
 const failing = (error: Error) => new Nsm({ transact: () => Promise.reject(error), close() {} });
@@ -26,7 +26,7 @@ function recorded() {
 
 describe('the random bytes', () => {
   test('are those of the NSM', async () => {
-    expect((await randomOf(new Nsm(new SoftwareNsm()), true))?.length).toBe(256);
+    expect((await randomOf(new Nsm(new EmulatedNsm()), true))?.length).toBe(256);
   });
 
   test('are left out where there is no NSM, unless one is required', async () => {
@@ -48,7 +48,7 @@ describe('the clock', () => {
   test('is confirmed at once, and then every minute until it is ended', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
-    const nsm = new Nsm(new SoftwareNsm());
+    const nsm = new Nsm(new EmulatedNsm());
     const asked = vi.spyOn(nsm, 'attestation');
     const clock = new Clock(undefined);
     expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));
@@ -78,7 +78,7 @@ describe('the clock', () => {
 
 describe('the registers', () => {
   test('are PCR0 to PCR2', async () => {
-    const registers = await readNsmRegisters(new Nsm(new SoftwareNsm()), true);
+    const registers = await readNsmRegisters(new Nsm(new EmulatedNsm()), true);
     expect(registers?.map(({ length }) => length)).toEqual([48, 48, 48]);
   });
 

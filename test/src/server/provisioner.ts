@@ -10,7 +10,7 @@ import { ConfigError } from '../../../src/library/errors.ts';
 import type { EnclaveState, ProvisionerKey } from '../../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { type ApplicationModule, endpoint } from '../../../src/server/app.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 export interface TestProvisioner extends ProvisionerKey {
@@ -51,7 +51,7 @@ const module: ApplicationModule = {
   }),
 };
 
-export const nsm = new SoftwareNsm();
+export const nsm = new EmulatedNsm();
 
 /** It waits for its secrets, sealed only. */
 export async function startVault(

@@ -246,11 +246,11 @@ describe('the hand-off', () => {
   test('refuses a plain set with SECRETS=sealed, and an altered one; a right one may follow', async () => {
     const { pipe, server, refused } = await start(undefined, 'sealed');
     pipe.write(JSON.stringify(VALUES));
-    await refused().toMatch(/^SECRETS=sealed is set: secrets are accepted sealed only/);
+    await refused().toMatch(/^SECRETS=sealed is set: only sealed secrets are accepted/);
     const right = await unsigned(server);
     const sealed = decodeSealedSecrets(JSON.parse(right.json));
     pipe.write(encodeSealedSecrets({ ...sealed, ciphertext: sealed.ciphertext.subarray(1) }));
-    await refused().toMatch(/sealed otherwise, or was changed/);
+    await refused().toMatch(/sealed in another way, or was changed/);
     pipe.write((await unsigned(server, REFUSED)).json);
     await refused().toMatch(/another fingerprint/);
     // A wrong signature is refused even where none is required.
@@ -265,7 +265,7 @@ describe('the hand-off', () => {
   test('takes signed sets only where app.yaml names provisioners', async () => {
     const { pipe, server, refused } = await start(provisioners);
     pipe.write(JSON.stringify(VALUES));
-    await refused().toMatch(/^app.yaml names provisioners: secrets are accepted sealed only/);
+    await refused().toMatch(/^app.yaml names provisioners: only sealed secrets are accepted/);
     pipe.write((await unsigned(server)).json);
     await refused().toMatch(/signed by one of the provisioners/);
     pipe.write((await seal(server)).json);
@@ -284,7 +284,7 @@ describe('the hand-off', () => {
 
 describe('SECRETS=sealed stops the start', () => {
   test.each([
-    ['without a way for the secrets', {}, /leaves no way/],
+    ['without a source of secrets', {}, /needs a source of secrets/],
     ['with a secret in the environment', { VAULT_KEY: 'hunter2' }, /^VAULT_KEY must not be set/],
     ['with a secret in a file', { OTHER_FILE: '/hunter2' }, /^OTHER_FILE must not be set/],
   ])('%s', async (_what, env, message) => {

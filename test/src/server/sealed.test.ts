@@ -5,10 +5,10 @@ import { decodeAttestation } from '../../../src/library/attestation/index.ts';
 import { SEALED_TYPE, type SealedCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import type { Answer } from '../../../src/library/sealing/response.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 
 async function startDice(env: Record<string, string> = {}): Promise<TestServer> {
   return await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env }, nsm });

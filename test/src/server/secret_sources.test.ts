@@ -15,7 +15,7 @@ const CONFIG = (message: string) =>
 const sealed = { secrets: 'sealed', secretsFd: undefined } as const;
 
 describe('secrets come', () => {
-  test('from the environment, where nothing else is said; a missing one stops the start', () => {
+  test('from the environment, by default; a missing one stops the start', () => {
     expect(start({ env: { API_KEY: 'hunter2' } }).get('API_KEY')).toBe('hunter2');
     expect(() => start()).toThrow(CONFIG('API_KEY must be set'));
   });
@@ -47,7 +47,7 @@ describe('the start stops', () => {
   });
 
   test('with SECRETS=sealed, where no sealed secrets could arrive', () => {
-    expect(() => start({ config: sealed })).toThrow(CONFIG('leaves no way for the secrets'));
+    expect(() => start({ config: sealed })).toThrow(CONFIG('needs a source of secrets'));
   });
 
   test('where a secret is in the environment that must not be there, whatever the source', () => {

@@ -20,7 +20,7 @@ import { EphemeralKey } from '../../../src/server/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
 import { SealingKey } from '../../../src/server/sealing_key.ts';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, startWeather } from './support.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -103,7 +103,7 @@ describe('without its secrets', () => {
     const fifo = join(mkdtempSync(join(tmpdir(), 'sui-enclave-')), 'secrets');
     execFileSync('mkfifo', [fifo]);
     const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
-    return startServer({ env: { API_KEY: '', SECRETS_FD: String(fd) }, nsm: new SoftwareNsm() });
+    return startServer({ env: { API_KEY: '', SECRETS_FD: String(fd) }, nsm: new EmulatedNsm() });
   };
 
   test('key, attestation and health work; other endpoints answer 503 and name the secrets', async () => {
@@ -174,7 +174,7 @@ describe('GET /get_attestation', () => {
   };
 
   test('puts the raw public key into the document, and no nonce by default', async () => {
-    const { get, publicKey } = await startServer({ nsm: new SoftwareNsm() });
+    const { get, publicKey } = await startServer({ nsm: new EmulatedNsm() });
     const payload = await payloadOf(await get('/get_attestation'));
     expect(hex(payload.get('public_key') as Uint8Array)).toBe(hex(publicKey));
     expect(payload.get('nonce') ?? null).toBeNull();
@@ -185,7 +185,7 @@ describe('GET /get_attestation', () => {
   });
 
   test.each(['00', 'DEADbeef', 'ab'.repeat(512)])('puts the nonce %s into the document', async (nonce) => {
-    const { get } = await startServer({ nsm: new SoftwareNsm() });
+    const { get } = await startServer({ nsm: new EmulatedNsm() });
     const payload = await payloadOf(await get(`/get_attestation?nonce=${nonce}`));
     expect(hex(payload.get('nonce') as Uint8Array)).toBe(nonce.toLowerCase());
   });
@@ -199,7 +199,7 @@ describe('GET /get_attestation', () => {
     ['nonce=00&nonce=01', 'nonce must be given once'],
     ['nonse=00', 'nonse is not a property that this endpoint accepts'],
   ])('refuses ?%s', async (query, error) => {
-    const { get } = await startServer({ nsm: new SoftwareNsm() });
+    const { get } = await startServer({ nsm: new EmulatedNsm() });
     const answer = await get(`/get_attestation?${query}`);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toEqual({ error, code: 'INVALID_INPUT' });
@@ -235,7 +235,7 @@ describe('the NSM at boot', () => {
   });
 
   test('stops the start if it is required and gives entropy but no document', async () => {
-    const real = new SoftwareNsm();
+    const real = new EmulatedNsm();
     const mute: NsmTransport = {
       transact: (request) =>
         request[0] === 0xa1 ? Promise.resolve(Uint8Array.of(0xff)) : real.transact(request),
@@ -249,7 +249,7 @@ describe('the NSM at boot', () => {
   });
 
   test('contributes entropy to the key if present', async () => {
-    const { printed } = await startServer({ nsm: new SoftwareNsm(), env: { NSM_REQUIRED: 'true' } });
+    const { printed } = await startServer({ nsm: new EmulatedNsm(), env: { NSM_REQUIRED: 'true' } });
     expect(printed()).toMatch(/"entropy":\["kernel","nsm"\]/);
   });
 
@@ -265,7 +265,7 @@ describe('the NSM at boot', () => {
       });
     }
     onTestFinished(() => void vi.restoreAllMocks());
-    await startServer({ nsm: new SoftwareNsm() });
+    await startServer({ nsm: new EmulatedNsm() });
     expect(given).toEqual([7, 7, 7, 7]);
     expect(random.every((byte) => byte === 0)).toBe(true);
   });
@@ -274,7 +274,7 @@ describe('the NSM at boot', () => {
 test('boot() takes the seed of the signing key as an option; the key to seal to is new all the same', async () => {
   const signingSeed = Uint8Array.from({ length: 32 }, (_, at) => at);
   const start = async () => {
-    const { publicKey, get } = await startServer({ nsm: new SoftwareNsm(), signingSeed });
+    const { publicKey, get } = await startServer({ nsm: new EmulatedNsm(), signingSeed });
     const { attestation } = (await (await get('/get_attestation')).json()) as { attestation: string };
     const document = decodeAttestation(Uint8Array.from(Buffer.from(attestation, 'hex')));
     expect(document.publicKey).toEqual(publicKey);
@@ -287,7 +287,7 @@ test('boot() takes the seed of the signing key as an option; the key to seal to 
 });
 
 test('the NSM is closed with the server, and not before', async () => {
-  const real = new SoftwareNsm();
+  const real = new EmulatedNsm();
   let closed = 0;
   const nsm: NsmTransport = {
     transact: (request) => real.transact(request),
@@ -304,7 +304,7 @@ test('the NSM is closed with the server, and not before', async () => {
 
 describe('GET /boot', () => {
   test('returns the PCR from the NSM and the current state of the clock', async () => {
-    const nsm = new SoftwareNsm();
+    const nsm = new EmulatedNsm();
     const { url } = await startServer({ nsm, version: '1.2.3' });
     expect(await (await fetch(`${url}/boot`)).json()).toEqual({
       event: 'boot',
@@ -320,7 +320,7 @@ describe('GET /boot', () => {
   });
 
   test('recognises a debug enclave by its zero PCR', async () => {
-    const real = new SoftwareNsm();
+    const real = new EmulatedNsm();
     const debug: NsmTransport = {
       transact: (request) =>
         Buffer.from(request).includes('DescribePCR')

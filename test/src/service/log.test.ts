@@ -219,7 +219,7 @@ describe('the log', () => {
     if (/^a (getter|property)/.test(what)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
   });
 
-  test('truncates large values and says so', () => {
+  test('truncates large values and marks them', () => {
     const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`n${at}`, at]));
     let bush: unknown = 'leaf';
     for (let depth = 0; depth < 6; depth++) bush = Array.from({ length: 50 }, () => bush);

@@ -38,7 +38,7 @@ function readAll(fd: number): string {
 
 const lineOf = (number: number) => `${String(number).padStart(1023, '.')}\n`;
 
-test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it says how many are lost', async () => {
+test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it reports how many are lost', async () => {
   const pipe = unreadPipe();
   const lost: number[] = [];
   const output = new LogOutput(pipe, (lines) => lost.push(lines));
@@ -70,7 +70,7 @@ test.runIf(isLinux)(
   },
 );
 
-test.runIf(isLinux)('a process whose log can not be written ends when it is told to', () => {
+test.runIf(isLinux)('a process whose log can not be written ends when it exits', () => {
   const code = `const { createLog } = await import('${LOG}');
     const log = createLog('info');
     log.info('first');

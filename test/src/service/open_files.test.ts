@@ -33,7 +33,7 @@ Max locked memory         8388608              8388608              bytes
     expect(read(limits('1048576', '1048576'))).toBe(1_048_576);
   });
 
-  test('is none where the system sets none, or does not say', () => {
+  test('is none where the system sets none, or does not report one', () => {
     expect(read(limits('unlimited', 'unlimited'))).toBe(Number.POSITIVE_INFINITY);
     expect(openFilesLimit('/nonexistent/limits')).toBe(Number.POSITIVE_INFINITY);
   });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { RateLimit } from '../../../src/service/rate_limit.ts';
 
 describe('a rate limit', () => {
-  test('allows a burst of its size, and then one request at a time, and says how many seconds are left', () => {
+  test('allows a burst of its size, and then one request at a time, and returns how many seconds are left', () => {
     let now = 0;
     const limit = new RateLimit(3, () => now);
     expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([0, 0, 0]);

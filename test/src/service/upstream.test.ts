@@ -80,7 +80,7 @@ describe('a client', () => {
     expect([url, headers['x-common'], headers['x-set']]).toEqual(['/x', undefined, undefined]);
   });
 
-  test('tells its response interceptors of failures, and what request interceptors throw is thrown', async () => {
+  test('passes failures to its response interceptors, and throws what request interceptors throw', async () => {
     const { client } = await host((_request, response) => response.writeHead(404).end('{}'));
     const seen: unknown[] = [];
     client.interceptors.response.use(null, (error) => {
@@ -252,7 +252,7 @@ test('applications and probes send requests only through upstreams', () => {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const files = [
     'src/server/health.ts',
-    ...globSync('src/apps/*/*.ts', { cwd: root, exclude: ['**/stand_in.ts'] }),
+    ...globSync('src/apps/*/*.ts', { cwd: root, exclude: ['**/fake.ts'] }),
   ];
   expect(files.length).toBeGreaterThan(10);
   const others =

@@ -153,7 +153,7 @@ describe('what is thrown carries nothing of the request:', () => {
     expectNoKey(client);
   });
 
-  test('the data of a refused answer is there for who asks for it', async () => {
+  test('the data of a refused answer is available to callers that ask for it', async () => {
     const client = await answering(401, JSON.stringify({ error: KEY }))();
     const error = (await thrownBy(client(PARTS))) as ExchangeFailed;
     expect([error.status, error.data]).toEqual([401, { error: KEY }]);
@@ -241,7 +241,7 @@ describe('what is returned', () => {
 describe('a server', () => {
   const Payload = v.strictObject({ status: v.string() });
 
-  test('whose handler leaves failures to it answers INTERNAL, and neither says nor logs the key', async () => {
+  test('whose handler leaves failures to it answers INTERNAL, and neither sends nor logs the key', async () => {
     const upstream = await host((request, response) => {
       const status = Number(request.url?.match(/status=(\d+)/)?.[1] ?? 204);
       response.writeHead(status, TELLTALE).end(KEY);

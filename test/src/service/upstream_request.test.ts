@@ -329,7 +329,7 @@ describe('data', () => {
     expect(data.headers['content-length']).toBe(String(Buffer.byteLength(text)));
   });
 
-  test('is JSON of another type where a header says so, and otherwise needs the header', async () => {
+  test('is JSON of another type where a header names it, and needs the header elsewhere', async () => {
     const { client } = await echo();
     const headers = { 'Content-Type': 'application/graphql+json; charset=utf-8' };
     expect((await client.post<Echo>('/', { a: 1 }, { headers })).data).toMatchObject({

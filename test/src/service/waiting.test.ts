@@ -77,7 +77,7 @@ async function hanging(): Promise<{ origin: string; asked(): number; release(): 
   return { origin: `http://127.0.0.1:${port}`, asked: () => asked, release: gate.resolve };
 }
 
-describe('callers of one slow thing keep nobody else out:', { timeout: 120_000 }, () => {
+describe('callers of one slow upstream keep no other caller out:', { timeout: 120_000 }, () => {
   // Otherwise a busy machine might not finish within the upstream's deadline.
   beforeEach(() => changeDeadline(5000, 120_000));
 

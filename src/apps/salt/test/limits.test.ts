@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressKey, SaltRateLimit, Slots } from '../limits.ts';
+import { addressKey, SaltRateLimit, Semaphore } from '../limits.ts';
 
 describe('a rate', () => {
   const setUp = (perMinute: number) => {
@@ -50,23 +50,23 @@ describe('a rate', () => {
   });
 });
 
-describe('slots', () => {
-  test('are refused when all are in use, and released after success and failure', async () => {
-    const slots = new Slots(1);
+describe('the semaphore', () => {
+  test('refuses work when all its permits are in use, and releases them after success and failure', async () => {
+    const semaphore = new Semaphore(1);
     const { promise, resolve } = Promise.withResolvers<string>();
-    const first = slots.run(() => promise);
-    await expect(slots.run(async () => 'second')).rejects.toMatchObject({
+    const first = semaphore.run(() => promise);
+    await expect(semaphore.run(async () => 'second')).rejects.toMatchObject({
       code: 'SALT_BUSY',
       retryAfterSeconds: 1,
     });
     resolve('first');
     expect(await first).toBe('first');
     await expect(
-      slots.run(async () => {
+      semaphore.run(async () => {
         throw new Error('third');
       }),
     ).rejects.toThrow('third');
-    expect(await slots.run(async () => 'fourth')).toBe('fourth');
+    expect(await semaphore.run(async () => 'fourth')).toBe('fourth');
   });
 });
 

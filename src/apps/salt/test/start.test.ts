@@ -88,7 +88,7 @@ describe('a seed from a hand-off', () => {
     sign: () => expect.fail(),
   });
 
-  test('requires its fingerprint: otherwise the first sender would choose it', () => {
+  test('requires its fingerprint, without which the first sender would choose it', () => {
     expect(() => salt.create(context())).toThrow(ConfigError);
     const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined });
     for (const each of [context(), sealed])

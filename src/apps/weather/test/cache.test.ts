@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type CacheBounds, LoadCache } from '../cache.ts';
+import { type CacheBounds, LoadingCache } from '../cache.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });
@@ -10,7 +10,7 @@ afterEach(() => {
 
 /** Keeps failures for 5 s by default. */
 function makeCache(bounds: Partial<CacheBounds> = {}) {
-  return new LoadCache<number>({ ttlMs: 30_000, maxEntries: 10, failureMs: () => 5000, ...bounds });
+  return new LoadingCache<number>({ ttlMs: 30_000, maxEntries: 10, failureMs: () => 5000, ...bounds });
 }
 
 function counter() {
@@ -18,7 +18,7 @@ function counter() {
   return async () => ++count;
 }
 
-describe('LoadCache', () => {
+describe('LoadingCache', () => {
   test('keeps a result until it expires', async () => {
     const cache = makeCache();
     const load = counter();

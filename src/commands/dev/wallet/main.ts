@@ -40,12 +40,12 @@ function describe({ origin, issuer, saltUrl, proverUrl, node }: WalletServices, 
     ? {
         real: `
             ${proverUrl}  the proving service, small size: its proofs are of this very login, for a development key`,
-        standIn: '',
+        fake: '',
         checks: 'checks zkLogin signatures with their proofs',
       }
     : {
         real: '',
-        standIn: `
+        fake: `
             ${proverUrl}  the prover: its proofs are of another statement, and no validator accepts them.
             For real proofs: make prover-dev SIZE=small (minutes, once), then make dev-wallet again`,
         checks: 'checks zkLogin signatures except for the proof',
@@ -54,7 +54,7 @@ function describe({ origin, issuer, saltUrl, proverUrl, node }: WalletServices, 
 ${origin}  the wallet's page: log in by any name and password, send, log out
 
 Real:       ${saltUrl}  the salt service, with a seed of this run: the next run has other addresses${proving.real}
-Stand-ins:  ${issuer}  the OpenID provider (oidc-provider)${proving.standIn}
+Fakes:      ${issuer}  the OpenID provider (oidc-provider)${proving.fake}
             ${node.url}  the Sui node: ${proving.checks}, gives SUI to everyone who asks
 
 Client ids: ${clientIds.join(', ')}. PORT=<port> sets the page's port.

@@ -1,4 +1,4 @@
-/** Stand-ins on loopback for the services around a wallet: provider, prover, and the page's own server. */
+/** Fakes on loopback of the services around a wallet: provider, prover, and the page's own server. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -83,7 +83,7 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
     // The providers that Sui knows accept a code without a challenge.
     pkce: { required: () => false },
     clientBasedCORS: () => true,
-    cookies: { keys: ['of the stand-in'] },
+    cookies: { keys: ['of the fake'] },
     // Lifetimes in seconds; without them the provider prints a notice for each.
     ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
     features: { devInteractions: { enabled: true } },
@@ -100,7 +100,7 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
 }
 
 /** Answers in the prover's format. The points are of another statement, so no validator would accept them. */
-export function createProverStandIn(broken: () => boolean): Server {
+export function createFakeProver(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
   return createServer(async (request, response) => {
     response

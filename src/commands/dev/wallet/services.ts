@@ -18,7 +18,7 @@ import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { issuerKeys, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-testing/sui/zklogin';
 import type { Artifacts } from '../../prover/artifacts.ts';
 import { startProver } from '../prover/service.ts';
-import { CLIENTS, createPageServer, createProverStandIn, listen, startProvider } from './servers.ts';
+import { CLIENTS, createFakeProver, createPageServer, listen, startProvider } from './servers.ts';
 
 export interface WalletServices {
   /** The origin of the wallet's page. */
@@ -53,7 +53,7 @@ export async function startWalletServices({ log, port = 0, prover }: WalletOptio
   const { server: provider, issuer } = await startProvider(redirectUri);
   const proving = prover
     ? await startRealProver(prover, { issuer, origin, log, node })
-    : await startStandIn(() => services.proverIsBroken, node);
+    : await startFakeProver(() => services.proverIsBroken, node);
   const salt = await startSalt(issuer, origin, log);
   const services: WalletServices = {
     origin,
@@ -82,9 +82,9 @@ interface ProvingService {
 }
 
 /** Lets the node check everything except for the proofs, which are of another statement. */
-async function startStandIn(isBroken: () => boolean, node: LoopbackNode): Promise<ProvingService> {
+async function startFakeProver(isBroken: () => boolean, node: LoopbackNode): Promise<ProvingService> {
   node.verify = verifyZkLogin;
-  const server = createProverStandIn(isBroken);
+  const server = createFakeProver(isBroken);
   return {
     url: await listen(server),
     died: new Promise(() => {}),

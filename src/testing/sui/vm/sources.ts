@@ -107,7 +107,7 @@ export function contractSources(address: string): Files {
   return Object.assign({ 'Move.toml': manifest }, ...modules);
 }
 
-/** Serves the stand-in of Sui's framework, whose natives are those of the VM. */
+/** Serves the stub of Sui's framework, whose natives are those of the VM. */
 export const frameworkFetcher: MovePackageFetcher = {
   async fetch(_url: string, _revision: string, subdir = '') {
     return read(new URL(`${subdir.split('/').at(-1)}/`, FRAMEWORK), '');

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { findLoad, loadByAutocannon, luaOf, parseWrk } from '../../../../scripts/check/bench/load.ts';
-import { listenOnLoopback } from '../../../../src/testing/stand_ins.ts';
+import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
 
 const REPORT = `Running 2s test @ http://127.0.0.1:3000/
   1 threads and 32 connections

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Load } from '../../../../scripts/check/bench/load.ts';
 import { benchPeers } from '../../../../scripts/check/bench/peers.ts';
-import { listenOnLoopback } from '../../../../src/testing/stand_ins.ts';
-import { startWeatherStandIn } from '../../../../src/testing/weather_api.ts';
+import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
+import { startFakeWeatherApi } from '../../../../src/testing/weather_api.ts';
 
 /** Answers GET, asks the weather service by HTTPS for the rest, and tells what else it could reach. */
 const PEER = `
@@ -47,12 +47,12 @@ function writePeer(source: string) {
 const FREE_PORT = 9;
 
 async function ask(bin: string, port = FREE_PORT) {
-  const [ours, standIn] = [await listenOurs(), await startWeatherStandIn()];
-  onTestFinished(standIn.close);
-  return await benchPeers(load, { weather: ours, standIn }, { NAUTILUS_BIN: bin }, port);
+  const [ours, fake] = [await listenOurs(), await startFakeWeatherApi()];
+  onTestFinished(fake.close);
+  return await benchPeers(load, { weather: ours, fake }, { NAUTILUS_BIN: bin }, port);
 }
 
-test('a peer is asked like ours, reaches nothing but the stand-in, and is ended afterwards', async () => {
+test('a peer is asked like ours, reaches nothing but the fake, and is ended afterwards', async () => {
   const { bin, told } = writePeer(PEER);
   const { Nautilus, 'nautilus-ts': other } = await ask(bin);
   const both = { theirs: 1000, ours: 1000 };

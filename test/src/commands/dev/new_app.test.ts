@@ -41,7 +41,7 @@ describe.each([
   );
   const all = files.flat().join('\n');
 
-  test('are those of the page, and say nothing of a price', () => {
+  test('are those of the page, and do not mention a price', () => {
     expect(files.map(([path]) => path)).toEqual(
       [...filesOf(page).keys()].map((path) => path.replace(/price/g, name)),
     );

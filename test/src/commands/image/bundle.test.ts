@@ -41,10 +41,10 @@ describe('the bundle', () => {
     ).toEqual([]);
   });
 
-  test('has the application and the version in it, and no stand-in', () => {
+  test('has the application and the version in it, and no fake', () => {
     expect(source).toMatch(/api\.weatherapi\.com/);
     expect(source).toMatch(/version: "1\.2\.3"/);
-    expect(source).not.toMatch(/SoftwareNsm|stand-in/);
+    expect(source).not.toMatch(/EmulatedNsm|key-of-the-fake/);
   });
 
   test('starts without the parts of Node that it does not need', () => {

@@ -78,7 +78,7 @@ describe('two images', () => {
     expect(compareEifs(image(), image(change))).toEqual(lines);
   });
 
-  test('with another compression say so', () => {
+  test('with another compression are refused by an error that names it', () => {
     expect(compareEifs(image(), image({ level: 0 }))).toEqual([
       'boot ramdisk: its compression',
       'application ramdisk: its compression',

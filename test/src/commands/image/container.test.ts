@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 describe('the container build', () => {
-  test('prefers buildah to podman and podman to docker, and says which it uses', () => {
+  test('prefers buildah to podman and podman to docker, and prints which it uses', () => {
     install('docker');
     build();
     install('podman');
@@ -53,7 +53,7 @@ describe('the container build', () => {
     ]);
   });
 
-  test('says that podman was not tested for images that it keeps', () => {
+  test('prints that podman was not tested for images that it keeps', () => {
     install('podman');
     buildContainer({ file: 'Containerfile', context: 'ctx', args: {}, output: { image: 'x' } });
     expect(said).toEqual(['Building with podman, which was never tested for this.']);

@@ -51,7 +51,7 @@ describe('the measurements', () => {
     });
   });
 
-  test('tell a lock that was refreshed from the committed one', () => {
+  test('distinguish a refreshed lock from the committed one', () => {
     writeFileSync(join(root, 'debian.lock.json'), 'newer');
     expect(
       makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', 'a digest', EIF),

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { spawnScript } from '../run.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 const ARGS = ['--region', 'eu-west-1', '--key-name', 'me', '--cidr', '203.0.113.0/24'];
 
@@ -32,7 +32,7 @@ describe('configure_enclave', () => {
         input: stdout,
         encoding: 'utf8',
         cwd: parent.dir,
-        env: { PATH: parent.path, STAND_INS: parent.dir },
+        env: { PATH: parent.path, FAKES: parent.dir },
       });
     expect(inShell()).toMatchObject({
       status: 0,
@@ -62,7 +62,7 @@ describe('configure_enclave', () => {
         REGION: 'x',
         SECURITY_GROUP: 'sg-0',
         PATH: parent.path,
-        STAND_INS: parent.dir,
+        FAKES: parent.dir,
       };
       mkdirSync(join(parent.dir, ODD));
       writeFileSync(join(parent.dir, ODD, ODD), '{"API_KEY":"hunter2"}');
@@ -82,7 +82,7 @@ describe('configure_enclave', () => {
     },
   );
 
-  test("prints a script that creates nothing where AWS can't say what exists", async () => {
+  test("prints a script that creates nothing where AWS can't report what exists", async () => {
     const parent = new Parent();
     const { stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
     parent.set('refused', 'describe-instances');
@@ -91,7 +91,7 @@ describe('configure_enclave', () => {
       input: stdout,
       encoding: 'utf8',
       cwd: parent.dir,
-      env: { PATH: parent.path, STAND_INS: parent.dir },
+      env: { PATH: parent.path, FAKES: parent.dir },
     });
     expect(status).toBe(1);
     expect(stderr).toMatch(/RequestExpired/);
@@ -104,8 +104,8 @@ describe('configure_enclave', () => {
     const first = await parent.run('configure_enclave.ts', args);
     expect(first).toMatchObject({ status: 0, stderr: '' });
     expect(first.stdout).toBe(`the security group: made (sg-1)
-the way in on port 22 from 203.0.113.0/24: made
-the way in on port 3000 from 203.0.113.0/24: made
+the ingress rule of port 22 from 203.0.113.0/24: made
+the ingress rule of port 3000 from 203.0.113.0/24: made
 the role: made
 the secret: made (arn:secret)
 the role's right to read the secret: made

@@ -7,7 +7,7 @@ import { readEif } from '../../../../src/commands/image/eif/read.ts';
 import { examine } from '../../../../src/commands/parent/checks.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { spawnScript } from '../run.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 let parent: Parent;
 let eif: string;

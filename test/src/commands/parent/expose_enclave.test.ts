@@ -14,10 +14,10 @@ import { encodeUserData } from '../../../../src/library/sealing/user_data.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 import { SealingKey } from '../../../../src/server/sealing_key.ts';
 import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 /** Slow to make. */
 const root = createRoot(new Date());
@@ -28,7 +28,7 @@ function enclaveOf(eif: string, isDebug: boolean) {
   const registers = [pcr0, pcr1, pcr2].map((hex) =>
     isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
   ) as unknown as EnclaveState['registers'];
-  const nsm = new Nsm(new SoftwareNsm(Date.now, root, registers));
+  const nsm = new Nsm(new EmulatedNsm(Date.now, root, registers));
   const key = SealingKey.create();
   const signingKey = new Uint8Array(32).fill(7);
   const about = { application: 'weather', version: '1.0.0' };
@@ -175,7 +175,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     ]);
   });
 
-  test('without secrets says which the enclave waits for', async () => {
+  test('without secrets prints which ones the enclave waits for', async () => {
     const { expose } = await start();
     expect(await expose()).toMatchObject({
       status: 0,
@@ -232,7 +232,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.read('state/sui-enclave/inbound.log')).toMatch(/Address already in use/);
   });
 
-  test('says why the enclave has ended', async () => {
+  test('reports why the enclave has ended', async () => {
     const { parent, expose } = await start();
     parent.set('enclaves', '');
     expect((await expose()).stderr).toBe(
@@ -333,7 +333,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(calls().find((call) => call.includes('TCP-LISTEN'))).toContain(',bind=0.0.0.0,');
   });
 
-  test('says nothing of secrets that the application does not have', async () => {
+  test('does not mention secrets if the application has none', async () => {
     const { expose } = await start({ ready: true, manifest: 'endpoints: []\nsecrets: []\n' });
     const { status, stdout } = await expose();
     expect(status).toBe(0);
@@ -360,7 +360,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     parent.setEnclave({ Measurements: { PCR0: 'ab' } });
     const { status, stderr } = await expose();
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^WRONG_STATE: another image than .*x.eif runs: its PCR0 is ab$/m);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs another image than .*x.eif: its PCR0 is ab$/m);
   });
 
   test('refuses an image of another project', async () => {

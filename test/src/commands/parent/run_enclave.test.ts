@@ -6,7 +6,7 @@ import { readEif } from '../../../../src/commands/image/eif/read.ts';
 import { memoryOf } from '../../../../src/commands/parent/nitro_cli.ts';
 import { NITRO_CODES } from '../../../../src/commands/parent/nitro_codes.ts';
 import { spawnScript } from '../run.ts';
-import { Parent } from './stand_ins.ts';
+import { Parent } from './fakes.ts';
 
 describe('run_enclave', () => {
   test('runs the image under its name', async () => {
@@ -63,7 +63,7 @@ describe('run_enclave', () => {
     expect((await parent.run('run_enclave.ts', ['--eif', eif, '--name', 'other'])).status).toBe(0);
   });
 
-  test('in debug mode, as a process, says that it proves nothing, and ends with its console on SIGTERM', async () => {
+  test('in debug mode, as a process, prints that it proves nothing, and ends with its console on SIGTERM', async () => {
     const parent = new Parent();
     parent.set('console stays', 'true');
     const child = parent.start('run_enclave.ts', ['--debug', '--eif', parent.makeImage()]);
@@ -146,7 +146,7 @@ describe('run_enclave', () => {
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 
-  test('says so where nitro-cli is missing', async () => {
+  test('reports that nitro-cli is missing', async () => {
     const parent = new Parent(['nitro-cli']);
     const { stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
     expect(stderr).toBe(

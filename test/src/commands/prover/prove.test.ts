@@ -24,7 +24,7 @@ const ISSUED = String(1_715_786_862_000);
 
 const prove = (...args: string[]) => call(main, args);
 
-test('prints the input of the production circuit, and says that it is private', async () => {
+test('prints the input of the production circuit, and a warning that it is private', async () => {
   const { status, stdout, stderr } = await prove(GOOD, '--jwks', KEYS, '--at', ISSUED, '--input-only');
   expect(stderr).toBe('The output is PRIVATE: keep it out of logs and tickets.\n');
   expect(JSON.parse(stdout)).toEqual(buildInput(request, key, PROFILES.full).circuit);

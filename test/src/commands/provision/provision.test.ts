@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { Host, type Passing } from '../../library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../server/provisioner.ts';
@@ -195,7 +195,7 @@ describe('a host that alters something', () => {
     ],
   ];
 
-  test('of the message is told by a code, and provisions nothing', async () => {
+  test('of the message is reported by a code, and provisions nothing', async () => {
     const { server, host } = await start();
     for (const [what, code, lie] of cases) {
       lie(host);
@@ -239,7 +239,7 @@ describe('a host that alters something', () => {
     onAnswer(host, '/secrets', (answer) => ({ ...answer, ...forged }));
     const { status, stderr } = await withFile(host.url);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*in clear, so not necessarily from the enclave/);
+    expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*in clear, so it may not come from the enclave/);
   });
 
   test('the receipt into that of another run', async () => {
@@ -349,7 +349,7 @@ describe('what is refused', () => {
     const { status, stderr } = await withFile(url);
     expect([status, stderr]).toEqual([
       4,
-      `CLIENT_UNREACHABLE: no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)\n`,
+      `CLIENT_UNREACHABLE: the enclave at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)\n`,
     ]);
   });
 
@@ -406,7 +406,7 @@ describe('what is refused', () => {
   });
 
   test('an enclave that restarts under another software: the root is not enough', async () => {
-    const server = await startVault({ provisioners: [me.hex], nsm: new SoftwareNsm() });
+    const server = await startVault({ provisioners: [me.hex], nsm: new EmulatedNsm() });
     expect(await withFile(server.url)).toMatchObject({
       status: 3,
       stderr: expect.stringMatching(/^CHAIN_ROOT/),

@@ -41,15 +41,15 @@ const done = async () => {};
 const gone = new ConfigError('the enclave is gone');
 
 describe('watch', () => {
-  test('provisions each new process, and says each state once', async () => {
+  test('provisions each new process, and logs each state once', async () => {
     const states = [true, false, false, gone, gone, true, false];
     const { lines, provisioned, asked } = await watchFor(states, done, 65_000);
     expect([provisioned, asked]).toEqual([2, 7]);
     expect(lines).toEqual(['provisioned', 'CONFIG: the enclave is gone', 'provisioned']);
   });
 
-  test('does not say that an enclave has secrets which only /readyz claims', async () => {
-    const claim = 'unconfirmed: /readyz says that the enclave has secrets';
+  test('does not report secrets as present which only /readyz claims', async () => {
+    const claim = 'unconfirmed: /readyz reports that the enclave has secrets';
     const { lines, provisioned } = await watchFor([false, false, gone, false], done, 35_000);
     expect([provisioned, lines]).toEqual([0, [claim, 'CONFIG: the enclave is gone', claim]]);
   });

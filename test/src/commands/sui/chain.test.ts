@@ -119,14 +119,14 @@ describe('an expiry that the node sets', () => {
     };
   };
 
-  test('is taken out of unsigned bytes, since the gas coin is owned', async () => {
+  test('is removed from unsigned bytes, since the gas coin is owned', async () => {
     const { fields, expiration, notes } = await unsigned(new Transaction());
     expect(expiration).toBe('None');
     expect(fields).not.toHaveProperty('expires');
-    expect(notes).toContain('at the end of epoch 101. That is taken out');
+    expect(notes).toContain('at the end of epoch 101. The command removed this limit');
   });
 
-  test('is taken out where the address balance pays, and the capability is owned', async () => {
+  test('is removed where the address balance pays, and the capability is owned', async () => {
     payFromBalance();
     expect(await unsigned(creation())).toMatchObject({ expiration: 'None' });
   });
@@ -320,7 +320,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
   });
 
   test.each<['NOT_FOUND' | 'UNIMPLEMENTED' | 'PERMISSION_DENIED', string]>([
-    ['NOT_FOUND', 'what was asked for does not exist on this network'],
+    ['NOT_FOUND', 'the requested object does not exist on this network'],
     ['UNIMPLEMENTED', 'it does not offer this method, perhaps because it is too old'],
     ['PERMISSION_DENIED', 'it gives no reason'],
   ])('nothing but %s: the error has a sentence instead', async (status, sentence) => {

@@ -17,7 +17,7 @@ import {
   updatePcrs,
 } from '../../../../src/library/sui/index.ts';
 import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
-import { developmentRegisters, SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { Changes } from '../../../../src/testing/sui/ledger.ts';
 import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { type Result, type Runner, script } from './run_script.ts';
@@ -27,7 +27,7 @@ const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'w
 
 export class ChainFixture {
   /** Of an enclave of weather. */
-  readonly nsm: SoftwareNsm;
+  readonly nsm: EmulatedNsm;
   readonly admin = new Ed25519Keypair();
   readonly node: LoopbackNode;
   readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
@@ -59,9 +59,9 @@ export class ChainFixture {
     rmSync(this.#dir, { recursive: true });
   }
 
-  /** The software NSM of an enclave of this application. */
-  nsmOf(application: string): SoftwareNsm {
-    return new SoftwareNsm(Date.now, this.#root, developmentRegisters(application));
+  /** The emulated NSM of an enclave of this application. */
+  nsmOf(application: string): EmulatedNsm {
+    return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application));
   }
 
   get address(): string {
@@ -72,7 +72,7 @@ export class ChainFixture {
     return join(this.#dir, name);
   }
 
-  /** A folder that is accepted as the framework's sources: the tests' stand-in, and the module it lacks. */
+  /** A folder that is accepted as the framework's sources: the tests' stub, and the module it lacks. */
   framework(): string {
     const dir = this.file('framework');
     cpSync(fileURLToPath(new URL('../../../../src/testing/move_framework', import.meta.url)), dir, {
@@ -110,7 +110,7 @@ export class ChainFixture {
     return result.json();
   }
 
-  /** Makes a config of the software NSM's image with the capability. Returns its id. */
+  /** Makes a config of the emulated NSM's image with the capability. Returns its id. */
   async config(capId: string): Promise<string> {
     const tx = new Transaction();
     const image = parsePcrs(this.nsm.pcrsFile());

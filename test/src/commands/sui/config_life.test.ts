@@ -319,7 +319,7 @@ describe('retire_config', () => {
       const [name = '', ...rest] = args;
       expect((await fixture.run(name, ...rest)).json()).toMatchObject({
         code: 'WOULD_ABORT',
-        error: expect.stringContaining('retired for ever'),
+        error: expect.stringContaining('permanently retired'),
       });
     }
     expect(sent()).toBe(before);

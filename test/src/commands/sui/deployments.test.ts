@@ -57,7 +57,7 @@ describe('from publish to the end of a config, without an id on a command line',
   const root = () => ['--root', fixture.file('root.pem')];
   const pcrs = () => ['--pcrs', fixture.file('dev.pcrs')];
 
-  test('publish notes the package, and a second time says what is there', async () => {
+  test('publish notes the package; a second run prints what exists', async () => {
     const { package: packageId, upgradeCap, enclaveCaps, notes } = await done('publish', 'weather');
     const [cap] = enclaveCaps as { id: string }[];
     expect(notes).toEqual([
@@ -87,7 +87,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(sent()).toBe(before);
   });
 
-  test('create_config notes the config, and a second time says what is there', async () => {
+  test('create_config notes the config; a second run prints what exists', async () => {
     const { config } = await done('create_config', 'main', ...pcrs());
     expect(weather().config).toEqual({ id: config, name: 'main', version: 0 });
     const before = sent();
@@ -241,7 +241,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
     const { config } = weather();
-    const both = `The enclave says that it runs dice, and the config ${config?.id} is of weather (${relative('', file())})`;
+    const both = `The enclave reports that it runs dice, and the config ${config?.id} is of weather (${relative('', file())})`;
     const refused = () => run('register_enclave', url, '--app', 'weather', ...root());
     expect((await refused()).json()).toMatchObject({
       code: 'POLICY_PCRS',
@@ -332,7 +332,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(weather().config).toMatchObject({ name: 'next', version: 0 });
   });
 
-  test('given ids win over the file, and what differs is said', async () => {
+  test('given ids take precedence over the file, and differences are reported', async () => {
     const { config, package: packageId } = weather();
     const result = await run('update_config', packageId, config?.id ?? '', '--name', 'same');
     expect(result.json()['notes']).toEqual([expect.stringContaining('Noted in')]);
@@ -344,7 +344,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('another chain of the same name is told apart: nothing of the file is used, until publish --again', async () => {
+  test('another chain of the same name is recognised: nothing of the file is used, until publish --again', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(7));
     const before = sent();
     for (const [name = '', ...args] of [

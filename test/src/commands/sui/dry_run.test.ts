@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { startServer, startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
@@ -24,7 +24,7 @@ const NO_NODE = ['--rpc-url', NO_NODE_URL, '--network', 'localnet', '--address',
 let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'dry-run-'));
-  const nsm = new SoftwareNsm();
+  const nsm = new EmulatedNsm();
   writeFileSync(join(dir, 'dev.pcrs'), nsm.pcrsFile());
 });
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -61,11 +61,11 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
 };
 
 describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) => {
-  test('--dry-run without a reachable node says what it would do, and that the rest is not checked', async () => {
+  test('--dry-run without a reachable node prints what it would do, and that the rest is not checked', async () => {
     const { exit, out } = await script(name, [...args(), ...NO_NODE, '--dry-run']);
     expect(out).toContain(says);
     expect(out).toContain('Not checked on the chain');
-    expect(out).toContain('no answer from the Sui node');
+    expect(out).toContain('the Sui node did not answer');
     expect(exit).toBe(2);
   });
 
@@ -103,8 +103,8 @@ describe('register_enclave', () => {
     expect(exit).toBe(2);
   });
 
-  test('--dry-run says that the document would be refused', async () => {
-    const { url } = await startServer({ nsm: new SoftwareNsm() });
+  test('--dry-run reports that the document would be refused', async () => {
+    const { url } = await startServer({ nsm: new EmulatedNsm() });
     const { exit, out } = await script('register_enclave', [
       ENCLAVE,
       APP,
@@ -124,16 +124,16 @@ describe('publish', () => {
   test.each([
     [['--dry-run'], 1],
     [[], 1],
-  ])('%j refuses bytecode built on the stand-in', async (flags, code) => {
+  ])('%j refuses bytecode built on the stub', async (flags, code) => {
     const { exit, json } = await script('publish', ['weather', ...NO_NODE, ...flags, '--json'], SIGNER);
     expect(json()).toMatchObject({
-      code: 'STAND_IN_FRAMEWORK',
+      code: 'STUB_FRAMEWORK',
       error: expect.stringContaining('FRAMEWORK=fetch'),
     });
     expect(exit).toBe(code);
   });
 
-  test('--dry-run on a framework says what it would publish', async () => {
+  test('--dry-run on a framework prints what it would publish', async () => {
     const fixture = await ChainFixture.start();
     const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
@@ -178,7 +178,7 @@ describe('with a node', () => {
     const where = ['--rpc-url', fixture.node.url, '--address', fixture.address];
     const dry = await script('create_config', [...args, ...where, '--dry-run']);
     expect(dry.exit).toBe(0);
-    expect(dry.out).toContain('The node simulates it without a failure');
+    expect(dry.out).toContain('The node simulated it without a failure');
     expect(dry.out).toContain('Nothing was signed or sent.');
     const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
     expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
@@ -210,7 +210,7 @@ describe('with a node', () => {
     });
   });
 
-  test('of several capabilities, one must be named; without any, the error says so', async () => {
+  test('of several capabilities, one must be named; without any, the error reports that', async () => {
     const capId = fixture.publish();
     const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
     expect((await fixture.run('create_config', ...args)).json()).toMatchObject({
@@ -285,7 +285,7 @@ describe('with a node', () => {
 });
 
 describe('the image that is allowed', () => {
-  const image = new SoftwareNsm().pcrsFile();
+  const image = new EmulatedNsm().pcrsFile();
   const [pcr0, pcr1, pcr2] = image.split('\n').map((line) => line.split(' ')[0]);
   const built = {
     application: 'weather',
@@ -326,8 +326,16 @@ describe('the image that is allowed', () => {
       { ...built, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
       /^WARNING: .*measurements\.json has other registers than .*nitro\.pcrs/,
     ],
-    ['that are malformed', '{"application":', /^WARNING: .*measurements\.json can't be read/],
-    ['that would rewrite the terminal', { ...built, commit: '\x1b[2Jc0ffee' }, /^WARNING: .* can't be read/],
+    [
+      'that are malformed',
+      '{"application":',
+      /^WARNING: .*measurements\.json is not a file that a build wrote/,
+    ],
+    [
+      'that would rewrite the terminal',
+      { ...built, commit: '\x1b[2Jc0ffee' },
+      /^WARNING: .* is not a file that a build wrote/,
+    ],
   ])('causes a warning where the measurements beside it are those %s', async (_, measurements, warning) => {
     expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
   });
@@ -374,7 +382,7 @@ describe.concurrent('the reading of update_weather', () => {
     expect([run.exit, dry.exit]).toEqual([2, 2]);
   });
 
-  test('is asked for a place that begins as a number below 0', async () => {
+  test('accepts a place that begins like a negative number', async () => {
     const asked = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
     const { out } = await script('update_weather', [...base, ...asked]);
     expect(out).toContain('for the weather in "-5th Avenue"');

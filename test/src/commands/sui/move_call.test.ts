@@ -44,7 +44,7 @@ const award = moduleOf(
 );
 
 describe('the parameters of a function', () => {
-  test('are told by their types: signed values, time, signature, and objects anywhere', () => {
+  test('are recognised by their types: signed values, time, signature, and objects anywhere', () => {
     const { roles, values, application } = moveCall(award, 'award');
     expect(roles).toEqual([
       { kind: 'object', type: `${APP}::rewards::Rewards` },

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import type { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
@@ -44,7 +44,7 @@ async function enclaveOf(document: (nonce: Uint8Array) => Promise<Uint8Array> | 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function attest(nsm: SoftwareNsm, nonce: Uint8Array, publicKey: Uint8Array): Promise<Uint8Array> {
+async function attest(nsm: EmulatedNsm, nonce: Uint8Array, publicKey: Uint8Array): Promise<Uint8Array> {
   const request = { Attestation: { nonce, public_key: publicKey, user_data: null } };
   return decode(await nsm.transact(encode(request))).Attestation.document;
 }
@@ -90,14 +90,14 @@ describe('a document that the contract, or the admin, would not accept', () => {
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
-    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave says that it runs dice');
+    await expectRefused(register(url), 'POLICY_PCRS', 'The enclave reports that it runs dice');
     await expect(fixture.register(configId, capId, url)).rejects.toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidPCRs',
     });
   });
 
-  test('that answers another nonce: an old document, of an enclave that may be gone', async () => {
+  test('that answers another nonce: an old document, of an enclave that may no longer run', async () => {
     const url = await enclaveOf(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
   });
@@ -162,7 +162,7 @@ describe('arguments that do not belong together', () => {
 
   test('an enclave that is not there', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
-    const cause = `at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    const cause = `at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);
   });
 });

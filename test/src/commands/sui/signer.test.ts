@@ -82,7 +82,7 @@ describe('the keystore', () => {
     });
   });
 
-  test('without the key of --address is refused, and says what else can be done', async () => {
+  test('without the key of --address is refused, and the error names the alternatives', async () => {
     writeKeystore([keystoreEntry(0, other)]);
     await expect(readSigner({}, { address: own.toSuiAddress(), keystore: FILE })).rejects.toMatchObject({
       code: 'SIGNER',

@@ -58,7 +58,7 @@ upgrade-capability = "${upgradeCap}"
     expect(readFileSync(published, 'utf8')).not.toContain('upgrade-capability');
   });
 
-  test('notes nothing where the chain is not that of the network, and says so', async () => {
+  test('notes nothing where the chain is not that of the network, and reports that', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
     const { status, notes } = await publish();
     expect(status).toBe('done');
@@ -145,7 +145,7 @@ describe('upgrade', () => {
     expect((await run('upgrade', '0x5')).json()).toMatchObject({ code: 'USAGE' });
   });
 
-  test('is refused on the stand-in framework', async () => {
+  test('is refused on the stub framework', async () => {
     const args = [
       'weather',
       `0x${'c'.repeat(64)}`,
@@ -156,7 +156,7 @@ describe('upgrade', () => {
       '--json',
     ];
     const { json } = await script('upgrade', args, { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
-    expect(json()).toMatchObject({ code: 'STAND_IN_FRAMEWORK' });
+    expect(json()).toMatchObject({ code: 'STUB_FRAMEWORK' });
   });
 });
 

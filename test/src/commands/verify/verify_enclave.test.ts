@@ -107,7 +107,7 @@ describe('0: trusted', () => {
     expect(out).not.toContain('sealing key');
   });
 
-  test('what the server says of itself in its user data', async () => {
+  test('what the server states about itself in its user data', async () => {
     const { url } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
     const { out } = await verify(url, ...trust);
@@ -276,7 +276,7 @@ describe('2: no verdict', () => {
   test('an enclave that is not there, by its URL and the cause', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { err } = await verify(url, '--pcrs', file('dev.pcrs'));
-    expect(err).toContain(`${url}/get_attestation: the connection failed (ECONNREFUSED)`);
+    expect(err).toContain(`${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`);
   });
 
   test('an enclave that answers with an error', async () => {

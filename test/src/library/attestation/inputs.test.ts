@@ -10,7 +10,7 @@ import {
   decodeAttestation,
   parsePcrs,
 } from '../../../../src/library/attestation/index.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { fromHex } from './cases/case.ts';
 import { realCases } from './cases/real.ts';
 
@@ -20,10 +20,10 @@ const [A, B, C] = ['a1', 'b2', 'c3'].map((byte) => byte.repeat(48)) as [string, 
 describe('parsePcrs', () => {
   test('reads what an image build prints', () => {
     expect(parsePcrs(`${A} PCR0\n${B} PCR1\n${C} PCR2\n`)).toEqual({ pcr0: A, pcr1: B, pcr2: C });
-    expect(parsePcrs(new SoftwareNsm().pcrsFile()).pcr0).toMatch(/^[0-9a-f]{96}$/);
+    expect(parsePcrs(new EmulatedNsm().pcrsFile()).pcr0).toMatch(/^[0-9a-f]{96}$/);
   });
 
-  test('says which registers a file must name', () => {
+  test('names the registers that a file must have', () => {
     expect(() => parsePcrs(`${A} PCR0\n${B} PCR1`)).toThrow('the PCR file must name PCR0, PCR1 and PCR2');
   });
 
@@ -65,7 +65,7 @@ describe('parsePcrs', () => {
 
 describe('certificatesFromPem', () => {
   test('reads one certificate, or several with text between them', () => {
-    const pem = new SoftwareNsm().rootPem();
+    const pem = new EmulatedNsm().rootPem();
     const [der] = certificatesFromPem(pem);
     expect(Buffer.from(der as Uint8Array)).toEqual(new X509Certificate(pem).raw);
     expect(certificatesFromPem(`a comment\n${pem}\n${pem}`)).toEqual([der, der]);

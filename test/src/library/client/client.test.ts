@@ -14,11 +14,11 @@ import {
   u64,
 } from '../../../../src/library/client/index.ts';
 import { Signer } from '../../../../src/server/signer.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 let enclave: FakeEnclave;
 beforeEach(async () => {
   enclave = await FakeEnclave.start(nsm);
@@ -604,7 +604,7 @@ describe('the network', () => {
     const client = clientOf();
     const { url } = enclave;
     enclave.close();
-    const message = `no answer from the enclave at ${url}/get_attestation: the connection failed (ECONNREFUSED)`;
+    const message = `the enclave at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expect(client.attest()).rejects.toMatchObject({ reason: 'connection', message });
   });
 

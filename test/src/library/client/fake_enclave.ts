@@ -1,4 +1,4 @@
-/** An enclave on loopback: the software NSM attests its key, and the project's own code signs. Tests can make it lie. */
+/** An enclave on loopback: the emulated NSM attests its key, and the project's own code signs. Tests can make it lie. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -7,7 +7,7 @@ import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../../src/library/attestation/index.ts';
 import { EphemeralKey } from '../../../../src/server/key.ts';
 import { Signer } from '../../../../src/server/signer.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 
 export interface Reply {
   status: number;
@@ -15,7 +15,7 @@ export interface Reply {
 }
 
 export class FakeEnclave {
-  readonly nsm: SoftwareNsm;
+  readonly nsm: EmulatedNsm;
   key = EphemeralKey.create();
   /** Of the data that it signs. A real enclave refuses readings that are more than an hour old. */
   timestampMs = BigInt(Date.now());
@@ -35,12 +35,12 @@ export class FakeEnclave {
     return response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   });
 
-  private constructor(nsm: SoftwareNsm) {
+  private constructor(nsm: EmulatedNsm) {
     this.nsm = nsm;
   }
 
   /** @param nsm may be shared: its certificate authority is slow to generate */
-  static async start(nsm = new SoftwareNsm()): Promise<FakeEnclave> {
+  static async start(nsm = new EmulatedNsm()): Promise<FakeEnclave> {
     const enclave = new FakeEnclave(nsm);
     await new Promise<void>((resolve) => {
       enclave.#server.listen(0, '127.0.0.1', resolve);

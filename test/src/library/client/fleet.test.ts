@@ -13,11 +13,11 @@ import {
   signedType,
   u64,
 } from '../../../../src/library/client/index.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 const TRUST = {
   policy: { images: [parsePcrs(nsm.pcrsFile())] },
   roots: certificatesFromPem(nsm.rootPem()),
@@ -173,7 +173,7 @@ describe('the hint', () => {
 
   test('makes a lying host no better, and costs a bounded number of attestations', async () => {
     const { balancer } = await startFleet(1);
-    const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new SoftwareNsm() });
+    const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new EmulatedNsm() });
     const client = clientOf(balancer);
     await draw(client, 1);
     const genuine = balancer.targets[0] as string;
@@ -189,7 +189,7 @@ describe('the hint', () => {
 });
 
 describe('a call that fails', () => {
-  test('is made again if it is idempotent, and otherwise not', async () => {
+  test('is repeated only if it is idempotent', async () => {
     for (const sealed of [false, true]) {
       const { balancer } = await startFleet(2);
       const client = clientOf(balancer, { sealed });
@@ -218,7 +218,7 @@ describe('a call that fails', () => {
     expect([mayHaveExecuted(error), balancer.count('/draw')]).toEqual([true, 5]);
   });
 
-  test('tells whether it may have been executed', async () => {
+  test('reports whether it may have been executed', async () => {
     const { balancer, enclaves } = await startFleet(1);
     const client = clientOf(balancer);
     // Nothing was sent: no such option, no enclave, no connection.
@@ -237,7 +237,7 @@ describe('a call that fails', () => {
     expect(mayHaveExecuted('stopped')).toBe(true);
   });
 
-  test('before it connects says so', async () => {
+  test('before it connects is reported as such', async () => {
     const server = await start();
     const client = clientOf(server);
     await draw(client, 1);

@@ -152,7 +152,7 @@ describe('the config', () => {
     await expect(draw(client)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
   });
 
-  test('says when a key was destroyed, or is too old', async () => {
+  test('reports when a key was destroyed, or is too old', async () => {
     const { server, enclaveId } = await register();
     let now = Date.now();
     const client = await open(server, { now: () => now, pinMaxAgeMs: 100 * HOUR });

@@ -14,12 +14,12 @@ import {
 } from '../../../../src/library/client/index.ts';
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
 import { getSalt } from '../../../../src/library/zklogin/index.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
 import { Host, type Passing } from './host.ts';
 
-const nsm = new SoftwareNsm();
+const nsm = new EmulatedNsm();
 const TRUST = {
   policy: { images: [parsePcrs(nsm.pcrsFile())] },
   roots: certificatesFromPem(nsm.rootPem()),
@@ -96,7 +96,7 @@ describe('getSalt with a policy', () => {
     expect(host.saw('SALT_TOKEN_EXPIRED')).toBe(false);
   });
 
-  test('says when to ask again, as a plain answer does', async () => {
+  test('contains when to ask again, as a plain answer does', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const host = await Host.start(server.url);

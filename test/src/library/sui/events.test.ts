@@ -134,7 +134,7 @@ describe('readEvents', () => {
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test('says that a node does not offer it', async () => {
+  test('reports that a node does not offer it', async () => {
     fixture.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'no such method' });
     await expect(sui.readEvents(client, contract)).rejects.toMatchObject({
       code: 'SUI_NODE_REFUSED',
@@ -183,7 +183,7 @@ describe('a node that answers', () => {
     });
   });
 
-  test('with the same next page for ever is left', async () => {
+  test('that repeats the same next page ends with an error', async () => {
     const endless = all(sui.iterateEvents(answering({ hasNextPage: true }), contract));
     await expect(endless).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });

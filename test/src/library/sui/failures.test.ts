@@ -127,13 +127,13 @@ describe('a GraphQL node', () => {
     });
   });
 
-  test('answers a build without what was asked for', async () => {
+  test('answers a build without the requested data', async () => {
     const client = await graphqlOf((response) => response.end('{"data":{}}'));
     const error = await building(client).catch(suiErrorOf);
     expect(error).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('answers without what was asked for', async () => {
+  test('answers without the requested data', async () => {
     const client = await graphqlOf((response) => response.end('{"data":{}}'));
     await expect(readConfig(client, ID)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
@@ -230,7 +230,7 @@ describe('failureOf', () => {
     ]) {
       expect(abortOf(cleverError)).toMatchObject({
         abort: 'enclave::ERetired',
-        message: expect.stringContaining('retired for ever'),
+        message: expect.stringContaining('permanently retired'),
       });
     }
   });

@@ -326,7 +326,7 @@ describe('the builders refuse before anything is sent', () => {
       (tx) => sui.updatePcrs(tx, { ...call, image: { ...given, pcr2: '00' } }),
     ],
     [
-      'a greatest age of 0 ms',
+      'a maximum key age of 0 ms',
       'more than 0 ms',
       (tx) => sui.updateMaxKeyAge(tx, { ...call, maxKeyAgeMs: 0 }),
     ],

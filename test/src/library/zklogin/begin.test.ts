@@ -120,7 +120,7 @@ describe('only the session storage holds the key', () => {
     expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
   });
 
-  test('says so when a browser blocks the storage, or has none', () => {
+  test('reports that a browser blocks the storage, or has none', () => {
     const get = vi.fn<() => unknown>(() => {
       throw new DOMException('The operation is insecure.', 'SecurityError');
     });

@@ -403,7 +403,7 @@ describe('a service that', () => {
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_UNREACHABLE',
       reason: 'broken',
-      message: 'no answer from the proving service: the connection broke in the middle of the answer',
+      message: 'the proving service did not answer: the connection broke in the middle of the answer',
     });
     expect(seen).toHaveLength(1);
   });
@@ -419,7 +419,7 @@ describe('a service that', () => {
     const { url, seen } = await service(hang);
     await expect(getProof(url, REQUEST, { timeoutMs: 200 })).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
-      message: 'no answer from the proving service within 200 ms',
+      message: 'the proving service did not answer within 200 ms',
     });
     expect(seen).toHaveLength(1);
   });
@@ -460,7 +460,7 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('has timed out after a second: the error says so in the singular, as the proving service does', async () => {
+  test('has timed out after a second: the error has the singular, as that of the proving service', async () => {
     const slow = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
     const { url } = await service((response: ServerResponse) => response.writeHead(504).end(slow));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
@@ -537,7 +537,7 @@ describe('a service that', () => {
     const cause = Object.assign(new Error(TOKEN), { code });
     const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
     const error = await getSalt('https://salt.example', TOKEN, { fetch }).catch((error) => error);
-    const message = `no answer from the salt service: ${why}`;
+    const message = `the salt service did not answer: ${why}`;
     expect(error).toMatchObject({ code: 'ZKLOGIN_UNREACHABLE', reason, message });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(TOKEN);
   });

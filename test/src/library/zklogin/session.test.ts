@@ -230,7 +230,7 @@ describe('a session', () => {
     }
   });
 
-  test('signs in the epoch maxEpoch, and not after it: then it says what is needed', async () => {
+  test('signs in the epoch maxEpoch, and not after it: then the error names what is needed', async () => {
     let epoch = 10;
     const { session } = open(() => epoch);
     const bytes = await transaction();
@@ -265,7 +265,7 @@ describe('a session', () => {
     );
   });
 
-  test('survives a reload, and ends with its storage: then it says what is needed', async () => {
+  test('survives a reload, and ends with its storage: then the error names what is needed', async () => {
     const { storage, session } = open();
     const again = resumeSession({ storage, currentEpoch: () => 8 });
     expect(await again.signTransaction(await transaction())).toEqual(
@@ -483,7 +483,7 @@ describe('a sponsor', () => {
     expect(node.calls).not.toContain('ExecuteTransaction');
   });
 
-  test('that refuses is heard in its own words', async () => {
+  test('that refuses: the error contains its own message', async () => {
     const { client, session } = await sponsored();
     const sponsor = async () => {
       throw new RangeError('no budget left today');
@@ -533,7 +533,7 @@ describe('a transaction', () => {
       expect(node.ledger.executed).toHaveLength(3);
     });
 
-    test('is not waited for, or not for ever, where the caller says so', async () => {
+    test('is waited for only as long as the caller chooses', async () => {
       const { node, client, session } = await setUp(8n);
       node.lagMs = 60_000;
       const { digest } = await session.execute(new Transaction(), client, { waitMs: 0 });
@@ -565,7 +565,7 @@ describe('a transaction', () => {
     expect(new Set(node.calls)).toEqual(new Set(['GetEpoch']));
   });
 
-  test('that fails says why', async () => {
+  test('that fails gives the reason', async () => {
     const { node, client, session } = await setUp(8n);
     node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'Invalid user signature' });
     await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({

@@ -87,7 +87,7 @@ describe('the service', () => {
     expect(enginePid()).not.toBe(pid);
   });
 
-  test('of 200 requests at once, those of the queue get their own proofs, and the others a time to come back', async () => {
+  test('of 200 requests at once, those of the queue get their own proofs, and the others Retry-After', async () => {
     const { url } = await start({ QUEUE: '4' });
     const answers = await Promise.all(inputs.map((input) => post(url, input)));
     const proved = inputs.filter((_, index) => answers[index]?.status === 200);

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker } from '../stand_in_worker.ts';
-import { inputOf, keyFile, recordedLog, standInGenerator, WITNESS_SCRIPT } from './support.ts';
+import { fakeWorker, LOADED, LOADS, PROOF, PROVES } from '../fake_worker.ts';
+import { fakeGenerator, inputOf, keyFile, recordedLog, WITNESS_SCRIPT } from './support.ts';
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
 const WORKER = LOADS + PROVES;
@@ -26,9 +26,9 @@ interface Options {
   readonly env?: Record<string, string>;
 }
 
-async function start({ worker = WORKER, generator = standInGenerator(), env = {} }: Options = {}) {
+async function start({ worker = WORKER, generator = fakeGenerator(), env = {} }: Options = {}) {
   const { log, printed } = recordedLog();
-  const engine = standInWorker(worker);
+  const engine = fakeWorker(worker);
   const config = readBackendConfig({
     ZKEY: keyFile('a key'),
     WITNESS_BINARIES: generator,
@@ -96,7 +96,7 @@ describe('POST /input', () => {
   });
 
   test('an input that does not satisfy the circuit is the caller’s fault, and costs nothing else', async () => {
-    const generator = standInGenerator(`case "$input" in *'"salt":"6"'*) exit 1;; esac ${WITNESS_SCRIPT}`);
+    const generator = fakeGenerator(`case "$input" in *'"salt":"6"'*) exit 1;; esac ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator });
     const text = expect.stringMatching(/^the input does not satisfy the circuit: check/);
     expect(await answerOf(post(inputOf(6).circuit))).toMatchObject({ status: 400, text });
@@ -117,7 +117,7 @@ describe('POST /input', () => {
       /^BACKEND_WITNESS: .* another circuit than the key/,
     ],
   ])('a generator that %s is a fault of the service', async (_, script, message) => {
-    const { post } = await start({ generator: standInGenerator(script) });
+    const { post } = await start({ generator: fakeGenerator(script) });
     expect(await answerOf(post(circuit))).toMatchObject({
       status: 500,
       text: expect.stringMatching(message),
@@ -125,7 +125,7 @@ describe('POST /input', () => {
   });
 
   test('a generator that hangs is killed at PROVER_TIMEOUT', async () => {
-    const generator = standInGenerator(`[ -e "$folder/go" ] || exec sleep 60; ${WITNESS_SCRIPT}`);
+    const generator = fakeGenerator(`[ -e "$folder/go" ] || exec sleep 60; ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator, env: { PROVER_TIMEOUT: '1' } });
     const text = expect.stringMatching(/^BACKEND_WITNESS: .* did not finish within 1000 ms/);
     expect(await answerOf(post(circuit))).toMatchObject({ status: 500, text });
@@ -171,7 +171,7 @@ describe('the queue', () => {
   const waits = (healthz: () => Promise<object>, queue: number) =>
     expect.poll(healthz, { timeout: 10_000 }).toMatchObject({ status: 'proving', queue });
 
-  test('holds QUEUE requests; further ones are told to come back', async () => {
+  test('holds QUEUE requests; further ones get 503 with Retry-After', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
     const inputs = [1, 2, 3].map((salt) => inputOf(salt).circuit);
     const first = inputs.map((input) => answerOf(post(input)));
@@ -214,13 +214,17 @@ describe('the queue', () => {
     expect((await first).status).toBe(200);
   });
 
-  test('lets nobody wait for longer than PROVER_TIMEOUT', async () => {
+  test('lets no request wait for longer than PROVER_TIMEOUT', async () => {
     const worker = `if (type === 1 && fs.existsSync(folder + '/go')) return; ${WORKER}`;
     const { post, healthz, go, enginePid } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
     go();
     process.kill(enginePid() as number, 'SIGKILL');
     await expect.poll(healthz).toMatchObject({ status: 'loading' });
-    const late = { status: 503, text: 'no proof was begun within 1 s: try again', retry: expect.any(String) };
+    const late = {
+      status: 503,
+      text: 'the proof did not begin within 1 s: try again',
+      retry: expect.any(String),
+    };
     expect(await Promise.all([1, 2].map(() => answerOf(post(circuit))))).toMatchObject([late, late]);
     expect(await healthz()).toMatchObject({ queue: 0 });
   });
@@ -295,7 +299,7 @@ describe('the start is stopped by', () => {
     );
   });
 
-  test('not by an unknown key that is pinned: /healthz says that its network is unknown', async () => {
+  test('not by an unknown key that is pinned: /healthz reports that its network is unknown', async () => {
     const worker = WORKER.replace('"development":true', '"development":false');
     const { key } = await start({ worker, env: { ZKEY_BLAKE2B: HASH_OF_KEY } });
     expect(key).toEqual({ blake2b: HASH_OF_KEY, network: 'unknown', development: false, publicInputs: 1 });
@@ -318,7 +322,7 @@ test('at the end, the proof that runs is finished; those that wait, and new ones
   await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
 });
 
-test('a connection that stays open is told that the service is stopping', async () => {
+test('a connection that stays open gets the error that the service is stopping', async () => {
   const { url, post, healthz, go, close } = await start({ worker: WAITS });
   const first = post(circuit);
   await expect.poll(healthz).toMatchObject({ status: 'proving' });
@@ -341,7 +345,7 @@ test('a connection that stays open is told that the service is stopping', async 
 test('nothing of an input, a witness or a proof is ever logged, at any level, whatever fails', async () => {
   // Each says on every channel what it was given.
   const leak = 'printf %s "$input" >&2; printf %s "$input" >&2';
-  const generator = standInGenerator(`${leak}
+  const generator = fakeGenerator(`${leak}
     case "$input" in *'"salt":"777888991"'*) exit 1;; *'"salt":"777888992"'*) kill -SEGV $$;; esac ${WITNESS_SCRIPT}`);
   const worker = `${LOADS} process.stderr.write(body);
     fs.appendFileSync(folder + '/proofs', '.');

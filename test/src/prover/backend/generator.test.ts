@@ -1,12 +1,12 @@
-/** Stand-ins of circom's generators; backend.prover.ts reads the real ones. */
+/** Fakes of circom's generators; backend.prover.ts reads the real ones. */
 import { chmodSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findGenerator } from '../../../../src/prover/backend/generator.ts';
 import { signalsOf } from '../../../../src/prover/backend/signals.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
-import { LOADED } from '../stand_in_worker.ts';
-import { standInGenerator, temporaryFolder } from './support.ts';
+import { LOADED } from '../fake_worker.ts';
+import { fakeGenerator, temporaryFolder } from './support.ts';
 
 const refusal = (message: RegExp) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
@@ -14,7 +14,7 @@ const small = signalsOf(PROFILES.small);
 
 describe('the generator in C++', () => {
   test.each(['small', 'full'] as const)('of %s size is known by the signals in its .dat', async (size) => {
-    const folder = standInGenerator(undefined, { size });
+    const folder = fakeGenerator(undefined, { size });
     const generator = await findGenerator(folder);
     expect(generator).toMatchObject({ size, command: [join(folder, 'zkLogin')] });
     expect(generator.canMake(LOADED.wires)).toBe(true);
@@ -29,7 +29,7 @@ describe('the generator in C++', () => {
     ['no signals', {}, /not of zkLogin's circuit/],
   ])('with %s belongs to another circuit', async (_, signals, message) => {
     const known = Object.fromEntries(Object.entries(signals).filter(([, count]) => count !== undefined));
-    await expect(findGenerator(standInGenerator(undefined, { signals: known }))).rejects.toThrow(
+    await expect(findGenerator(fakeGenerator(undefined, { signals: known }))).rejects.toThrow(
       refusal(message),
     );
   });
@@ -44,17 +44,17 @@ describe('the generator in C++', () => {
     [
       'is a program for another machine',
       (folder) => writeFileSync(join(folder, 'zkLogin'), Buffer.from('\x7fELF\x02\x02\x02', 'latin1')),
-      /could not be run, when it was tried/,
+      /trial run of the generator in .+ failed: .+ could not be run/,
     ],
     [
       'misses a library',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\nexit 127\n'),
-      /could not be run, when it was tried/,
+      /trial run of the generator in .+ failed: .+ could not be run/,
     ],
     [
       'is another program',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\nexit 0\n'),
-      /wrote no witness, when it was tried/,
+      /trial run of the generator in .+ failed: .+ wrote no witness/,
     ],
     [
       'makes a witness of anything',
@@ -62,13 +62,13 @@ describe('the generator in C++', () => {
       /(wrote no witness|made a witness of an empty input)/,
     ],
   ])('stops the start if it %s', async (_, change, message) => {
-    const folder = standInGenerator();
+    const folder = fakeGenerator();
     change(folder);
     await expect(findGenerator(folder)).rejects.toThrow(refusal(message));
   });
 
   test.skipIf(process.getuid?.() === 0)('stops the start if it is not executable', async () => {
-    const folder = standInGenerator();
+    const folder = fakeGenerator();
     chmodSync(join(folder, 'zkLogin'), 0o644);
     await expect(findGenerator(folder)).rejects.toThrow(refusal(/is not executable: chmod \+x it/));
   });
@@ -92,7 +92,7 @@ describe('a folder stops the start if', () => {
         return folder;
       },
     ],
-  ])('%s, and is told what it must hold', async (_, make) => {
+  ])('%s, and the error names what it must hold', async (_, make) => {
     await expect(findGenerator(make(temporaryFolder()))).rejects.toThrow(
       refusal(/does not exist: the folder must hold zkLogin and zkLogin\.dat, or .* circuit\.wasm/),
     );

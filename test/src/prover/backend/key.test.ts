@@ -3,7 +3,7 @@ import { readFileSync, renameSync, truncateSync, unlinkSync, utimesSync, writeFi
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { approveKey, KeyFile } from '../../../../src/prover/backend/key.ts';
 import { KNOWN_KEYS } from '../../../../src/prover/keys/known.ts';
-import { LOADED } from '../stand_in_worker.ts';
+import { LOADED } from '../fake_worker.ts';
 import { keyFile, temporaryFolder } from './support.ts';
 
 /** RFC 7693, appendix A. */

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';
 import { Supervisor } from '../../../../src/prover/backend/supervisor.ts';
-import { LOADED, LOADS, PROOF, PROVES, standInWorker, WITNESS_BYTES } from '../stand_in_worker.ts';
+import { fakeWorker, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from '../fake_worker.ts';
 import { keyFile, recordedLog } from './support.ts';
 
 const NEVER = new AbortController().signal;
@@ -22,7 +22,7 @@ async function start(
   const { log, printed } = recordedLog();
   const key = new KeyFile(path);
   await key.hash();
-  const supervisor = new Supervisor({ program: standInWorker(onFrame), key, log, timeoutMs, backoffMs });
+  const supervisor = new Supervisor({ program: fakeWorker(onFrame), key, log, timeoutMs, backoffMs });
   onTestFinished(() => {
     supervisor.stop();
     key.close();
@@ -98,7 +98,7 @@ test('an engine that is killed while it is idle costs nothing', async () => {
   process.kill(pid, 'SIGKILL');
   await expect.poll(() => supervisor.pid).not.toBe(pid);
   expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
-  await expect.poll(printed).toContain('the engine has the key again');
+  await expect.poll(printed).toContain('the engine has loaded the key again');
 });
 
 test('an engine that keeps crashing is restarted less and less often, until a proof succeeds', async () => {
@@ -133,7 +133,7 @@ test('a key that was overwritten is not used after a restart', async () => {
   expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
 });
 
-test('one who waits for an engine can leave', async () => {
+test('a caller that waits for an engine can leave', async () => {
   const { supervisor, prove } = await start(
     `${COUNT} if (type === 1 && count > 1) return; ${LOADS} ${PROVES}`,
   );
@@ -171,10 +171,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('what the engine says of a key comes back from start', async () => {
+test('start returns what the engine reports about a key', async () => {
   const { log } = recordedLog();
   const key = new KeyFile(keyFile());
-  const supervisor = new Supervisor({ program: standInWorker(LOADS), key, log, timeoutMs: 1000 });
+  const supervisor = new Supervisor({ program: fakeWorker(LOADS), key, log, timeoutMs: 1000 });
   onTestFinished(() => {
     supervisor.stop();
     key.close();

@@ -1,4 +1,4 @@
-/** Stand-ins of the backend's parts: a key's file, a witness generator, a log that is recorded. */
+/** Fakes of the backend's parts: a key's file, a witness generator, a log that is recorded. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { type Signals, signalsOf } from '../../../../src/prover/backend/signals.
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../../src/prover/profile.ts';
 import { createLog } from '../../../../src/service/log.ts';
-import { LOADED, WITNESS_BYTES } from '../stand_in_worker.ts';
+import { LOADED, WITNESS_BYTES } from '../fake_worker.ts';
 import { OUR_KEY, requestWith } from '../support.ts';
 
 /** Removed after the test. */
@@ -63,7 +63,7 @@ export const WITNESS_SCRIPT = `
  * @param script has the input in `$input` and the folder in `$folder`, and writes to "$2"
  * @returns its folder
  */
-export function standInGenerator(
+export function fakeGenerator(
   script = WITNESS_SCRIPT,
   { size = 'small' as CircuitSize, signals = signalsOf(PROFILES[size]) } = {},
 ): string {

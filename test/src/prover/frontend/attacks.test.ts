@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { NONCE, RANDOMNESS, SALT } from '../support.ts';
 import {
   CLIENT_ID,
+  FakeBackend,
   GOOGLE,
   Issuer,
   requestFor,
-  StandInBackend,
   signedBy,
   startTestFrontend,
 } from './support.ts';
@@ -16,7 +16,7 @@ const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toStrin
 const now = () => Math.floor(Date.now() / 1000);
 
 async function setUp() {
-  const backend = await StandInBackend.start();
+  const backend = await FakeBackend.start();
   backend.network = 'mainnet and testnet';
   // No request gets as far as a proof, so a published key will do, which is read only once for all tests.
   const env = { VERIFYING_KEY: 'main', USER_REQUESTS_PER_MINUTE: '10000' };

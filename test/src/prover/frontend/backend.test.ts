@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { readVerifyingKey } from '../../../../src/prover/verify.ts';
 import { changeDeadline } from '../../server/support.ts';
-import { Issuer, OTHER_KEY, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
+import { FakeBackend, Issuer, OTHER_KEY, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const devnet = { network: 'devnet', verifyingKey: readVerifyingKey(OTHER_KEY.vkey) } as const;
 const proofOf = (input: Record<string, string>, key = OUR_KEY) =>
@@ -111,7 +111,7 @@ describe('a backend that', () => {
     [undefined, '5'],
     ['99999', '600'],
   ])(
-    'is at capacity with Retry-After %s: the caller is told %s, and it is not asked again',
+    'is at capacity with Retry-After %s: the caller gets %s, and it is not asked again',
     async (given, told) => {
       const { ask, backend } = await startTestFrontend();
       backend.prove = (_, response) =>
@@ -136,7 +136,7 @@ describe('a backend that', () => {
   });
 
   test('is not there is asked three times, and found when it is back', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     const { ask } = await startTestFrontend({ backend });
     backend.prove = (_, response) => response.destroy();
     expect((await ask()).body['code']).toBe('PROVER_BACKEND_UNREACHABLE');
@@ -146,7 +146,7 @@ describe('a backend that', () => {
 
 describe('a backend with the key of another network', () => {
   test('is named at the start, answers nothing, and is accepted once it has the right key', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     backend.network = 'devnet';
     const { ask, printed } = await startTestFrontend({ backend });
     await expect
@@ -162,7 +162,7 @@ describe('a backend with the key of another network', () => {
   });
 
   test('works as soon as the backend has the right key', async () => {
-    const backend = await StandInBackend.start();
+    const backend = await FakeBackend.start();
     backend.network = 'mainnet and testnet';
     const { ask, printed } = await startTestFrontend({ backend });
     await expect.poll(printed).toMatch(/the backend has the mainnet and testnet key/);
@@ -171,8 +171,8 @@ describe('a backend with the key of another network', () => {
     expect(printed()).toMatch(/the backend has the key of this network/);
   });
 
-  test('is found by its proof if it does not say its network', async () => {
-    const backend = await StandInBackend.start(OTHER_KEY);
+  test('is found by its proof if it does not name its network', async () => {
+    const backend = await FakeBackend.start(OTHER_KEY);
     backend.network = undefined;
     const { ask, printed } = await startTestFrontend({
       backend,
@@ -181,18 +181,18 @@ describe('a backend with the key of another network', () => {
         keys: { own: { ...config.keys.own, network: 'mainnet and testnet' }, others: [devnet] },
       }),
     });
-    await expect.poll(printed).toMatch(/the backend doesn't say its network/);
+    await expect.poll(printed).toMatch(/the backend has not named its network/);
     const { status, body } = await ask();
     expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
     expect(body['error']).toMatch(/the backend has the devnet key, this service serves mainnet and testnet/);
     expect(printed()).toMatch(/"level":"error".*"backend":"devnet"/);
   });
 
-  test('says nothing that gets into the log unchecked', async () => {
-    const backend = await StandInBackend.start();
+  test('names nothing that gets into the log unchecked', async () => {
+    const backend = await FakeBackend.start();
     backend.network = 'devnet\nhunter2 <script>';
     const { ask, printed } = await startTestFrontend({ backend });
-    await expect.poll(printed).toMatch(/doesn't say its network/);
+    await expect.poll(printed).toMatch(/has not named its network/);
     expect(printed()).not.toMatch(/hunter2/);
     expect((await ask()).status).toBe(200);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { readDebug } from '../../../../src/prover/frontend/debug.ts';
-import { SharedWork } from '../../../../src/prover/frontend/shared_work.ts';
+import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 import { vector } from '../support.ts';
 import { fileWith, OUR_KEY } from './support.ts';
 
@@ -131,12 +131,12 @@ test.each<[string, boolean, boolean]>([
   expect([isLogged('zkLogin:info'), isLogged('jwks')]).toEqual([info, jwks]);
 });
 
-test('shared work runs again after a failure, which all its callers get', async () => {
-  const shared = new SharedWork<string>();
+test('a single flight runs again after a failure, which all its callers get', async () => {
+  const singleFlight = new SingleFlight<string>();
   let runs = 0;
-  const fail = () => shared.run('a', () => Promise.reject(new Error(`run ${++runs}`)));
+  const fail = () => singleFlight.run('a', () => Promise.reject(new Error(`run ${++runs}`)));
   const both = await Promise.allSettled([fail(), fail()]);
   expect(both).toMatchObject([{ reason: { message: 'run 1' } }, { reason: { message: 'run 1' } }]);
   await expect(fail()).rejects.toThrow('run 2');
-  expect(shared.size).toBe(0);
+  expect(singleFlight.size).toBe(0);
 });

@@ -6,7 +6,7 @@ import { writeNumber } from '../../../../src/library/zklogin/numbers.ts';
 import { getProof, readProof } from '../../../../src/library/zklogin/services.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { EPHEMERAL_KEY, RANDOMNESS, SALT } from '../support.ts';
-import { CLIENT_ID, GOOGLE, OUR_KEY, requestFor, StandInBackend, startTestFrontend } from './support.ts';
+import { CLIENT_ID, FakeBackend, GOOGLE, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const verifyingKey = readVerifyingKey(OUR_KEY.vkey);
 
@@ -52,7 +52,7 @@ describe('POST /v1', () => {
     expect((await ask()).body['code']).toBe('PROVER_ISSUER_NOT_ALLOWED');
   });
 
-  test('without CLIENTS takes every client of the known issuers, and says so at the start', async () => {
+  test('without CLIENTS accepts every client of the known issuers, and logs that at the start', async () => {
     const { ask, printed } = await startTestFrontend({
       configure: (config) => ({
         ...config,
@@ -121,7 +121,7 @@ describe('limits', () => {
     expect(backend.inputs).toHaveLength(3);
   });
 
-  test('on requests in flight: 200 at once are answered or told to wait, and the service recovers', async () => {
+  test('on requests in flight: 200 at once are answered or refused with Retry-After, and the service recovers', async () => {
     const { post, token, backend } = await startTestFrontend({
       MAX_CONCURRENT_REQUESTS: '4',
       USER_REQUESTS_PER_MINUTE: '10000',
@@ -223,7 +223,7 @@ test('the log has the parts of a request by their time, and selects lines by DEB
     host: 'www.googleapis.com',
     status: 200,
   });
-  const backend = await StandInBackend.start();
+  const backend = await FakeBackend.start();
   const quiet = await startTestFrontend({ backend, DEBUG: '' });
   await quiet.ask();
   expect(quiet.printed()).not.toMatch(/zkLogin:info|jwks/);

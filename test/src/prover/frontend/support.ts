@@ -31,7 +31,7 @@ export function fileWith(content: string): string {
 type Answer = (request: { readonly input: Record<string, string> }, response: ServerResponse) => unknown;
 
 /** Answers with simulated proofs, over HTTP. */
-export class StandInBackend {
+export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
   /** What `/healthz` says; undefined: 404. */
   network: string | undefined = 'development';
@@ -44,8 +44,8 @@ export class StandInBackend {
       response.end(JSON.stringify(key.prove(BigInt(input['all_inputs_hash'] ?? ''))));
   }
 
-  static async start(key = OUR_KEY): Promise<StandInBackend> {
-    const backend = new StandInBackend(key);
+  static async start(key = OUR_KEY): Promise<FakeBackend> {
+    const backend = new FakeBackend(key);
     await new Promise<void>((resolve) => {
       backend.#server.listen(0, '127.0.0.1', resolve);
     });
@@ -83,7 +83,7 @@ export interface Answered {
 
 export interface TestFrontend {
   readonly url: string;
-  readonly backend: StandInBackend;
+  readonly backend: FakeBackend;
   readonly issuer: Issuer;
   /** Everything logged so far, as it was printed. */
   printed(): string;
@@ -99,12 +99,12 @@ export async function startTestFrontend({
   configure = (config) => config,
   ...env
 }: {
-  backend?: StandInBackend;
+  backend?: FakeBackend;
   issuer?: Issuer;
   configure?: (config: FrontendConfig) => FrontendConfig;
   [name: string]: unknown;
 } = {}): Promise<TestFrontend> {
-  backend ??= await StandInBackend.start();
+  backend ??= await FakeBackend.start();
   issuer ??= await Issuer.start();
   const config = readFrontendConfig({
     PROVER_PORT: '0',

@@ -189,7 +189,7 @@ describe.skipIf(!addonRunsHere)('with a driver that fails', () => {
       name: 'NsmIo',
       errno,
       syscall: 'ioctl',
-      message: `The NSM device failed: ioctl gave ${errno}.`,
+      message: `The NSM device failed: ioctl returned ${errno}.`,
     });
     expect(driver.opens).toHaveLength(1);
     await child.run(({ nsm }) => nsm.lockPcr(18));

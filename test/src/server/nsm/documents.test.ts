@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Documents, timestampOf } from '../../../../src/server/nsm/documents.ts';
 import { NsmIo } from '../../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { sleep, startServer } from '../support.ts';
 
 const KEY = new Uint8Array(32).fill(7);
@@ -17,7 +17,7 @@ const nonceOf = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8,
 
 /** An NSM that needs some time for each document and counts the documents. */
 function slowNsm(ms: number) {
-  const real = new SoftwareNsm();
+  const real = new EmulatedNsm();
   const state = { made: 0, atOnce: 0, mostAtOnce: 0, failing: false, onMade: () => {} };
   const transact = async (message: Uint8Array) => {
     if (!Buffer.from(message).includes('Attestation')) return real.transact(message);

@@ -2,7 +2,7 @@ import { encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { attestation } from '../../../../src/server/nsm/messages.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
-import { SoftwareNsm } from '../../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 
 const asked = {
   publicKey: new Uint8Array(32).fill(1),
@@ -12,13 +12,13 @@ const asked = {
 
 /** An NSM whose driver returns the late answer to another request. */
 async function late(other: typeof asked): Promise<Nsm> {
-  const document = await new SoftwareNsm().transact(attestation.encode(other));
+  const document = await new EmulatedNsm().transact(attestation.encode(other));
   return new Nsm({ transact: async () => document, close() {} });
 }
 
 describe('Nsm.attestation', () => {
   test('returns a document with the requested fields', async () => {
-    const document = Buffer.from(await new Nsm(new SoftwareNsm()).attestation(asked));
+    const document = Buffer.from(await new Nsm(new EmulatedNsm()).attestation(asked));
     for (const field of Object.values(asked)) expect(document.includes(Buffer.from(field))).toBe(true);
   });
 

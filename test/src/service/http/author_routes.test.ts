@@ -208,7 +208,7 @@ describe('with REQUESTS=sealed, the routes', () => {
     });
   });
 
-  test('are refused where app.yaml says plain: true', async () => {
+  test('are refused where app.yaml has plain: true', async () => {
     const seen: Seen = { urls: [] };
     const { get, url } = await start({ REQUESTS: 'sealed' }, { ...manifest, plain: true }, seen);
     const answer = await get('/x/text');

@@ -16,7 +16,7 @@ const ENTRY = {
   jwks_url: 'https://issuer.example/keys',
 };
 
-test('a service says which issuers and client ids it can use', () => {
+test('a service defines which issuers and client ids it can use', () => {
   expect(parse(ENTRY)).toMatchObject([
     { client: { issuer: 'https://issuer.example', clientId: 'client-1', presenters: [] } },
   ]);

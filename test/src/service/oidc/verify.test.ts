@@ -28,7 +28,7 @@ test('returns the client, the claims and the canonical key', async () => {
   expect(key).toEqual({ kty: 'RSA', n: issuer.keys[0]?.n, e: 'AQAB' });
 });
 
-test('a client without an id is every client of its issuer, whoever presents the token', async () => {
+test('a client without an id is every client of its issuer, no matter which party presents the token', async () => {
   const { issuer, verifier } = await setUp({});
   await verifier.verify(await issuer.token({ aud: 'anyone', azp: 'anybody' }));
   await expect(verifier.verify(await issuer.token({ iss: 'https://id.example' }))).rejects.toMatchObject({

@@ -147,7 +147,7 @@ describe('the Move code does what the model does', () => {
     expect(Config.parse(rotated?.content ?? new Uint8Array()).config_version).toBe('1');
   });
 
-  test('a transaction of which the model says anything else is refused', async () => {
+  test('a transaction is refused if the model gives another result', async () => {
     const { changes, call } = transaction();
     // As if the model forgot what the call does.
     changes.write = ({ id }) => id;
@@ -157,7 +157,7 @@ describe('the Move code does what the model does', () => {
     });
   });
 
-  test('a registrar, a greatest age of keys, and the end', async () => {
+  test('a registrar, a maximum key age, and retirement', async () => {
     const { changes, call } = transaction();
     const [registrar] = await call('enclave::new_registrar_cap', config(), cap);
     const now = () => changes.get(config().id);

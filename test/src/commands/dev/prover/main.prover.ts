@@ -126,7 +126,7 @@ test('proves a token of a local oidc-provider: snarkjs verifies the proof, @myst
   }
 });
 
-test('the line that it prints makes a proof; a token that is too long is told which size takes it', async () => {
+test('the line that it prints makes a proof; for a token that is too long, the error names the size that accepts it', async () => {
   const { url, output, child } = await start();
   const [, line = ''] = /^ {2}(curl .*)$/m.exec(output()) ?? [];
   const answer = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' }));

@@ -84,7 +84,7 @@ test('it makes the root that make dev ATTEST=emulated signs with, and pins it', 
 });
 
 describe('the faucet', () => {
-  test("gives 10 SUI to whom Sui's own client names", async () => {
+  test("gives 10 SUI to the recipient that Sui's own client names", async () => {
     const recipient = new Ed25519Keypair().toSuiAddress();
     await requestSuiFromFaucetV2({ host: service.faucetUrl, recipient });
     await requestSuiFromFaucetV2({ host: service.faucetUrl, recipient });
@@ -104,7 +104,7 @@ describe('the faucet', () => {
     expect(JSON.stringify(await answer.json())).toMatch(/FixedAmountRequest/);
   });
 
-  test('says where it is to be asked', async () => {
+  test('prints where it can be reached', async () => {
     const answer = await fetch(`${service.faucetUrl}/gas`);
     expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('POST /v2/gas')]);
   });

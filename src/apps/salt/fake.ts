@@ -1,13 +1,13 @@
 /** A fake of Google's keys, which signs one token. The seed is public: its salts hide nothing. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { listenOnLoopback, type StandIns } from 'sui-enclave-testing/stand_ins';
+import { type Fakes, listenOnLoopback } from 'sui-enclave-testing/fakes';
 import { fingerprint } from './derive.ts';
 
 const ISSUER = 'https://accounts.google.com';
 const CLIENT_ID = 'development';
 const SEED = Buffer.from('seed of development, not secret!');
 
-export async function start(): Promise<StandIns> {
+export async function start(): Promise<Fakes> {
   const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
   const header = { alg: 'RS256', kid: 'development', typ: 'JWT' };
   const keys = [{ ...(await exportJWK(publicKey)), kid: header.kid, alg: header.alg, use: 'sig' }];

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
-import { SoftwareNsm } from '../../../src/testing/software_nsm.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 
 const AT = Date.parse('2025-04-15T02:25:23.696Z');
 
@@ -12,7 +12,7 @@ interface Answer {
   ExtendPCR: { data: Uint8Array };
 }
 
-async function ask(nsm: SoftwareNsm, request: unknown): Promise<Answer> {
+async function ask(nsm: EmulatedNsm, request: unknown): Promise<Answer> {
   return decode(await nsm.transact(encode(request)));
 }
 
@@ -22,7 +22,7 @@ interface Payload {
   cabundle: [root: Uint8Array, ...others: Uint8Array[]];
 }
 
-async function attest(nsm: SoftwareNsm, args: Record<string, unknown> = {}): Promise<Payload> {
+async function attest(nsm: EmulatedNsm, args: Record<string, unknown> = {}): Promise<Payload> {
   const { Attestation } = await ask(nsm, { Attestation: args });
   const [, , payload] = decode(Attestation.document, { useMaps: true });
   return Object.fromEntries(decode(payload, { useMaps: true })) as unknown as Payload;
@@ -39,7 +39,7 @@ describe('requests recorded from an emulated NSM are answered in the same form',
     });
 
   test('every whole answer of the recording, in its order, byte for byte', async () => {
-    const nsm = new SoftwareNsm();
+    const nsm = new EmulatedNsm();
     const answers: string[] = [];
     for (const { request } of recorded) {
       answers.push(Buffer.from(await nsm.transact(Buffer.from(request, 'hex'))).toString('hex'));
@@ -54,8 +54,8 @@ describe('requests recorded from an emulated NSM are answered in the same form',
 
 describe('registers', () => {
   test('0 to 2 are fixed, not zero, distinct, and printed as an image build prints them', async () => {
-    const first = new SoftwareNsm();
-    expect(new SoftwareNsm().pcrsFile()).toBe(first.pcrsFile());
+    const first = new EmulatedNsm();
+    expect(new EmulatedNsm().pcrsFile()).toBe(first.pcrsFile());
     const lines = first.pcrsFile().trimEnd().split('\n');
     expect(lines.map((line) => line.slice(96))).toEqual([' PCR0', ' PCR1', ' PCR2']);
     const values = lines.map((line) => line.slice(0, 96));
@@ -67,7 +67,7 @@ describe('registers', () => {
   });
 
   test('16 to 31 can be extended until they are locked', async () => {
-    const nsm = new SoftwareNsm();
+    const nsm = new EmulatedNsm();
     const once = await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } });
     const twice = await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } });
     expect(twice.ExtendPCR.data).not.toEqual(once.ExtendPCR.data);
@@ -86,7 +86,7 @@ describe('registers', () => {
     ['LockPCRs', { range: 33 }],
     ['DescribePCR', { index: -1 }],
   ])('%s refuses %j as InvalidIndex', async (operation, args) => {
-    expect(await ask(new SoftwareNsm(), { [operation]: args })).toEqual({ Error: 'InvalidIndex' });
+    expect(await ask(new EmulatedNsm(), { [operation]: args })).toEqual({ Error: 'InvalidIndex' });
   });
 });
 
@@ -103,7 +103,7 @@ describe('invalid requests', () => {
     ['a list', encode([1])],
     ['the name of an object method', encode({ constructor: {} })],
   ])('%s: InvalidOperation', async (_, request) => {
-    expect(decode(await new SoftwareNsm().transact(request))).toEqual({ Error: 'InvalidOperation' });
+    expect(decode(await new EmulatedNsm().transact(request))).toEqual({ Error: 'InvalidOperation' });
   });
 
   test.each([
@@ -111,7 +111,7 @@ describe('invalid requests', () => {
     ['nonce', 512],
     ['public_key', 1024],
   ])('%s of more than %i bytes: InputTooLarge', async (field, limit) => {
-    const nsm = new SoftwareNsm();
+    const nsm = new EmulatedNsm();
     expect(await ask(nsm, { Attestation: { [field]: new Uint8Array(limit) } })).toHaveProperty('Attestation');
     expect(await ask(nsm, { Attestation: { [field]: new Uint8Array(limit + 1) } })).toEqual({
       Error: 'InputTooLarge',
@@ -119,15 +119,15 @@ describe('invalid requests', () => {
   });
 
   test('a request of more than 4096 bytes: InputTooLarge', async () => {
-    expect(decode(await new SoftwareNsm().transact(new Uint8Array(4097)))).toEqual({
+    expect(decode(await new EmulatedNsm().transact(new Uint8Array(4097)))).toEqual({
       Error: 'InputTooLarge',
     });
   });
 });
 
 describe('documents', () => {
-  test('carry what was asked for, the clock and the locked registers', async () => {
-    const nsm = new SoftwareNsm(() => AT);
+  test('contain what was requested, the clock and the locked registers', async () => {
+    const nsm = new EmulatedNsm(() => AT);
     await ask(nsm, { LockPCR: { index: 20 } });
     const args = { public_key: Uint8Array.of(1), user_data: Uint8Array.of(2), nonce: Uint8Array.of(3) };
     const document = await attest(nsm, args);
@@ -136,7 +136,7 @@ describe('documents', () => {
   });
 
   test('chain to the root whose PEM is handed out', async () => {
-    const nsm = new SoftwareNsm(() => AT);
+    const nsm = new EmulatedNsm(() => AT);
     const document = await attest(nsm);
     const root = new X509Certificate(nsm.rootPem());
     expect(Buffer.from(document.cabundle[0])).toEqual(root.raw);
@@ -148,7 +148,7 @@ describe('documents', () => {
 
   test('keep their chain for an hour, then get a new one under the same root', async () => {
     let now = AT;
-    const nsm = new SoftwareNsm(() => now);
+    const nsm = new EmulatedNsm(() => now);
     const first = await attest(nsm);
     now += 3_599_999;
     expect((await attest(nsm)).certificate).toEqual(first.certificate);
@@ -159,6 +159,6 @@ describe('documents', () => {
   });
 
   test('have another root at each start', () => {
-    expect(new SoftwareNsm().rootPem()).not.toBe(new SoftwareNsm().rootPem());
+    expect(new EmulatedNsm().rootPem()).not.toBe(new EmulatedNsm().rootPem());
   });
 });

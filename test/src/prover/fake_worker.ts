@@ -1,4 +1,4 @@
-/** Stand-ins of the proving engine: real processes that speak its framed protocol, and misbehave as a test asks. */
+/** Fakes of the proving engine: real processes that speak its framed protocol, and misbehave as a test asks. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,8 +39,8 @@ export const PROVES = `if (type === 2) {
  *   outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id, text)` and `write(bytes)`
  * @returns its path
  */
-export function standInWorker(onFrame: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stand-in-worker-'));
+export function fakeWorker(onFrame: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fake-worker-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = join(folder, 'worker');
   const script = `#!${process.execPath}
@@ -57,7 +57,7 @@ export function standInWorker(onFrame: string): string {
     };
     const onFrame = (type, id, body) => {
       const answer = (json) => write(frame(type + 128, id, JSON.stringify(json)));
-      const refuse = (code) => write(frame(255, id, JSON.stringify({ code, message: 'refused by the stand-in' })));
+      const refuse = (code) => write(frame(255, id, JSON.stringify({ code, message: 'refused by the fake' })));
       ${onFrame}
     };
     let pending = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { waitForOther } from 'sui-enclave-service/waiting';
 
-/** Work that several callers may wait for at once. Results are not kept. */
-export class SharedWork<Result> {
+/** Runs work once for all callers that ask for it at the same time. Results are not kept. */
+export class SingleFlight<Result> {
   readonly #running = new Map<string, Promise<Result>>();
 
   /** Joins the work that runs under this key, or starts it. It continues when a caller leaves. @throws OVERLOADED if too many wait */

@@ -1,5 +1,5 @@
 /**
- * Stand-ins for the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
+ * Fakes of the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
  * show. Tests have neither nitro-cli nor aws.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -28,12 +28,12 @@ import { callScript, type Result } from '../run.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../../src/commands/parent', import.meta.url));
 
-/** The functions that all fakes share. `$STAND_INS` is the folder of its state; a file that is not there is empty. */
+/** The functions that all fakes share. `$FAKES` is the folder of its state; a file that is not there is empty. */
 const COMMON = String.raw`
-# In one write, since several stand-ins may start at the same time.
+# In one write, since several fakes may start at the same time.
 call=$(printf '%s\001' "$(basename "$0")" "$@")
-printf '%s\n' "$call" >>"$STAND_INS/calls"
-text() { cat "$STAND_INS/$1" 2>/dev/null || :; }
+printf '%s\n' "$call" >>"$FAKES/calls"
+text() { cat "$FAKES/$1" 2>/dev/null || :; }
 fail() { printf %s "$1" >&2; exit 1; }
 # The argument after an option.
 after() {
@@ -58,10 +58,10 @@ case $1 in
     more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
     new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$((n + 16)),\"Flags\":\"$flags\"$more}"
     [ -z "$enclaves" ] || enclaves=$enclaves,
-    printf %s "$enclaves$new" >"$STAND_INS/enclaves"
+    printf %s "$enclaves$new" >"$FAKES/enclaves"
     echo "$new" ;;
   terminate-enclave)
-    printf %s "$enclaves" | sed 's/{[^{}]*"EnclaveID":"'"$(after --enclave-id "$@")"'"[^{}]*},\{0,1\}//;s/,$//' >"$STAND_INS/enclaves"
+    printf %s "$enclaves" | sed 's/{[^{}]*"EnclaveID":"'"$(after --enclave-id "$@")"'"[^{}]*},\{0,1\}//;s/,$//' >"$FAKES/enclaves"
     echo '{}' ;;
   console) echo 'the console'; [ -z "$(text 'console stays')" ] || exec sleep 600 ;;
   --version) echo 'Nitro CLI 1.4.2' ;;
@@ -70,7 +70,7 @@ esac`,
   socat: `
 busy=$(text busy)
 case "$*" in
-  *' - VSOCK-CONNECT:'*) cat >"$STAND_INS/handed"; if [ -e "$STAND_INS/verdict" ]; then text verdict; else echo accepted; fi ;;
+  *' - VSOCK-CONNECT:'*) cat >"$FAKES/handed"; if [ -e "$FAKES/verdict" ]; then text verdict; else echo accepted; fi ;;
   *$busy*) [ -z "$busy" ] || fail 'Address already in use'; exec sleep 600 ;;
   *) exec sleep 600 ;;
 esac`,
@@ -86,9 +86,9 @@ param_file() {
   case $path in *'$'*) fail "a variable in $path" ;; esac
   cat "$path"
 }
-mkdir -p "$STAND_INS/made"
-make() { printf %s "$2" >"$STAND_INS/made/$1"; echo "$2"; }
-find_made() { [ -e "$STAND_INS/made/$1" ] && cat "$STAND_INS/made/$1" && echo; }
+mkdir -p "$FAKES/made"
+make() { printf %s "$2" >"$FAKES/made/$1"; echo "$2"; }
+find_made() { [ -e "$FAKES/made/$1" ] && cat "$FAKES/made/$1" && echo; }
 rule() { printf 'rule %s %s' "$1" "$2" | tr / _; }
 case $action in
   create-security-group) make describe-security-groups sg-1; exit ;;
@@ -97,9 +97,9 @@ case $action in
   put-role-policy) make get-role-policy read-secret; exit ;;
   create-instance-profile) make profile "$(after --instance-profile-name "$@")"; exit ;;
   add-role-to-instance-profile) make 'role of profile' "$(after --role-name "$@")"; exit ;;
-  create-secret) param_file --secret-string "$@" >"$STAND_INS/secret string" || exit; make describe-secret arn:secret; exit ;;
-  run-instances) param_file --user-data "$@" >"$STAND_INS/user data" || exit; make describe-instances i-1; exit ;;
-  wait) echo >"$STAND_INS/running"; exit ;;
+  create-secret) param_file --secret-string "$@" >"$FAKES/secret string" || exit; make describe-secret arn:secret; exit ;;
+  run-instances) param_file --user-data "$@" >"$FAKES/user data" || exit; make describe-instances i-1; exit ;;
+  wait) echo >"$FAKES/running"; exit ;;
   get-parameter) echo ami-1; exit ;;
   get-secret-value) text secret; exit ;;
   describe-security-group-rules)
@@ -110,7 +110,7 @@ case $action in
   *) asked=$action ;;
 esac
 case $all in
-  *PublicIpAddress*) if [ -e "$STAND_INS/running" ]; then echo 203.0.113.5; else echo None; fi; exit ;;
+  *PublicIpAddress*) if [ -e "$FAKES/running" ]; then echo 203.0.113.5; else echo None; fi; exit ;;
 esac
 find_made "$asked" && exit
 case $service in
@@ -148,7 +148,7 @@ export class Parent {
     return {
       HOME: this.dir,
       PATH: this.path,
-      STAND_INS: this.dir,
+      FAKES: this.dir,
       SUI_ENCLAVE_STATE: join(this.dir, 'state'),
     };
   }

@@ -1,14 +1,14 @@
-/** Lets one caller at a time into a section, in the order of their arrival. */
-export class Turns {
+/** A queue of callers, of which one at a time is in a section, in the order of their arrival. */
+export class Queue {
   #taken = false;
   /** Called when it is a caller's turn. */
   readonly #waiting = new Set<() => void>();
 
   /**
-   * @param signal leaves the line, and throws its reason
+   * @param signal leaves the queue, and throws its reason
    * @returns what ends the turn, to be called exactly once
    */
-  async take(signal?: AbortSignal): Promise<() => void> {
+  async enter(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#taken) await this.#wait(signal);
     this.#taken = true;

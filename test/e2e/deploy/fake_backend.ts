@@ -1,5 +1,5 @@
 /**
- * Stands in for a backend: a process that speaks its HTTP contract and takes as long as it is told. Its "proof" is a hash
+ * A fake backend: a process that speaks its HTTP contract and takes as long as it is told. Its "proof" is a hash
  * of the request, so that a test sees an answer to another request. It prints a line when it begins and ends one. It
  * listens when it has loaded its key, as a backend does.
  *

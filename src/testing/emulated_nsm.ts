@@ -57,7 +57,7 @@ export function developmentRegisters(application: string): Uint8Array[] {
   return ['PCR0', 'PCR1', `PCR2 ${application}`].map((name) => measure(`sui-enclave development ${name}`));
 }
 
-export class SoftwareNsm implements NsmTransport {
+export class EmulatedNsm implements NsmTransport {
   readonly #root: Identity;
   readonly #registers: Register[];
   readonly #now: () => number;

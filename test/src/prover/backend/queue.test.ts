@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Turns } from '../../../../src/prover/backend/turns.ts';
+import { Queue } from '../../../../src/prover/backend/queue.ts';
 
 interface Visitor {
-  /** Whether it leaves the line before its turn. */
+  /** Whether it leaves the queue before its turn. */
   readonly leaves: boolean;
   /** How long it stays. */
   readonly ticks: number;
@@ -12,14 +12,14 @@ interface Visitor {
 
 const visitors = fc.array(fc.record({ leaves: fc.boolean(), ticks: fc.nat(3) }), { maxLength: 8 });
 
-/** Each enters when it is its turn. @returns who did, in this order */
-async function visit(turns: Turns, all: readonly Visitor[]): Promise<number[]> {
+/** Each enters when it is its turn. @returns those that entered, in this order */
+async function visit(queue: Queue, all: readonly Visitor[]): Promise<number[]> {
   const entered: number[] = [];
   let inside = 0;
-  const end = await turns.take();
+  const end = await queue.enter();
   const visits = all.map(async ({ leaves, ticks }, index) => {
     const signal = leaves ? AbortSignal.timeout(0) : undefined;
-    const done = await turns.take(signal).catch(() => undefined);
+    const done = await queue.enter(signal).catch(() => undefined);
     if (!done) return;
     entered.push(index);
     inside += 1;
@@ -36,25 +36,25 @@ async function visit(turns: Turns, all: readonly Visitor[]): Promise<number[]> {
   return entered;
 }
 
-test('one at a time, in the order of arrival, whoever leaves the line', async () => {
+test('callers enter one at a time, in the order of their arrival, even if others leave the queue', async () => {
   await fc.assert(
     fc.asyncProperty(visitors, async (all) => {
-      const turns = new Turns();
+      const queue = new Queue();
       const staying = all.flatMap(({ leaves }, index) => (leaves ? [] : [index]));
-      expect(await visit(turns, all)).toEqual(staying);
+      expect(await visit(queue, all)).toEqual(staying);
       // It is free again.
-      expect(await visit(turns, all)).toEqual(staying);
+      expect(await visit(queue, all)).toEqual(staying);
     }),
     { numRuns: 30 },
   );
 });
 
-test('one who leaves the line gets the reason', async () => {
-  const turns = new Turns();
-  await turns.take();
+test('a caller that leaves the queue gets the reason', async () => {
+  const queue = new Queue();
+  await queue.enter();
   const visitor = new AbortController();
-  const turn = turns.take(visitor.signal);
+  const turn = queue.enter(visitor.signal);
   visitor.abort('left');
   await expect(turn).rejects.toBe('left');
-  await expect(new Turns().take(AbortSignal.abort('left before'))).rejects.toBe('left before');
+  await expect(new Queue().enter(AbortSignal.abort('left before'))).rejects.toBe('left before');
 });

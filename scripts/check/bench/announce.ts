@@ -1,0 +1,14 @@
+/** How a server of the benchmark, a process of its own, announces where it listens. */
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export function announce(origin: string): void {
+  process.send?.({ origin });
+  // The benchmark has ended without stopping it.
+  process.on('disconnect', () => process.exit());
+}
+
+/** On a free port of 127.0.0.1. */
+export function listenAndAnnounce(server: Server): void {
+  server.listen(0, '127.0.0.1', () => announce(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+}
