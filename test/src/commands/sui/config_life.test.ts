@@ -225,7 +225,9 @@ describe('status', () => {
         expect.stringMatching(/^PROBLEM: contracts accept no answers of 2 keys that answered/),
         line(good.url, /registered 0 min ago {2}accepted/),
         line(stranger.url, /not registered {8}not accepted/),
-        expect.stringMatching(/^ {2}http:..127.0.0.1:1 +no trusted key .*CLIENT_UNREACHABLE: no answer/),
+        expect.stringMatching(
+          /^ {2}http:..127.0.0.1:1 +no trusted key .*CLIENT_UNREACHABLE: the enclave at .* did not answer/,
+        ),
       ],
     });
     expect(await print()).toEqual({
