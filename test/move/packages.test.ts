@@ -130,7 +130,7 @@ describe('the choice of a framework', () => {
   test('is the stub by default, and its description names it', () => {
     expect(frameworkOf({})).toMatchObject({
       isStub: true,
-      description: expect.stringContaining('a stub of Sui's framework'),
+      description: expect.stringContaining("a stub of Sui's framework"),
     });
   });
 
