@@ -59,8 +59,7 @@ Fakes:      ${issuer}  the OpenID provider (oidc-provider)${proving.fake}
 
 Client ids: ${clientIds.join(', ')}. PORT=<port> sets the page's port.
 
-Ctrl-C ends it.
-`;
+Ctrl-C ends it.`;
 }
 
 if (import.meta.main) await runAsProcess(main);
