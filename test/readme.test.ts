@@ -7,6 +7,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../src/commands/commands.ts';
 import { FAILURES } from '../src/testing/weather_api.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -147,9 +148,6 @@ const excepted = (() => {
   return commandsOf(table.split('\n## ')[0] ?? '');
 })();
 
-/** The list of the program's commands. */
-const registry = read('src/commands/commands.ts');
-
 /** What CI makes, with all that this needs. */
 const made = new Set<string>();
 const add = (name: string): void => {
@@ -172,9 +170,7 @@ if (!existsSync(join(root, 'test/e2e/readme/sui.test.ts'))) followed.length = 0;
 function isNpmRun(name: string): boolean {
   if (excepted.npm.includes(name) || followed.includes(name)) return true;
   const command = scripts[name] ?? '';
-  // Of a command of the program, its own module.
-  const module = new RegExp(`^  ${name}: {[^}]*?import\\('\\./(.*?)'\\)`, 'ms').exec(registry)?.[1];
-  const [file = command] = module === undefined ? matches(command, /(\S+\.ts)/g) : [module];
+  const [file = command] = matches(command, /(\S+\.ts)/g);
   const recipes = [...made].map((target) => targets.get(target)?.recipe ?? '').join('\n');
   const isMade = matches(recipes, /npm run (?:--silent )?([\w:]+)/g).includes(name);
   // By its npm name, or by the path of its file.
@@ -183,8 +179,8 @@ function isNpmRun(name: string): boolean {
     isMade ||
     name === 'test' ||
     new RegExp(`npm (?:run )?${name}\\b|'run', '${name}'`).test(tests) ||
-    (short !== '' && tests.includes(short)) ||
-    (name.includes('_') && new RegExp(`'${name}(?:\\.ts)?'`).test(tests))
+    (short !== '' && !Object.hasOwn(COMMANDS, name) && tests.includes(short)) ||
+    (Object.hasOwn(COMMANDS, name) && new RegExp(`['/]${name}(?:\\.ts)?'`).test(tests))
   );
 }
 
