@@ -174,7 +174,8 @@ function optionOf(name: string, option: Option | Flag, given: Value, env: Enviro
   if (repeated) return check(label, schema, (given ?? []) as string[]);
   if (given !== undefined) return check(label, schema, given as string);
   const named = variable === undefined ? undefined : env[variable];
-  if (named) return check(`${variable}`, schema, named);
+  if (named === '') throw new UsageError(`${variable} is set but empty: give it a value or unset it`);
+  if (named !== undefined) return check(`${variable}`, schema, named);
   return check(label, schema, option.default);
 }
 

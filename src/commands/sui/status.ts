@@ -67,7 +67,8 @@ function verdictOf(found: Found): string {
     return `Not checked: give the URLs of enclaves. Contracts accept ${registered} of ${name}.`;
   const refused = answers.filter((answer) => !isAccepted(answer, found)).length;
   if (refused > 0) {
-    return `PROBLEM: contracts accept no answers of ${quantity(refused, 'key')} that answered, under ${name}.`;
+    const of = answers.length === 1 ? 'the enclave' : `${refused} of the ${answers.length} enclaves`;
+    return `PROBLEM: contracts do not accept ${of} that you asked for, under ${name}.`;
   }
   const rest =
     silent.length === 0 ? '' : ` ${quantity(silent.length, 'other accepted enclave')} did not answer.`;

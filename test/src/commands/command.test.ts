@@ -157,6 +157,11 @@ exit codes: 0 done
     expect([await levelOf(), await levelOf('--level', '2')]).toEqual([4, 2]);
     const wrong = await call(main, ['a'], { env: { LEVEL: 'x' } });
     expect(wrong.stderr).toMatch(/^USAGE: LEVEL must be an integer/);
+    const empty = await call(main, ['a'], { env: { LEVEL: '' } });
+    expect(empty).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^USAGE: LEVEL is set but empty/),
+    });
   });
 
   test('ends with the exit code of the error, or with that of the command for it', async () => {

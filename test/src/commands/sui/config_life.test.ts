@@ -222,7 +222,9 @@ describe('status', () => {
     expect(await print(good.url, stranger.url, 'http://127.0.0.1:1')).toEqual({
       exit: 1,
       lines: [
-        expect.stringMatching(/^PROBLEM: contracts accept no answers of 2 keys that answered/),
+        expect.stringMatching(
+          /^PROBLEM: contracts do not accept 2 of the 3 enclaves that you asked for, under the config/,
+        ),
         line(good.url, /registered 0 min ago {2}accepted/),
         line(stranger.url, /not registered {8}not accepted/),
         expect.stringMatching(
