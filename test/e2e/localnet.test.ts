@@ -1,0 +1,254 @@
+/**
+ * The admin's path, an application's calls and a fleet, against a Sui node that is given: `SUI_RPC_URL` and
+ * `SUI_FAUCET_URL`, for example of `sui start --force-regenesis --with-faucet`, with the framework's sources
+ * (`SUI_FRAMEWORK_DIR`, or `FRAMEWORK=fetch`). Without them, against the model of `make dev-sui`, so that both are held to
+ * one list. What needs a registered enclave is skipped by name where the node does not trust the development root, which
+ * `DEV_ROOT` names by its folder, such as the `out` in which `make dev ATTEST=emulated` keeps it.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
+import { WeatherResponse } from '../../src/apps/weather/types.ts';
+import { type DevSui, startDevSui } from '../../src/commands/dev/sui/service.ts';
+import { certificatesFromPem } from '../../src/library/attestation/index.ts';
+import { EnclaveClient } from '../../src/library/client/index.ts';
+import { DevelopmentTrust } from '../../src/testing/development_trust.ts';
+import { script } from '../src/commands/sui/run_script.ts';
+import { startWeather } from '../src/server/support.ts';
+
+const {
+  SUI_RPC_URL: rpcUrl,
+  SUI_FAUCET_URL: faucetUrl,
+  SUI_FRAMEWORK_DIR,
+  FRAMEWORK,
+  DEV_ROOT,
+} = process.env;
+const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
+
+const admin = new Ed25519Keypair();
+const operator = new Ed25519Keypair();
+/** The gas of each call, as the command printed it. */
+const gas: Record<string, string> = {};
+
+let out: string;
+let model: DevSui | undefined;
+let node: { readonly url: string; readonly faucet: string };
+let trustsRoot = false;
+/** Without URLs of the deployment file: each test ends its enclaves. */
+let configId = '';
+
+beforeAll(async () => {
+  if ((rpcUrl === undefined) !== (faucetUrl === undefined)) {
+    throw new Error('set both SUI_RPC_URL and SUI_FAUCET_URL, or neither');
+  }
+  out = mkdtempSync(join(tmpdir(), 'localnet-'));
+  if (rpcUrl === undefined) {
+    model = await startDevSui({ port: 0, faucetPort: 0, folder: pathToFileURL(`${out}/`), env: {} });
+  }
+  node = { url: rpcUrl ?? model?.node.url ?? '', faucet: faucetUrl ?? model?.faucetUrl ?? '' };
+}, 60_000);
+afterAll(async () => {
+  await model?.close();
+  rmSync(out, { recursive: true });
+  const where = model ? 'the model of make dev-sui: no figures of a real node' : node.url;
+  const rows = Object.entries(gas).map(([name, cost]) => `| \`${name}\` | ${cost} |\n`);
+  process.stdout.write(`gas on ${where}\n${rows.join('')}`);
+});
+
+/** Runs a command for the deployment in `out`. */
+async function run(name: string, args: readonly string[], signer = admin) {
+  const env = {
+    SUI_PRIVATE_KEY: signer.getSecretKey(),
+    SUI_ENCLAVE_NETWORK: 'localnet',
+    DEPLOYMENTS: join(out, 'deployments'),
+    ...(SUI_FRAMEWORK_DIR && { SUI_FRAMEWORK_DIR }),
+    ...(FRAMEWORK && { FRAMEWORK }),
+  };
+  const { exit, json, err } = await script(name, [...args, '--rpc-url', node.url, '--json'], env);
+  return { exit, json: json(), err };
+}
+
+/** Runs a command, which must do what it is for. */
+async function done(name: string, args: readonly string[], signer = admin): Promise<Record<string, unknown>> {
+  const { exit, json, err } = await run(name, args, signer);
+  expect(exit, `${name}: ${err} ${JSON.stringify(json)}`).toBe(0);
+  if (typeof json['gas'] === 'string') gas[name] ??= json['gas'];
+  return json;
+}
+
+/** Where the development root is. */
+const trustFolder = () => pathToFileURL(`${resolve(DEV_ROOT ?? out)}/`);
+const file = (name: string) => fileURLToPath(new URL(name, trustFolder()));
+const root = () => ['--root', file('dev-root.pem')];
+const pcrs = () => ['--pcrs', file('dev.pcrs')];
+
+async function startEnclave(): Promise<string> {
+  const trust = DevelopmentTrust.load(trustFolder(), 'weather');
+  trust.save();
+  return (await startWeather({ nsm: trust.nsm })).server.url;
+}
+
+function needsRegistration({ skip }: TestContext): void {
+  if (!trustsRoot) skip('the node does not trust the development root');
+}
+
+describe('on a Sui node', { timeout: 120_000 }, () => {
+  test('the faucet funds admin and operator', async () => {
+    for (const key of [admin, operator]) {
+      await requestSuiFromFaucetV2({ host: node.faucet, recipient: key.toSuiAddress() });
+    }
+    const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+    const funded = async () => {
+      const { balance } = await client.core.getBalance({ owner: operator.toSuiAddress() });
+      return BigInt(balance.balance) > 0n;
+    };
+    await expect.poll(funded, { timeout: 30_000 }).toBe(true);
+  });
+
+  test('publish gives package, UpgradeCap and EnclaveCap; a second run changes nothing', async () => {
+    const published = await done('publish', ['weather']);
+    expect(published).toMatchObject({
+      status: 'done',
+      package: ID,
+      upgradeCap: ID,
+      enclaveCaps: [{ id: ID, type: expect.stringContaining('::weather::WEATHER>') }],
+    });
+    expect(await done('publish', ['weather'])).toMatchObject({
+      status: 'unchanged',
+      package: published['package'],
+    });
+  });
+
+  test('create_config shares a config at version 0; a second run changes nothing', async () => {
+    await startEnclave();
+    const created = await done('create_config', ['main', ...pcrs()]);
+    expect(created).toMatchObject({ status: 'done', config: ID, configVersion: 0 });
+    configId = String(created['config']);
+    expect(await done('create_config', ['main', ...pcrs()])).toMatchObject({
+      status: 'unchanged',
+      config: created['config'],
+    });
+  });
+
+  test('update_config renames it, and limits the age of keys', async () => {
+    await done('update_config', ['--name', 'renamed', '--max-key-age', '24']);
+    expect(await done('status', [configId])).toMatchObject({
+      config: { name: 'renamed', maxKeyAgeMs: '86400000' },
+    });
+  });
+
+  test('add_registrar and revoke_registrar', async () => {
+    const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
+    expect(registrar).toEqual(ID);
+    expect(await done('status', [configId])).toMatchObject({ config: { registrars: [registrar] } });
+    await done('revoke_registrar', [String(registrar)]);
+    expect(await done('status', [configId])).toMatchObject({ config: { registrars: [] } });
+  });
+
+  test('--unsigned sends nothing, and a stranger may change nothing', async () => {
+    const { json } = await run('update_config', ['--name', 'x', '--unsigned']);
+    expect(json).toMatchObject({ status: 'unsigned', transaction: expect.any(String) });
+    const stranger = await run('update_config', ['--name', 'x'], operator);
+    expect(stranger).toMatchObject({ exit: 1, json: { error: expect.stringContaining('is owned by') } });
+    expect(await done('status', [configId])).toMatchObject({ config: { name: 'renamed' } });
+  });
+
+  test('the node judges the attestation of an emulated enclave', async () => {
+    const { json } = await run('register_enclave', [await startEnclave(), '--dry-run', ...root()]);
+    trustsRoot = json['code'] === undefined;
+    if (!trustsRoot)
+      expect(json).toMatchObject({ code: expect.stringMatching(/^SUI_(MOVE_ABORT|EXECUTION|NODE)/) });
+    // The model does, or this test proves little.
+    if (model) expect(trustsRoot).toBe(true);
+  });
+
+  test('register_enclave takes several URLs, and status finds them accepted', async (context) => {
+    needsRegistration(context);
+    const urls = [await startEnclave(), await startEnclave()];
+    const registered = await done('register_enclave', [...urls, ...root()]);
+    expect(registered).toMatchObject({ status: 'done', enclaves: [{ enclave: ID }, { enclave: ID }] });
+    expect(await done('register_enclave', [...urls, ...root()])).toMatchObject({ status: 'unchanged' });
+    expect(await done('status', [...urls, ...root()])).toMatchObject({
+      answering: [{ registration: 'registered' }, { registration: 'registered' }],
+      silent: [],
+    });
+  });
+
+  test('update_weather and submit mint readings', async (context) => {
+    needsRegistration(context);
+    const url = await startEnclave();
+    await done('register_enclave', [url, ...root()]);
+    const asked = ['--from-url', url, '--location', 'Oslo', ...root()];
+    expect(await done('update_weather', asked)).toMatchObject({ nft: ID, location: 'Oslo' });
+    const body = ['--body', '{"payload":{"location":"Oslo"}}'];
+    expect(await done('submit', ['weather::update_weather', '--url', url, ...body, ...root()])).toMatchObject(
+      {
+        created: [{ id: ID, type: expect.stringMatching(/::WeatherNFT$/) }],
+      },
+    );
+  });
+
+  test('a client trusts an enclave by its registration', async (context) => {
+    needsRegistration(context);
+    const url = await startEnclave();
+    const { enclave, config } = await done('register_enclave', [url, ...root()]);
+    const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+    const roots = certificatesFromPem(readFileSync(file('dev-root.pem'), 'utf8'));
+    const enclaves = await EnclaveClient.forConfig(client, String(config), url, { roots });
+    const answer = await enclaves.processData({ location: 'Oslo' }, WeatherResponse);
+    expect(answer).toMatchObject({ data: { location: 'Oslo' }, enclaveId: enclave });
+  });
+
+  test('a registrar registers, and nothing else', async (context) => {
+    needsRegistration(context);
+    const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
+    const own = ['--registrar', String(registrar), ...root()];
+    const url = await startEnclave();
+    expect(await done('register_enclave', [url, ...own], operator)).toMatchObject({
+      status: 'done',
+      registrar,
+    });
+    await done('revoke_registrar', [String(registrar)]);
+    const revoked = await run('register_enclave', [await startEnclave(), ...own], operator);
+    expect(revoked).toMatchObject({ exit: 1, json: { code: 'WOULD_ABORT' } });
+  });
+
+  test('rotate makes older enclaves stale, whose readings abort, and anyone destroys them', async (context) => {
+    needsRegistration(context);
+    const [old, successor] = [await startEnclave(), await startEnclave()];
+    const { enclave } = await done('register_enclave', [old, ...root()]);
+    const rotated = await done('rotate', [successor, '--again', ...pcrs(), ...root()]);
+    expect(rotated).toMatchObject({ status: 'done', enclave: ID });
+    const asked = ['--from-url', old, '--location', 'Oslo', ...root()];
+    expect((await run('update_weather', asked)).json).toMatchObject({ status: 'failed' });
+    const destroyed = await done('destroy_enclave', [String(enclave)], operator);
+    expect(destroyed).not.toHaveProperty('capability');
+  });
+
+  test('update_pcrs allows another image', async () => {
+    const before = (await done('status', [configId]))['config'] as { configVersion: string };
+    const nsm = DevelopmentTrust.load(trustFolder(), 'dice');
+    nsm.save();
+    expect(await done('update_pcrs', ['--pcrs', file('dev-dice.pcrs')])).toMatchObject({
+      status: 'done',
+      configVersion: String(Number(before.configVersion) + 1),
+    });
+  });
+
+  test('upgrade replaces the package', async () => {
+    expect(await done('upgrade', ['weather'])).toMatchObject({ status: 'done', package: ID, version: '2' });
+    await done('update_config', ['--name', 'upgraded']);
+  });
+
+  test('retire_config ends it', async () => {
+    await done('retire_config', ['--yes']);
+    expect(await done('status', [configId])).toMatchObject({ config: { isRetired: true } });
+    const late = await run('update_config', ['--name', 'x']);
+    expect(late).toMatchObject({ exit: 1, json: { code: 'WOULD_ABORT' } });
+  });
+});
