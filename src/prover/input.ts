@@ -1,7 +1,14 @@
 /** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from 'sui-enclave/token/claims';
-import { type BigNumber, isNumber, readNumber, SALT_SIZE } from 'sui-enclave/zklogin/numbers';
+import { normalizeIssuer } from 'sui-enclave/token/issuer';
+import {
+  type BigNumber,
+  EXTENDED_KEY_SIZES,
+  isNumber,
+  readNumber,
+  SALT_SIZE,
+} from 'sui-enclave/zklogin/numbers';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { KeyClaimError, ProverError } from './errors.ts';
 import { type PayloadProperty, propertiesOf } from './payload.ts';
@@ -142,13 +149,15 @@ export function readNumbers(request: ProofRequest): Numbers {
 
 /** The flags of Sui's schemes with a single key: 0 ed25519, 1 secp256k1, 2 secp256r1. */
 function readKey(value: BigNumber): bigint {
-  const size = isNumber(value, 33) ? 33 : 34;
-  const key = number('extendedEphemeralPublicKey', value, size);
-  const scheme = key >> BigInt(8 * (size - 1));
-  if (size === 33 ? scheme !== 0n : scheme !== 1n && scheme !== 2n) {
+  const size = EXTENDED_KEY_SIZES.find((each) => isNumber(value, each));
+  const key = size === undefined ? undefined : readNumber('extendedEphemeralPublicKey', value, size);
+  // The flag precedes 32 bytes of ed25519, or 33 of the others.
+  const isEd25519 = size !== 34 && key !== undefined && key >> 256n === 0n;
+  const isOther = size === 34 && key !== undefined && [1n, 2n].includes(key >> 264n);
+  if (key === undefined || !(isEd25519 || isOther)) {
     throw new ProverError(
       'PROVER_REQUEST',
-      'extendedEphemeralPublicKey must be the scheme flag (0, 1 or 2) and the public key of 32 or 33 bytes',
+      'extendedEphemeralPublicKey must be a public key with its scheme flag: 33 bytes with flag 0 (ed25519; 32 bytes without it are accepted too), or 34 bytes with flag 1 or 2 (secp256k1, secp256r1), in decimal or base64',
     );
   }
   return key;
@@ -325,6 +334,14 @@ function emailVerifiedOf(properties: Properties, profile: CircuitProfile): Paylo
 function issuerOf(token: Token, profile: CircuitProfile): PayloadProperty {
   const property = propertyOf(token.properties, 'iss');
   if (typeof property.value !== 'string') throw new KeyClaimError('iss', 'is not a string');
+  // The proof has the token's spelling, and validators do not normalize it.
+  const known = normalizeIssuer(property.value);
+  if (property.value !== known) {
+    throw new KeyClaimError(
+      'iss',
+      `is ${property.value}, and validators accept ${known} only: get a token that has its issuer as this URL`,
+    );
+  }
   return fitting(property, profile.extendedIssuer, profile);
 }
 

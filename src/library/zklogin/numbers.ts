@@ -7,7 +7,7 @@
  * - a Uint8Array holds the same bytes.
  *
  * A base64 string of digits only would be read as decimal. No number of a login is affected: 16 and 34 bytes end in
- * `==`, and the 33 of an ed25519 key begin with `A`, since its flag is 0.
+ * `==`, 32 in `=`, and the 33 of an ed25519 key begin with `A`, since its flag is 0.
  */
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { ZkLoginError } from './errors.ts';
@@ -20,8 +20,11 @@ export type NumberEncoding = 'decimal' | 'base64';
 /** Bytes of a salt, and of the randomness in a nonce. */
 export const SALT_SIZE = 16;
 
-/** Bytes of an extended ephemeral public key, flag and public key: of ed25519; of secp256k1 and secp256r1. */
-export const EXTENDED_KEY_SIZES = [33, 34] as const;
+/**
+ * Bytes of an extended ephemeral public key, flag and public key: of ed25519 without its flag, which is 0, as an example in
+ * Sui's documentation has it; of ed25519; of secp256k1 and secp256r1.
+ */
+export const EXTENDED_KEY_SIZES = [32, 33, 34] as const;
 
 /**
  * Base64 must have every byte, since short strings such as `0x10` are base64 by chance.
@@ -36,8 +39,14 @@ export function readNumber(name: string, value: BigNumber, ...sizes: readonly nu
   }
   throw new ZkLoginError(
     'ZKLOGIN_OPTION',
-    `${name} must be an integer of at most ${Math.max(...sizes)} bytes in decimal, or exactly ${sizes.join(' or ')} bytes in standard base64 with its padding or as a Uint8Array`,
+    `${name} must be an integer of at most ${Math.max(...sizes)} bytes in decimal, or exactly ${alternatives(sizes)} bytes in standard base64 with its padding or as a Uint8Array`,
   );
+}
+
+/** Such as "32, 33 or 34". */
+function alternatives(sizes: readonly number[]): string {
+  const others = sizes.slice(0, -1).join(', ');
+  return `${others}${others === '' ? '' : ' or '}${sizes.at(-1)}`;
 }
 
 /** Whether readNumber accepts the value. */

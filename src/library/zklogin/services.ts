@@ -200,9 +200,9 @@ function requireKeyClaim({ jwt, keyClaimName }: ProofRequest): void {
 }
 
 function writeKey(key: BigNumber, encoding: NumberEncoding): string {
-  const [usual, longer] = EXTENDED_KEY_SIZES;
-  const number = readNumber('extendedEphemeralPublicKey', key, usual, longer);
-  return writeNumber(number, encoding, isNumber(key, usual) ? usual : longer);
+  const number = readNumber('extendedEphemeralPublicKey', key, ...EXTENDED_KEY_SIZES);
+  const [, usual, longer] = EXTENDED_KEY_SIZES;
+  return writeNumber(number, encoding, number < 1n << BigInt(8 * usual) ? usual : longer);
 }
 
 /** Copies only the documented properties. @throws ZkLoginError: ZKLOGIN_MALFORMED_ANSWER */

@@ -11,8 +11,13 @@ const MAX_EXPONENT_BYTES = 8;
 /** The properties that identify a key. `issuer` is not defined by RFC 7517; Microsoft uses it. */
 const Rsa = v.looseObject({ kty: v.literal('RSA'), kid: v.string(), issuer: v.optional(v.unknown()) });
 
-/** A nonzero integer in base64url without padding (RFC 7518, section 2). */
-const Number64 = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]+$/), v.transform(decode), v.minLength(1));
+/** A nonzero integer in base64url (RFC 7518, section 2). Some issuers add padding, which Sui's validators ignore too. */
+const Number64 = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9_-]+={0,2}$/),
+  v.transform((text) => decode(text.replace(/=+$/, ''))),
+  v.minLength(1),
+);
 
 const PublicKey = v.looseObject({
   use: v.optional(v.string()),

@@ -1,6 +1,6 @@
 import { genAddressSeed } from '@mysten/sui/zklogin';
 import { describe, expect, test } from 'vitest';
-import { type BuiltInput, buildInput, type SigningKey } from '../../../src/prover/input.ts';
+import { type BuiltInput, buildInput, readNumbers, type SigningKey } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import {
   CLAIMS,
@@ -267,6 +267,36 @@ describe('a request is refused with', () => {
     ['an empty claim name', { keyClaimName: '' }],
   ])('%s', (_, changes) => {
     expect(() => build(requestWith({}, changes))).toThrow(code('PROVER_REQUEST'));
+  });
+
+  test("a key without its flag is the number that it is, as in Sui's example", () => {
+    const key = 'ucbuFjDvPnERRKZI2wa7sihPcnTPvuU//O5QPMGkkgA=';
+    const [randomness, salt] = ['S76Qi8c/SZlmmotnFMr13Q==', 'urgFnwIxJ++Ooswtf0Nn1w=='];
+    const numbers = readNumbers(
+      requestWith({}, { extendedEphemeralPublicKey: key, jwtRandomness: randomness, salt }),
+    );
+    const number = (base64: string) => BigInt(`0x${Buffer.from(base64, 'base64').toString('hex')}`);
+    expect(numbers).toMatchObject({ key: number(key), randomness: number(randomness), salt: number(salt) });
+    const withFlag = Buffer.concat([Buffer.alloc(1), Buffer.from(key, 'base64')]).toString('base64');
+    expect(readNumbers(requestWith({}, { extendedEphemeralPublicKey: withFlag })).key).toBe(numbers.key);
+  });
+
+  test.each([
+    ['33 bytes with flag 1', Buffer.concat([Buffer.of(1), Buffer.alloc(32, 7)])],
+    ['34 bytes with flag 0', Buffer.concat([Buffer.of(0), Buffer.alloc(33, 7)])],
+    ['34 bytes with flag 3', Buffer.concat([Buffer.of(3), Buffer.alloc(33, 7)])],
+    ['31 bytes', Buffer.alloc(31, 7)],
+  ])('no key has %s', (_what, bytes) => {
+    const request = requestWith({}, { extendedEphemeralPublicKey: bytes.toString('base64') });
+    expect(() => readNumbers(request)).toThrow(
+      /33 bytes with flag 0 .*32 bytes without it.* 34 bytes with flag 1 or 2/,
+    );
+  });
+
+  test("Google's issuer without its scheme: validators do not know it", () => {
+    expect(() => build(requestWith({ iss: 'accounts.google.com' }))).toThrow(
+      /"iss" is accounts\.google\.com, and validators accept https:\/\/accounts\.google\.com only/,
+    );
   });
 
   test('numbers in base64 are accepted too', () => {

@@ -263,6 +263,28 @@ describe('getProof', () => {
     expect(seen[3]?.body).toEqual(seen[2]?.body);
   });
 
+  test("Sui's example with a key without its flag is sent as the number that it is", async () => {
+    const { url, seen } = await service(PROOF);
+    const example = {
+      ...REQUEST,
+      extendedEphemeralPublicKey: 'ucbuFjDvPnERRKZI2wa7sihPcnTPvuU//O5QPMGkkgA=',
+      jwtRandomness: 'S76Qi8c/SZlmmotnFMr13Q==',
+      salt: 'urgFnwIxJ++Ooswtf0Nn1w==',
+    };
+    await getProof(url, example);
+    const number = (base64: string) => String(BigInt(`0x${Buffer.from(base64, 'base64').toString('hex')}`));
+    expect(seen[0]?.body).toMatchObject({
+      extendedEphemeralPublicKey: number(example.extendedEphemeralPublicKey),
+      jwtRandomness: number(example.jwtRandomness),
+      salt: number(example.salt),
+    });
+    // With all bytes, the flag comes first.
+    await getProof(url, example, { encoding: 'base64' });
+    expect(Buffer.from(String(seen[1]?.body['extendedEphemeralPublicKey']), 'base64')).toEqual(
+      Buffer.concat([Buffer.alloc(1), Buffer.from(example.extendedEphemeralPublicKey, 'base64')]),
+    );
+  });
+
   test.each([
     ['salt', 2n ** 128n],
     ['salt', ''],
@@ -274,7 +296,7 @@ describe('getProof', () => {
     ['salt', '0x10'],
     ['salt', 'AAAAAAAAAAAAAAAAAAAF'],
     ['salt', new Uint8Array(17)],
-    ['extendedEphemeralPublicKey', Buffer.alloc(32, 1).toString('base64')],
+    ['extendedEphemeralPublicKey', Buffer.alloc(31, 1).toString('base64')],
     ['keyClaimName', undefined],
     ['keyClaimName', null],
     ['keyClaimName', 5],

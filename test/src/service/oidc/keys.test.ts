@@ -75,10 +75,18 @@ describe('keys', () => {
   });
 });
 
+test('padding after n and e is ignored, as validators ignore it', async () => {
+  const { issuer, keys } = await setUp();
+  const [good] = issuer.keys;
+  issuer.keys = [{ ...good, n: `${good?.n}==`, e: `${good?.e}=` }] as JWK[];
+  expect((await keys.with('key-1')).jwk).toMatchObject({ n: good?.n, e: good?.e });
+});
+
 describe('a malformed key', () => {
   const malformed: [string, (good: JWK) => object][] = [
     ['has an n that is not base64url', (good) => ({ ...good, n: `${good.n?.slice(0, -1)}!` })],
-    ['has an n in base64 with padding', (good) => ({ ...good, n: `${good.n}==` })],
+    ['has an n with padding in it', (good) => ({ ...good, n: `${good.n?.slice(0, 8)}=${good.n?.slice(8)}` })],
+    ['has an n with three characters of padding', (good) => ({ ...good, n: `${good.n}===` })],
     ['has an n with a character too many', (good) => ({ ...good, n: `${good.n}AAA` })],
     ['has an n that is a number', (good) => ({ ...good, n: 5 })],
     ['has an even n', (good) => ({ ...good, n: `${good.n?.slice(0, -2)}AA` })],
