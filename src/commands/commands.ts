@@ -14,6 +14,8 @@ export interface Entry {
   readonly reader: keyof typeof READERS;
   /** One line for the help, as a verb and its object. */
   readonly summary: string;
+  /** Whether it needs a clone of this repository, so that the installed package does not have it. */
+  readonly inClone?: boolean;
   load(): Promise<{ readonly main: Main }>;
 }
 
@@ -21,11 +23,13 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   new_app: {
     reader: 'author',
     summary: 'write a new application with its tests, fakes and Move package',
+    inClone: true,
     load: () => import('./dev/new_app.ts'),
   },
   dev: {
     reader: 'author',
     summary: 'start an application against fakes, and restart it when a file changes',
+    inClone: true,
     load: () => import('./dev/main.ts'),
   },
   dev_sui: {
@@ -46,11 +50,13 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   publish: {
     reader: 'admin',
     summary: 'publish a package of move/',
+    inClone: true,
     load: () => import('./sui/publish.ts'),
   },
   upgrade: {
     reader: 'admin',
     summary: 'upgrade a published package',
+    inClone: true,
     load: () => import('./sui/upgrade.ts'),
   },
   create_config: {
@@ -141,11 +147,13 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   build_image: {
     reader: 'operator',
     summary: 'build an enclave image and its registers',
+    inClone: true,
     load: () => import('./image/build.ts'),
   },
   verify_build: {
     reader: 'operator',
     summary: 'build an image again, and compare every byte',
+    inClone: true,
     load: () => import('./image/verify.ts'),
   },
   eif: {
@@ -156,21 +164,25 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   prover_images: {
     reader: 'operator',
     summary: 'build the containers of the proving service',
+    inClone: true,
     load: () => import('./prover/images.ts'),
   },
   dev_wallet: {
     reader: 'wallet',
     summary: "serve a wallet's page, to try zkLogin by hand",
+    inClone: true,
     load: () => import('./dev/wallet/main.ts'),
   },
   dev_prover: {
     reader: 'wallet',
     summary: 'start the proving service on a development key',
+    inClone: true,
     load: () => import('./dev/prover/main.ts'),
   },
   prove: {
     reader: 'wallet',
     summary: 'make one proof without a server',
+    inClone: true,
     load: () => import('./prover/prove.ts'),
   },
   salt_seed: {
@@ -181,16 +193,19 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   build_circuit: {
     reader: 'maintainer',
     summary: 'compile the circuit and make a development key',
+    inClone: true,
     load: () => import('./prover/build.ts'),
   },
   build_engine: {
     reader: 'maintainer',
     summary: 'build the proving engine',
+    inClone: true,
     load: () => import('./prover/engine.ts'),
   },
   bundle_digest: {
     reader: 'maintainer',
     summary: 'print the digest of the code in the images',
+    inClone: true,
     load: () => import('./image/bundle_digest.ts'),
   },
   check_locks: {

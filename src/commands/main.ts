@@ -1,20 +1,33 @@
 #!/usr/bin/env node
 /** The program `sui-enclave`: runs a command by its name, or lists the commands. */
-import { EXIT, type Main, runAsProcess } from './command.ts';
-import { COMMANDS, READERS } from './commands.ts';
+import { existsSync } from 'node:fs';
+import { EXIT, type Io, type Main, runAsProcess } from './command.ts';
+import { COMMANDS, type Entry, READERS } from './commands.ts';
+
+const isClone = existsSync(new URL('../../Makefile', import.meta.url));
+/** Those that work where the program is. */
+const available = ([, { inClone }]: [name: string, entry: Entry]) => isClone || !inClone;
 
 /** The list of commands, grouped by who runs them. */
 function help(): string {
-  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length)) + 2;
-  const groups = Object.entries(READERS).map(([reader, title]) => {
-    const own = Object.entries(COMMANDS).filter(([, command]) => command.reader === reader);
-    return [`${title}:`, ...own.map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`)].join('\n');
+  const commands = Object.entries(COMMANDS).filter(available);
+  const width = Math.max(...commands.map(([name]) => name.length)) + 2;
+  const groups = Object.entries(READERS).flatMap(([reader, title]) => {
+    const own = commands.filter(([, command]) => command.reader === reader);
+    const lines = own.map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`);
+    return lines.length === 0 ? [] : [[`${title}:`, ...lines].join('\n')];
   });
   return [
     'usage: sui-enclave <command> [arguments] [options]',
     ...groups,
     'sui-enclave <command> --help explains a command.',
   ].join('\n\n');
+}
+
+function refuse(error: string, argv: readonly string[], io: Io): number {
+  if (argv.includes('--json')) io.log(JSON.stringify({ status: 'failed', code: 'USAGE', error }, null, 2));
+  else io.error(`USAGE: ${error}`);
+  return EXIT.notTried;
 }
 
 export const main: Main = async (argv, env, io) => {
@@ -26,11 +39,9 @@ export const main: Main = async (argv, env, io) => {
     return argv.length === 0 ? EXIT.notTried : EXIT.done;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry === undefined) {
-    const error = `there is no command ${name}. See sui-enclave --help`;
-    if (argv.includes('--json')) io.log(JSON.stringify({ status: 'failed', code: 'USAGE', error }, null, 2));
-    else io.error(`USAGE: ${error}`);
-    return EXIT.notTried;
+  if (entry === undefined) return refuse(`there is no command ${name}. See sui-enclave --help`, argv, io);
+  if (!available([name, entry])) {
+    return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }
   const command = await entry.load();
   return await command.main(isHelp ? ['--help'] : rest, env, io);

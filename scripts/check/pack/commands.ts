@@ -72,6 +72,8 @@ node_modules/.bin/sui-enclave --help
 node_modules/.bin/sui-enclave status --help
 \`\`\`
 
+It has the commands that need no clone of the repository: so far, applications and images are made in a clone.
+
 Tests with vitest start the server of an application in their own process, with its log recorded:
 
 \`\`\`js

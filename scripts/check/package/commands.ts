@@ -111,7 +111,14 @@ export function commandsSteps(work: string, tarball: () => string): Steps {
       const program = join(project, 'node_modules/.bin/sui-enclave');
       const { stdout } = await run(program, ['--help'], { cwd: project });
       const names = [...stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name = '']) => name);
-      expectEqual(names.sort(), Object.keys(COMMANDS).sort());
+      const [here, inClone] = [false, true].map((needsClone) =>
+        Object.keys(COMMANDS).filter((name) => (COMMANDS[name]?.inClone === true) === needsClone),
+      ) as [string[], string[]];
+      expectEqual(names.sort(), here.sort());
+      for (const name of inClone) {
+        const refused = await run(program, [name, '--json'], { cwd: project }).catch((error) => error);
+        expectEqual([refused.code, JSON.parse(refused.stdout).code], [2, 'USAGE']);
+      }
       for (const name of names) {
         const help = await run(program, [name, '--help'], { cwd: project });
         expectEqual(help.stdout.startsWith(`usage: sui-enclave ${name}`), true);

@@ -1,13 +1,11 @@
 /** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
 import { join, relative, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
 import type { DevSui } from './service.ts';
-
-const OUT = fileURLToPath(new URL('../../../../out', import.meta.url));
 
 export const main = command({
   name: 'dev_sui',
@@ -27,7 +25,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
-    const folder = resolve(env['OUT'] || OUT);
+    const folder = resolve(env['OUT'] || 'out');
     // With the Move VM and a whole node, it takes most of a second to load.
     const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env });
