@@ -222,7 +222,7 @@ function checkPaths(action: Action, paths: readonly string[]): void {
 
 function countsOf(shares: number | undefined, threshold: number | undefined) {
   if (shares === undefined || threshold === undefined) {
-    throw new UsageError('split needs --shares and --threshold');
+    throw new UsageError('split requires both --shares and --threshold');
   }
   if (threshold > shares) throw new UsageError('--threshold must be at most --shares');
   return { shares, threshold };

@@ -95,7 +95,7 @@ describe('the doctor', () => {
   test('explains a code of nitro-cli', async () => {
     expect(await parent.run('doctor.ts', ['e36'])).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/^E36: The enclave did not report in/),
+      stdout: expect.stringMatching(/^E36: The enclave sent no heartbeat/),
     });
     expect(await parent.run('doctor.ts', ['E99'])).toMatchObject({
       status: 2,

@@ -98,7 +98,7 @@ describe('register_enclave', () => {
     const { exit, out, err } = await script('register_enclave', [...args, ...NO_NODE, '--dry-run']);
     fixture.close();
     expect(out).toContain(`call ${ENCLAVE}::enclave::register_enclave<${APP}::weather::WEATHER>`);
-    expect(err).toContain('The chain can be expected to verify the document until ');
+    expect(err).toContain('The chain is expected to accept the attestation document until ');
     expect(out).toContain('Not checked on the chain');
     expect(exit).toBe(2);
   });
