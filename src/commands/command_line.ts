@@ -183,7 +183,7 @@ function optionOf(name: string, option: Option | Flag, given: Value, env: Enviro
 function requireOptions(options: Options, given: Readonly<Record<string, unknown>>): void {
   for (const [name, option] of Object.entries(options)) {
     const isRequired = option.schema !== undefined && option.required;
-    if (isRequired && given[name] === undefined) throw new UsageError(`--${name} is missing`);
+    if (isRequired && given[name] === undefined) throw new UsageError(`--${name} is required`);
   }
 }
 

@@ -61,7 +61,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   create_config: {
     reader: 'admin',
-    summary: 'create the config that names the allowed image',
+    summary: 'create the config that names the trusted image',
     load: () => import('./sui/create_config.ts'),
   },
   update_config: {
@@ -96,7 +96,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   add_registrar: {
     reader: 'admin',
-    summary: 'let an address register enclaves',
+    summary: 'allow an address to register enclaves',
     load: () => import('./sui/add_registrar.ts'),
   },
   revoke_registrar: {
@@ -106,7 +106,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   status: {
     reader: 'admin',
-    summary: 'say whether contracts accept the enclaves that answer',
+    summary: 'print whether contracts accept the enclaves that answer',
     load: () => import('./sui/status.ts'),
   },
   verify: {
@@ -126,7 +126,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   doctor: {
     reader: 'operator',
-    summary: 'check what may keep an enclave from running, or explain a code of nitro-cli',
+    summary: 'check whether an enclave can run here, or explain a code of nitro-cli',
     load: () => import('./parent/doctor.ts'),
   },
   run_enclave: {
@@ -136,12 +136,12 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   expose_enclave: {
     reader: 'operator',
-    summary: 'forward to a running enclave, and pass it its secrets',
+    summary: 'connect a running enclave, and pass it its secrets',
     load: () => import('./parent/expose_enclave.ts'),
   },
   stop_enclave: {
     reader: 'operator',
-    summary: 'stop an enclave and what was started for it',
+    summary: 'stop an enclave and the processes that were started for it',
     load: () => import('./parent/stop_enclave.ts'),
   },
   build_image: {
@@ -175,7 +175,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   dev_prover: {
     reader: 'wallet',
-    summary: 'start the proving service on a development key',
+    summary: 'start the proving service with a development key',
     inClone: true,
     load: () => import('./dev/prover/main.ts'),
   },
@@ -210,7 +210,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   check_locks: {
     reader: 'maintainer',
-    summary: 'fetch every locked file of Debian',
+    summary: 'check that every locked file can still be downloaded',
     load: () => import('./image/check_locks.ts'),
   },
   update_lock: {

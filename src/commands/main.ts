@@ -9,7 +9,7 @@ const isClone = existsSync(new URL('../../Makefile', import.meta.url));
 const available = ([, { inClone }]: [name: string, entry: Entry]) => isClone || !inClone;
 
 /** The list of commands, grouped by who runs them. */
-function help(): string {
+function help(program: string): string {
   const commands = Object.entries(COMMANDS).filter(available);
   const width = Math.max(...commands.map(([name]) => name.length)) + 2;
   const groups = Object.entries(READERS).flatMap(([reader, title]) => {
@@ -18,9 +18,9 @@ function help(): string {
     return lines.length === 0 ? [] : [[`${title}:`, ...lines].join('\n')];
   });
   return [
-    'usage: sui-enclave <command> [arguments] [options]',
+    `usage: ${program} <command> [arguments] [options]`,
     ...groups,
-    'sui-enclave <command> --help explains a command.',
+    `${program} <command> --help explains a command.`,
   ].join('\n\n');
 }
 
@@ -31,15 +31,16 @@ function refuse(error: string, argv: readonly string[], io: Io): number {
 }
 
 export const main: Main = async (argv, env, io) => {
+  const program = env['npm_lifecycle_event'] === 'sui-enclave' ? 'npm run sui-enclave --' : 'sui-enclave';
   const [first = '--help', ...rest] = argv;
   const isHelp = ['help', '--help', '-h'].includes(first);
   const name = isHelp ? rest[0] : first;
   if (name === undefined) {
-    io.log(help());
+    io.log(help(program));
     return argv.length === 0 ? EXIT.notTried : EXIT.done;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry === undefined) return refuse(`there is no command ${name}. See sui-enclave --help`, argv, io);
+  if (entry === undefined) return refuse(`there is no command ${name}. See ${program} --help`, argv, io);
   if (!available([name, entry])) {
     return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }

@@ -58,7 +58,7 @@ export const SERVER_SETTINGS = {
       (text) => /^[a-z][a-z0-9_-]{0,63}$/.test(text),
     ),
     meaning:
-      'the application: a folder of `src/apps`. `npm start` runs `weather` if it is not set, and logs that; an image names its own and has no default',
+      'the application: a folder of `src/apps`. If it is not set, `npm start` runs `weather` and logs that. In an image it is always set',
   },
   HOST: {
     schema: v.string(),
@@ -81,7 +81,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(FEWEST_CONNECTIONS, 100_000),
     default: '2048',
     meaning:
-      'open connections. At the limit, a new connection replaces an idle one, or otherwise one whose request is incomplete, never one whose request is being answered. If the limit on open files (`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers the number and warns: it reserves 64 files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at most 256 for each',
+      'open connections. At the limit, a new connection replaces an idle one, or otherwise one whose request is incomplete, never one whose request is being answered. If the limit on open files (`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers this limit and warns: it reserves 64 files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at most 256 for each',
   },
   MAX_CONCURRENT_REQUESTS: {
     schema: integerBetween(1, 100_000),
@@ -93,7 +93,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(0, 16),
     default: '0',
     meaning:
-      'number of proxies in front of the server that add to `X-Forwarded-For`. With 0, callers have no address. If it is set, only the proxies may be able to reach the port: others could [write any address](../../SECURITY.md#not-guaranteed)',
+      'number of proxies in front of the server that add to `X-Forwarded-For`. With 0, callers have no address. If it is set, make sure that only the proxies can reach the port: others could [write any address](../../SECURITY.md#not-guaranteed)',
   },
   REQUESTS: {
     schema: oneOf('any', 'sealed'),
@@ -111,7 +111,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(0, 64 * 1024),
     default: '0',
     meaning:
-      'the content of sealed answers is padded to a multiple of this number of bytes, up to 65536, to hide its length; 0 disables padding',
+      'the content of sealed answers is padded to a multiple of this number of bytes, to hide its length; 0 disables padding',
   },
   REQUEST_TIMEOUT_MS: {
     schema: integerBetween(1000, 600_000),
@@ -121,7 +121,7 @@ export const SERVER_SETTINGS = {
   SHUTDOWN_GRACE_MS: {
     schema: integerBetween(0, 600_000),
     default: '10000',
-    meaning: 'how long SIGTERM waits for requests in flight',
+    meaning: 'how long the server, after SIGTERM, waits for requests in progress',
   },
   NSM_REQUIRED: {
     schema: trueOrFalse,
@@ -143,23 +143,24 @@ export const SERVER_SETTINGS = {
     schema: descriptor,
     optional: true,
     meaning:
-      'descriptor of a pipe on which secrets arrive after the start; without it they must be in the environment',
+      'descriptor of a pipe from which the server reads the secrets after the start. Without it, they must be in the environment (set in the image of an application with secrets)',
   },
   REPORT_FD: {
     schema: descriptor,
     optional: true,
     meaning:
-      'descriptor of a pipe that the boot report, or the code of what stopped the start, is written to (set in the image)',
+      'descriptor of a pipe to which the server writes its boot report, or the code of the error that prevented the start (set in the image)',
   },
   CLOCK_STATE: {
     schema: absolutePath,
     optional: true,
-    meaning: 'file that says what init steers the clock by, and how far off it was (set in the image)',
+    meaning:
+      'file in which init records what it corrects the clock by, and how far off the clock was (set in the image)',
   },
   LAST_END: {
     schema: absolutePath,
     optional: true,
-    meaning: 'file that says why a part of the enclave last ended (set in the image)',
+    meaning: 'file in which init records why a part of the enclave last ended (set in the image)',
   },
   ...BUDGET_SETTINGS,
 } as const satisfies SettingTable;

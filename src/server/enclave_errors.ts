@@ -3,8 +3,14 @@ import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 export const ENCLAVE_ERRORS = {
   SEALED_MALFORMED: { status: 400, meaning: 'the body is not a sealed message of a known version' },
-  SEALED_ALTERED: { status: 400, meaning: 'the message was changed in transit, or sealed otherwise' },
-  SEALED_CONTENT: { status: 400, meaning: 'what was sealed is neither a request nor a set of secrets' },
+  SEALED_ALTERED: {
+    status: 400,
+    meaning: 'the message was changed in transit, or is not sealed as specified',
+  },
+  SEALED_CONTENT: {
+    status: 400,
+    meaning: 'the content of the message is neither a request nor a set of secrets',
+  },
   SEALED_REQUIRED: { status: 403, meaning: '`REQUESTS=sealed` is set, and the request is not sealed' },
   SEALED_NOT_IDEMPOTENT: {
     status: 403,
@@ -13,18 +19,18 @@ export const ENCLAVE_ERRORS = {
   },
   SECRETS_NO_PROVISIONERS: {
     status: 403,
-    meaning: '`app.yaml` names no provisioners: secrets arrive through the hand-off only',
+    meaning: '`app.yaml` names no provisioners: the server accepts secrets through the hand-off only',
   },
   SECRETS_PROVISIONER: {
     status: 403,
-    meaning: 'the secrets are not signed, or not signed by a provisioner that `app.yaml` names',
+    meaning: 'the secrets are not signed, or their signer is not a provisioner that `app.yaml` names',
   },
   SECRETS_SIGNATURE: {
     status: 403,
-    meaning: "the provisioner's signature is not over these secrets, sealed for this enclave",
+    meaning: "the provisioner's signature does not match these secrets as they are sealed for this enclave",
   },
   SECRETS_FINAL: { status: 409, meaning: 'the enclave has its secrets: the first valid set is final' },
-  SEALED_TOO_LARGE: { status: 413, meaning: 'sealed secrets of over 48,000 bytes' },
+  SEALED_TOO_LARGE: { status: 413, meaning: 'the sealed secrets are over 48,000 bytes' },
   SEALED_KEY_UNKNOWN: {
     status: 422,
     meaning: 'the message is sealed to a key other than the current one: attest the enclave again',

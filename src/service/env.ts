@@ -42,7 +42,7 @@ export const CORS_SETTINGS = {
       v.transform((text): '*' | string[] => (text === '*' ? '*' : originsIn(text))),
     ),
     default: '*',
-    meaning: 'origins whose pages may read answers, separated by commas, or `*` or `none`',
+    meaning: 'the origins whose pages may read answers, separated by commas; `*` means all, `none` no origin',
   },
 } as const satisfies SettingTable;
 
@@ -62,13 +62,13 @@ export const LOG_SETTINGS = {
     schema: oneOf(...LEVELS),
     default: 'info',
     meaning:
-      "which lines the log has. At `info`, each failed request has a line with its error's `code`; at `debug`, every request has one. At most 4 MiB of lines wait for a slow reader; further ones are lost, and their number is logged as `lines`",
+      "which lines the log has. At `info`, each failed request has a line with its error's `code`; at `debug`, every request has one. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
   },
   RUST_LOG: {
     schema: v.pipe(v.string(), v.transform(readRustLog)),
     default: '',
     meaning:
-      'used if `LOG_LEVEL` is not set: a level, `off`, or a list such as `nautilus_server=debug,info`. It never stops the start: directives that name other modules or are not a level are skipped, and an empty value counts as not set',
+      'used if `LOG_LEVEL` is not set: a level, `off`, or a list such as `nautilus_server=debug,info`. No value of it stops the start: directives for other modules and unknown levels are skipped, and an empty value counts as not set',
   },
 } as const satisfies SettingTable;
 

@@ -67,7 +67,8 @@ export const SERVER_ERRORS = {
   MALFORMED_JSON: { status: 400, meaning: 'the body is not JSON in UTF-8' },
   MALFORMED_HTTP: {
     status: 400,
-    meaning: 'not well-formed HTTP/1.1, or a request target that is neither a path nor an http or https URL',
+    meaning:
+      'the request is not well-formed HTTP/1.1, or its target is neither a path nor an http or https URL',
   },
   NOT_FOUND: { status: 404, meaning: 'the endpoint does not exist' },
   METHOD_NOT_ALLOWED: {
@@ -80,9 +81,9 @@ export const SERVER_ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     meaning:
-      'not `application/json` (at `/sealed`: `application/vnd.sui-enclave.sealed`), another charset, or compressed',
+      'the body is not `application/json` (at `/sealed`: `application/vnd.sui-enclave.sealed`), has another charset than UTF-8, or is compressed',
   },
-  HEADERS_TOO_LARGE: { status: 431, meaning: 'headers over 16 KiB, or over 100 of them' },
+  HEADERS_TOO_LARGE: { status: 431, meaning: 'the headers are over 16 KiB, or there are over 100 of them' },
   INTERNAL: { status: 500, meaning: 'a bug in the server or the application; the log has its location' },
   OVERLOADED: {
     status: 503,

@@ -7,14 +7,15 @@ export const WEATHER_ERRORS = {
     meaning: "the reading is below 0 °C: the contract's `temperature` is a u64 and can't hold it",
   },
   WEATHER_STALE: { status: 502, meaning: 'the reading is over 1 h old' },
-  WEATHER_FUTURE: { status: 502, meaning: 'the reading is over 1 min ahead' },
+  WEATHER_FUTURE: { status: 502, meaning: 'the reading is dated over 1 min ahead' },
   WEATHER_KEY_REFUSED: { status: 502, meaning: "the weather service refuses the operator's API key" },
   WEATHER_QUOTA_EXCEEDED: { status: 502, meaning: "the quota of the operator's API key is used up" },
-  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service gave any other 4xx' },
-  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service gave a 5xx' },
+  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service answered any other 4xx status' },
+  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service answered a 5xx status' },
   WEATHER_UPSTREAM_UNEXPECTED: {
     status: 502,
-    meaning: 'the weather service gave another status than 200, such as a redirect, which is not followed',
+    meaning:
+      'the weather service answered another status than 200, such as a redirect, which is not followed',
   },
   WEATHER_UNREACHABLE: {
     status: 502,

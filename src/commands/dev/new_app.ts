@@ -84,11 +84,11 @@ function write(name: string): string[] {
 
 export const main = command({
   name: 'new_app',
-  purpose: `Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under the name,
-such as stocks or gas_prices. Nothing that exists is changed.`,
+  purpose: `Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under another
+name, such as stocks or gas_prices. Existing files are not changed.`,
   arguments: { name: { schema: applicationName } },
   options: {},
-  notes: 'exit codes: 0 written; 1 something of that name exists; 2 invalid command line',
+  notes: 'exit codes: 0 written; 1 an application or package of that name exists; 2 invalid command line',
   run({ args: { name } }) {
     const files = write(name);
     const text = `${files.join('\n')}

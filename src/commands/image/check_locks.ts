@@ -9,9 +9,16 @@ import { findMirrors } from './mirrors.ts';
 export const main = command({
   name: 'check_locks',
   purpose:
-    'Fetches every file of the locks into the cache, to find versions that are gone before a build does.',
+    'Downloads every file of the lock files into the cache, to find versions that are gone before a build needs them.',
   arguments: { lock: { schema: path, repeated: true, optional: true } },
-  options: { cache: { value: '<folder>', help: 'of packages', schema: path, default: 'build/packages' } },
+  options: {
+    cache: {
+      value: '<folder>',
+      help: 'the cache of downloaded packages',
+      schema: path,
+      default: 'build/packages',
+    },
+  },
   async run({ args: { lock: paths }, options }, { env, io }) {
     const mirrors = findMirrors(env);
     const locks: { path: string; files: number }[] = [];

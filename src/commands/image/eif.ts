@@ -53,7 +53,7 @@ export const main = command({
     const option =
       BUILD_OPTIONS.find((name) => options[name] !== undefined) ??
       (options.ramdisk.length > 0 ? 'ramdisk' : undefined);
-    if (option !== undefined) throw new UsageError(`--${option} belongs to build`);
+    if (option !== undefined) throw new UsageError(`--${option} is an option of build only`);
     if (file === undefined) throw new UsageError('missing: <file>');
     const eif = readEif(read(file));
     const registers = measureImage(eif);
@@ -74,7 +74,7 @@ function read(file: string): Buffer {
 function build(options: BuildOptions): Result {
   const given = (name: BuildOption) => {
     const value = options[name];
-    if (!value) throw new UsageError(`--${name} is missing`);
+    if (!value) throw new UsageError(`--${name} is required`);
     return value;
   };
   const kernel = given('kernel');

@@ -48,7 +48,8 @@ export function makeMeasurements(
 
 /** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
 export function checkChannel(root: string, channel: string, sources: readonly string[]): Channel {
-  if (!Object.hasOwn(CHANNELS, channel)) throw new ConfigError('CHANNEL must be stable or experimental');
+  if (!Object.hasOwn(CHANNELS, channel))
+    throw new ConfigError('the channel (CHANNEL, --channel) must be stable or experimental');
   if (channel !== 'stable') return channel as Channel;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
   if (!/^v\d+\.\d+\.\d+$/m.test(tags)) {

@@ -30,11 +30,22 @@ const OTHERS = {
 
 export const main = command({
   name: 'verify_build',
-  purpose: 'Builds out/nitro.eif a second time, in other surroundings, and compares both byte for byte.',
+  purpose:
+    'Builds out/nitro.eif again, with another clock, folder, umask and user, and compares both files byte for byte.',
   arguments: {},
   options: {
-    'app-dir': { value: '<folder>', help: 'its application', schema: path, default: 'src/apps/weather' },
-    cache: { value: '<folder>', help: 'of packages', schema: path, default: 'build/packages' },
+    'app-dir': {
+      value: '<folder>',
+      help: 'the folder of its application',
+      schema: path,
+      default: 'src/apps/weather',
+    },
+    cache: {
+      value: '<folder>',
+      help: 'the cache of downloaded packages',
+      schema: path,
+      default: 'build/packages',
+    },
   },
   run({ options }, { env }) {
     const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));

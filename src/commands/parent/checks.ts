@@ -47,7 +47,7 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
   try {
     bytes = readFileSync(eif);
   } catch {
-    return { findings: [{ ok: false, text: `${eif} can't be read: build it by make` }] };
+    return { findings: [{ ok: false, text: `${eif} can't be read: build it with make` }] };
   }
   const memoryMib = memoryFor(bytes.length);
   try {

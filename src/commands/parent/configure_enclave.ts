@@ -33,12 +33,12 @@ const network = v.pipe(
 export const main = command({
   name: 'configure_enclave',
   purpose: `Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
-those whose result does not exist yet. Never prompts, and may be run again.`,
+those that are still necessary. It asks no questions, and may be run again.`,
   arguments: {},
   options: {
     region: {
       value: '<region>',
-      help: 'where it runs',
+      help: 'the AWS region of the instance',
       schema: matching(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region such as eu-central-1'),
       required: true,
     },
@@ -50,7 +50,7 @@ those whose result does not exist yet. Never prompts, and may be run again.`,
     },
     cidr: {
       value: '<addresses>',
-      help: 'who may log in (port 22) and reach the server (port 3000): your own address, as 203.0.113.7/32',
+      help: 'who may log in (port 22) and reach the server (port 3000): your own address, such as 203.0.113.7/32',
       schema: network,
       required: true,
     },
@@ -66,13 +66,13 @@ those whose result does not exist yet. Never prompts, and may be run again.`,
     },
     name: {
       value: '<name>',
-      help: 'the name of all that it creates',
+      help: 'the name of everything that it creates',
       schema: matching(/^[a-z][a-z0-9-]{0,62}$/, 'must be a name in lower case'),
       default: 'sui-enclave',
     },
     'instance-type': {
       value: '<type>',
-      help: 'its type',
+      help: 'the type of the instance',
       schema: matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/, 'must be a type such as m5.xlarge'),
       default: 'm5.xlarge',
     },

@@ -15,14 +15,24 @@ const nitroCode = v.pipe(
 export const main = command({
   name: 'doctor',
   purpose:
-    'Checks what may keep an enclave from running on this machine, and says what to do; or explains codes of nitro-cli,\nsuch as E36.',
+    'Checks whether an enclave can run on this machine, and says how to fix what prevents it. With codes of nitro-cli, such\nas E36, it explains these instead.',
   arguments: { code: { schema: nitroCode, optional: true, repeated: true } },
   options: {
     eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
-    cpus: { value: '<number>', help: 'CPUs of the enclave', schema: integer(1, 1024), default: '2' },
-    port: { value: '<port>', help: "the parent's port", schema: integer(1, 65_535), default: '3000' },
+    cpus: {
+      value: '<number>',
+      help: 'the number of CPUs for the enclave',
+      schema: integer(1, 1024),
+      default: '2',
+    },
+    port: {
+      value: '<port>',
+      help: 'the port of this instance that is to lead to the enclave',
+      schema: integer(1, 65_535),
+      default: '3000',
+    },
   },
-  notes: 'exit codes: 0 nothing is wrong; 1 something is; 2 invalid command line',
+  notes: 'exit codes: 0 no problem found; 1 a problem found; 2 invalid command line',
   async run({ args: { code: given }, options }, { env }) {
     if (given.length > 0) {
       const codes = given.map((code) => ({ code, text: NITRO_CODES[code] ?? '' }));

@@ -60,9 +60,9 @@ const ipv4 = v.pipe(
 
 export const main = command({
   name: 'expose_enclave',
-  purpose: `Forwards the parent's port to the server in the enclave, and the endpoints that its image names to their hosts; then
-passes the secrets to the enclave, from a file, standard input or AWS Secrets Manager. May be run again at any time:
-what runs as it should is left alone.`,
+  purpose: `Connects a running enclave: forwards a port of this instance to its server, and its own connections to the hosts that
+its image lists. Then passes it the secrets, from a file, standard input or AWS Secrets Manager. May be run again at any
+time: whatever already runs as it should is left alone.`,
   arguments: {},
   options: {
     secrets: {
@@ -70,10 +70,14 @@ what runs as it should is left alone.`,
       help: "the application's secrets as a JSON object; - is standard input",
       schema: path,
     },
-    'secret-id': { value: '<id>', help: 'the secret in AWS Secrets Manager that has them', schema: text },
+    'secret-id': {
+      value: '<id>',
+      help: 'the id of the secret in AWS Secrets Manager with that JSON object',
+      schema: text,
+    },
     'provisioner-key': {
       value: '<file>',
-      help: 'the key of a provisioner, for an image that names provisioners',
+      help: 'the private key of a provisioner, for an image whose app.yaml names provisioners',
       schema: path,
     },
     root: {
@@ -84,16 +88,25 @@ what runs as it should is left alone.`,
     eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
     name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
     debug: {
-      help: 'pass secrets to an enclave in debug mode too: its memory and console can be read',
+      help: 'pass secrets even to an enclave in debug mode, whose memory and console can be read',
     },
-    address: { value: '<address>', help: "the address of the parent's port: see below", schema: ipv4 },
-    port: { value: '<port>', help: "the parent's port", schema: integer(1, 65_535), default: '3000' },
+    address: {
+      value: '<address>',
+      help: 'the address of this instance to listen on: see below',
+      schema: ipv4,
+    },
+    port: {
+      value: '<port>',
+      help: 'the port of this instance to listen on',
+      schema: integer(1, 65_535),
+      default: '3000',
+    },
   },
-  notes: `--address is by default 0.0.0.0, all addresses of the instance. For an image with TRUSTED_PROXIES it is 127.0.0.1,
-because the image takes the addresses of callers from a header: whoever reaches the port itself can write any.
+  notes: `The default of --address is 0.0.0.0, all addresses of the instance. For an image with TRUSTED_PROXIES it is 127.0.0.1:
+such an image reads the addresses of callers from a header, in which anyone who reaches the port could write any address.
 
-The secrets are sealed: only the enclave that attests the registers of the EIF opens them, and the relay to it reads
-nothing. Root on this instance still reads the file or the secret that they come from: provision seals them elsewhere.`,
+The secrets are sealed: only an enclave that attests the registers of the EIF can open them. Root on this instance can
+still read them in the file or in Secrets Manager. To keep them off the instance, run provision on another machine.`,
   async run({ options }, context) {
     const { env, io } = context;
     const { address, port } = options;

@@ -17,7 +17,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E32: 'The driver did not accept a CPU: give both hyper-threads of a core, and leave the first core to the parent.',
   E33: 'The enclave did not start: the instance may not have enclaves enabled, or its memory may be fragmented. Try again after a reboot.',
   E35: 'The image could not be read, or hugepages are missing: build it again, compare its SHA-256 with out/measurements.json, and run doctor for the memory.',
-  E36: 'The enclave did not report in: it ended during its boot. Run it with --debug to read its console, and see the reports of its log port. An image larger than a quarter of the memory does this too.',
+  E36: 'The enclave sent no heartbeat: it ended during its boot. Run it with --debug to read its console, and read reports.jsonl in its state folder. Too little memory has the same effect: an enclave needs four times the size of its image.',
   E37: 'Waiting for the enclave failed: it may have ended. Run it with --debug to read its console.',
   E38: "The enclave's helper process did not carry the command out: see /var/log/nitro_enclaves.",
   E39: "The enclave's helper process can't be reached: it ended with the enclave. Run it with --debug to read its console.",

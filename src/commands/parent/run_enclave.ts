@@ -14,13 +14,20 @@ export const main = command({
   purpose: 'Runs the image in an enclave, and listens for its reports.',
   arguments: {},
   options: {
-    debug: { help: 'show its console; its registers are zero then, and it must not be registered' },
+    debug: {
+      help: 'run it in debug mode and show its console: its registers are zeros, and it must not be registered',
+    },
     eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
     name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
-    cpus: { value: '<number>', help: 'CPUs of the enclave', schema: integer(1, 1024), default: '2' },
+    cpus: {
+      value: '<number>',
+      help: 'the number of CPUs for the enclave',
+      schema: integer(1, 1024),
+      default: '2',
+    },
     memory: {
       value: '<MiB>',
-      help: "memory of the enclave; by default, four times the image's size",
+      help: "memory of the enclave (default: four times the image's size)",
       schema: integer(1, 1024 ** 2),
     },
   },

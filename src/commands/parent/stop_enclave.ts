@@ -6,7 +6,7 @@ import { stateFolder, stopServices } from './services.ts';
 
 export const main = command({
   name: 'stop_enclave',
-  purpose: 'Stops the enclaves of a name and what was started for them, and nothing else.',
+  purpose: 'Stops the enclaves of this name and the processes that were started for them, and nothing else.',
   arguments: {},
   options: {
     name: { value: '<name>', help: 'their name', schema: enclaveName, default: 'sui-enclave' },

@@ -39,8 +39,9 @@ interface Options {
 
 export const main = command({
   name: 'provision',
-  purpose: `Attests the enclave, seals the secrets for this one start of this image, and checks the enclave's sealed receipt. No host
-or proxy on the way can read, change or replace them.`,
+  purpose: `Attests the enclave, seals the secrets to it, and checks the sealed receipt that the enclave sends. Neither the host nor
+a proxy on the path can read, change or replace the secrets. They are sealed for one start of the enclave: repeat the
+command after each.`,
   arguments: { url: { schema: enclaveUrl, optional: true } },
   forms: [
     '<url> --pcrs out/nitro.pcrs --secrets secrets.json [options]',
@@ -49,26 +50,26 @@ or proxy on the way can read, change or replace them.`,
   options: {
     pcrs: {
       value: '<file>',
-      help: 'the registers of an image that may have the secrets',
+      help: 'the registers of an image that may get the secrets',
       schema: path,
       repeated: true,
     },
     secrets: {
       value: '<file>',
-      help: 'one JSON object with the names of app.yaml, readable by its owner alone; - is standard input',
+      help: 'a JSON object with the names of app.yaml, in a file that only its owner can read; - is standard input',
       schema: path,
     },
     key: {
       value: '<file>',
-      help: "the provisioner's ed25519 key, readable by its owner alone: see below",
+      help: "the provisioner's Ed25519 private key, in a file that only its owner can read: see below",
       schema: path,
     },
     watch: {
-      help: 'keep asking whether the enclave has its secrets, and provision each new start, until SIGTERM',
+      help: 'poll the enclave and provision it after each start, until SIGTERM',
     },
     interval: {
       value: '<seconds>',
-      help: 'with --watch: how often to ask, 1 to 3600 (default: 10)',
+      help: 'with --watch: how often to poll, 1 to 3600 (default: 10)',
       schema: integer(1, 3600),
     },
     root: {
@@ -77,14 +78,14 @@ or proxy on the way can read, change or replace them.`,
       schema: path,
     },
     'print-key': {
-      help: 'print the public key of --key, for the list provisioners of app.yaml, and do nothing else',
+      help: 'only print the public key of --key, for the list provisioners in app.yaml',
     },
   },
   notes: `--key is PEM, as openssl genpkey -algorithm ed25519 -out provisioner.pem writes it, or 64 hexadecimal digits.
 
-exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no receipt; 2 not tried (usage, unreadable
-or open files); 3 it does not prove to be the image; 4 it can't be reached; 5 unconfirmed: /readyz, which a host can forge,
-says that it has secrets, so nothing was sent`,
+exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no valid receipt; 2 not tried (invalid
+command line, or a file that can't be read or that others can read); 3 it does not prove that it runs the image; 4 it
+can't be reached; 5 unconfirmed: /readyz, which a host can forge, says that the enclave has secrets, so nothing was sent`,
   // A message may contain a part of a secret.
   handlesSecrets: true,
   exitOf,
@@ -130,9 +131,9 @@ async function provision(options: Options, url: string | undefined, context: Con
 async function prepare(options: Options, url: string | undefined, { env, io }: Context): Promise<Work> {
   const { pcrs, secrets, key, root, interval } = options;
   if (url === undefined) throw new UsageError('missing: <url>');
-  if (pcrs.length === 0) throw new UsageError('--pcrs is needed: only a known image may have the secrets');
-  if (secrets === undefined) throw new UsageError('--secrets is needed');
-  if (interval !== undefined && !options.watch) throw new UsageError('--interval goes with --watch');
+  if (pcrs.length === 0) throw new UsageError('--pcrs is required: only a known image may have the secrets');
+  if (secrets === undefined) throw new UsageError('--secrets is required');
+  if (interval !== undefined && !options.watch) throw new UsageError('--interval is for --watch only');
   const images = await Promise.all(pcrs.map(readImage));
   const roots =
     root === undefined ? undefined : certificatesFromPem((await readFileArgument(root)).toString());

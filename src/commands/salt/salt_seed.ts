@@ -169,7 +169,7 @@ const count = integer(2, 255);
 export const main = command({
   name: 'salt_seed',
   purpose: `generate     generates a seed of 32 random bytes: the file for SALT_SEED_FILE
-fingerprint  prints the fingerprint of each version: the list for SALT_SEED_FINGERPRINTS
+fingerprint  prints the fingerprint of each version of the seed in a file: the list for SALT_SEED_FINGERPRINTS
 split        writes n share files: any m of them restore the file, and fewer reveal nothing
 combine      restores the file, and compares its fingerprints with those on the shares`,
   arguments: {
@@ -188,16 +188,21 @@ combine      restores the file, and compares its fingerprints with those on the 
     'combine <new file> <share file> <share file> ...',
   ],
   options: {
-    shares: { value: '<n>', help: 'split: how many shares it writes, at most 255', schema: count },
-    threshold: { value: '<m>', help: 'split: how many of them restore the seed, at least 2', schema: count },
+    shares: { value: '<n>', help: 'split: the number of shares to write, at most 255', schema: count },
+    threshold: {
+      value: '<m>',
+      help: 'split: the number of shares that restore the seed, at least 2',
+      schema: count,
+    },
   },
-  notes: 'A file with several versions of the seed (a line each) is split and combined whole.',
+  notes:
+    'A file may have several versions of the seed, a line each; split and combine process all of them together.',
   // A message may contain a part of a seed.
   handlesSecrets: true,
   async run({ args: { action, path: paths }, options: { shares, threshold } }) {
     const [one = '', two = ''] = paths;
     if (action !== 'split' && (shares ?? threshold) !== undefined) {
-      throw new UsageError('--shares and --threshold belong to split');
+      throw new UsageError('--shares and --threshold are for split only');
     }
     checkPaths(action, paths);
     if (action === 'generate') return generate(one);
@@ -210,14 +215,14 @@ combine      restores the file, and compares its fingerprints with those on the 
 
 function checkPaths(action: Action, paths: readonly string[]): void {
   const [least, most] = PATHS[action];
-  if (paths.length < least) throw new UsageError(`${action} needs ${quantity(least, 'path')} at least`);
+  if (paths.length < least) throw new UsageError(`${action} needs at least ${quantity(least, 'path')}`);
   const unexpected = paths[most];
   if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
 }
 
 function countsOf(shares: number | undefined, threshold: number | undefined) {
   if (shares === undefined || threshold === undefined) {
-    throw new UsageError('split needs --shares and --threshold');
+    throw new UsageError('split requires both --shares and --threshold');
   }
   if (threshold > shares) throw new UsageError('--threshold must be at most --shares');
   return { shares, threshold };

@@ -12,7 +12,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'add_registrar',
   purpose:
-    "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's present image, with\nregister_enclave --registrar, until the registrar is revoked.",
+    "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's current image, with\nregister_enclave --registrar, until the registrar is revoked.",
   arguments: {
     enclave_package_id: IDS.enclave_package_id,
     enclave_config_id: IDS.enclave_config_id,

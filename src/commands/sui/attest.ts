@@ -46,7 +46,7 @@ export async function askForAttestation(
       `load_nitro_attestation would abort with ${abort}: ${reason}. Nothing was sent`,
     );
   }
-  chain.notes.push(`The chain can be expected to verify the document until ${until?.toISOString()}.`);
+  chain.notes.push(`The chain is expected to accept the attestation document until ${until?.toISOString()}.`);
   return { document, nonce, now };
 }
 

@@ -27,7 +27,7 @@ import { Chain } from './chain.ts';
 import { Deployments } from './deployments.ts';
 import { checkWitness, isIdName, type SuiArgument } from './ids.ts';
 import { nodeOf } from './network.ts';
-import { COMMON, type CommonOptions } from './options.ts';
+import { COMMON, type CommonOptions, READING } from './options.ts';
 import { type Outcome, resultOf } from './outcome.ts';
 import { readSigner, senderOf } from './signer.ts';
 
@@ -70,12 +70,13 @@ export interface SuiCommand<A extends SuiArguments, O extends Options> {
   run(input: Input<A, O>, chain: Chain): Promise<Outcome>;
 }
 
-const FROM_FILE = 'Without ids, they come from deployments/<network>.json, which the commands write.\n';
-const NOTES = `The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.
-
-exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (arguments, files, no answer)
-With --dry-run: 0 no obstacle found: in the simulation by the node, or without one in the arguments; 1 it would
-fail; 2 the node that is named could not be asked.`;
+const FROM_FILE =
+  'Ids that the command line leaves out come from deployments/<network>.json, which the commands write.\n';
+const SIGNER =
+  'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.\n';
+const NOTES = `exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (invalid argument or file, or no answer)
+With --dry-run: 0 the node's simulation succeeded, or no node was named and the arguments are valid; 1 the transaction
+would fail; 2 an argument is invalid, or the named node did not answer.`;
 
 /** A command, whatever its arguments are. */
 type AnyCommand = SuiCommand<SuiArguments, Options>;
@@ -94,9 +95,9 @@ function mainOf(spec: AnyCommand): Main {
     name,
     purpose,
     arguments: args,
-    options: { ...spec.options, ...COMMON },
+    options: { ...spec.options, ...(spec.isReader ? READING : COMMON) },
     forms: short === undefined ? [formOf(args)] : [formOf(args), `${formOf(short)}, with --network`],
-    notes: short === undefined ? NOTES : `${FROM_FILE}\n${NOTES}`,
+    notes: [short === undefined ? [] : FROM_FILE, spec.isReader ? [] : SIGNER, NOTES].flat().join('\n'),
     assign: (given, options, env) => textsOf(args, given, deploymentsOf(options as CommonOptions, env)),
     async run(given, context) {
       const common = given.options as CommonOptions;
@@ -156,7 +157,7 @@ function textsOf(args: SuiArguments, given: readonly string[], deployments: Depl
   }
   if (deployments === undefined) {
     throw new UsageError(
-      `missing: ${wordsOf(others)}: give them, or a --network whose deployments/<network>.json has them`,
+      `missing: ${wordsOf(others)}. Give all arguments, or --network with a deployments/<network>.json that has these`,
     );
   }
   const texts = inOrder(short, given);

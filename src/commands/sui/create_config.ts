@@ -90,14 +90,14 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, applicat
 export const main = suiCommand({
   name: 'create_config',
   purpose:
-    'Creates and shares a config at version 0, which allows the image of the PCR file. With --publisher, the sender also\ngets a new capability for it: for a module that is on chain already, or claims its Publisher in its init.',
+    'Creates and shares a config at version 0, which allows the image of the PCR file. With --publisher, the sender also\ngets a new EnclaveCap for it: use this if the module is on chain already, or claims its Publisher in its init.',
   arguments: ARGUMENTS,
   options: {
     ...PCRS_OPTION,
-    cap: { value: '<id>', help: 'the capability, where the sender owns several', schema: objectId },
+    cap: { value: '<id>', help: 'the EnclaveCap to use, if the sender owns several', schema: objectId },
     publisher: {
       value: '<id>',
-      help: "make a capability by this Publisher of the application's module",
+      help: "make a new EnclaveCap with this Publisher of the application's module",
       schema: objectId,
     },
     ...EXPERIMENTAL_FLAG,

@@ -223,7 +223,7 @@ export class Deployments {
         chain: id,
         applications: { ...applications, [name]: application },
       });
-      chain.notes.push(`Noted in ${this.path}.`);
+      chain.notes.push(`Recorded in ${this.path}.`);
     } catch (error) {
       const reason = (error as Error).message.slice(0, 300);
       chain.notes.push(`${this.path} is not written: ${reason}. Keep the ids that are printed here.`);

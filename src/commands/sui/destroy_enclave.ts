@@ -13,7 +13,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
-    "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability. Its key can't be registered at that version again.",
+    "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired; any other takes the\nholder of the EnclaveCap. The destroyed key can't be registered at that version of the config again.",
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_object_id: { schema: objectId } },
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [

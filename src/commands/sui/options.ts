@@ -15,19 +15,19 @@ export const COMMON = {
   },
   app: {
     value: '<name>',
-    help: 'the application in deployments/<network>.json, where it has several',
+    help: 'the application, if deployments/<network>.json has several',
     schema: text,
   },
-  'rpc-url': { value: '<url>', help: 'a gRPC-web node in place of the one of --network', schema: text },
+  'rpc-url': { value: '<url>', help: 'a gRPC-web node (default: that of --network)', schema: text },
   address: {
     value: '<address>',
-    help: "the sender; its key is read from the Sui CLI's keystore",
+    help: "the sender; the command signs with its key in the Sui CLI's keystore",
     schema: objectId,
   },
-  keystore: { value: '<file>', help: "the keystore, if it is not the Sui CLI's own", schema: path },
+  keystore: { value: '<file>', help: "the keystore (default: the Sui CLI's own)", schema: path },
   'gas-budget': {
     value: '<mist>',
-    help: 'the most gas to spend (default: what the node proposes, up to 1 SUI)',
+    help: 'the most that the transaction may cost, in MIST (default: what the node proposes, up to 1 SUI)',
     schema: v.pipe(
       v.string(),
       v.regex(/^[1-9][0-9]{0,18}$/, 'must be an integer number of MIST (1 SUI is 1000000000)'),
@@ -36,6 +36,14 @@ export const COMMON = {
   },
   unsigned: { help: 'print the transaction in base64, for a wallet or a multisig to sign' },
   'dry-run': { help: 'say what would be done, have the node simulate it, and send nothing' },
+} as const;
+
+/** Those of a command that signs nothing. */
+export const READING = {
+  network: COMMON.network,
+  app: COMMON.app,
+  'rpc-url': COMMON['rpc-url'],
+  'dry-run': COMMON['dry-run'],
 } as const;
 
 /** The values of the options that all commands have. */
@@ -49,7 +57,7 @@ export const PCRS_OPTION = {
 /** The flag of commands that write registers. */
 export const EXPERIMENTAL_FLAG = {
   experimental: {
-    help: 'allow an image that is not of a tagged release (CHANNEL=stable), on a real network too',
+    help: 'allow an image that was not built from a tagged release (CHANNEL=stable), even on a real network',
   },
 } as const;
 
@@ -57,7 +65,7 @@ export const EXPERIMENTAL_FLAG = {
 export const PUBLISHED_OPTION = {
   published: {
     value: '<file>',
-    help: 'where it is noted what is published (default: move/<package>/Published.toml)',
+    help: "the file that records the package's ids (default: move/<package>/Published.toml)",
     schema: path,
   },
 } as const;

@@ -77,12 +77,12 @@ interface Published {
 export const main = suiCommand({
   name: 'publish',
   purpose:
-    "Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the\nchain. The sender gets the capability to upgrade it, and the EnclaveCap of its application. Set\nFRAMEWORK=fetch to have Sui's framework fetched, or SUI_FRAMEWORK_DIR to a copy of it. It is compiled for the\nnetwork of --network, which --rpc-url needs too.",
+    "Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the\nchain. The sender gets the UpgradeCap, the capability to upgrade it, and the EnclaveCap of its application.\nSet FRAMEWORK=fetch to fetch Sui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy. The package is\ncompiled for --network, which is required with --rpc-url too.",
   arguments: ARGUMENTS,
   options: {
     ...PUBLISHED_OPTION,
-    again: { help: 'publish it even if it is noted as published' },
-    immutable: { help: 'destroy the capability to upgrade it: nobody can ever change the package' },
+    again: { help: 'publish the package even if it is recorded as published' },
+    immutable: { help: 'destroy the UpgradeCap: nobody can ever change the package' },
   },
   plan({ args, env, options }) {
     checkPackage(args.package);

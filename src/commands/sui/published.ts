@@ -85,7 +85,7 @@ export async function notePublication(
       return void because(`the node's chain is ${chainId}, and that of ${network} is ${expected}`);
     }
     writeFileSync(path, withPublication(readPublished(path), network, { ...publication, chainId }));
-    chain.notes.push(`Noted in ${path}: commit that file.`);
+    chain.notes.push(`Recorded in ${path}: commit that file.`);
   } catch (error) {
     because((error as Error).message.slice(0, 200));
   }

@@ -22,7 +22,7 @@ function checkRegistrar({ id, registrars }: EnclaveConfig, registrarId: string |
 export const main = suiCommand({
   name: 'register_enclave',
   purpose:
-    'Asks each enclave for its attestation and registers the keys under the config, in one transaction. What the chain\nwould refuse is not sent; an enclave that is registered already is reported, not registered again.',
+    'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. An enclave that is registered already is reported, not registered again.',
   arguments: {
     enclave_package_id: IDS.enclave_package_id,
     app_package_id: IDS.app_package_id,
@@ -35,7 +35,7 @@ export const main = suiCommand({
     ...ROOT_OPTION,
     registrar: {
       value: '<id>',
-      help: "register with this RegistrarCap of the sender, not with the config's capability",
+      help: "register with this RegistrarCap of the sender instead of the config's EnclaveCap",
       schema: objectId,
     },
   },

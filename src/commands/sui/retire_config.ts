@@ -12,7 +12,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'retire_config',
   purpose:
-    'Retires a config permanently: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can destroy these then. It asks for confirmation on the terminal; without a terminal, give --yes.',
+    'Retires a config permanently: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can then destroy those enclaves. It asks for confirmation on the terminal; without a terminal, give --yes.',
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
   options: { yes: { help: 'retire it without asking' } },
   plan(input) {
@@ -20,7 +20,7 @@ export const main = suiCommand({
     if (!isTrial && !options.yes && ask === undefined) {
       throw new SuiCommandError(
         'NOT_CONFIRMED',
-        'retiring a config can not be undone, and there is no terminal to ask on: give --yes. Nothing was sent',
+        'retiring a config cannot be undone, and there is no terminal to ask on: give --yes. Nothing was sent',
       );
     }
     return [

@@ -31,7 +31,7 @@ import {
 export const main = suiCommand({
   name: 'rotate',
   purpose:
-    'Allows the image of the PCR file in place of the one before, and registers the enclaves at the URLs, which must run\nit, in one transaction. All older enclaves are stale from then on: answers that they signed just before abort.\nDestroy them later. Where the config allows the image already, it registers the enclaves if need be, and no other\nbecomes stale; with --again they do.',
+    'Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run\nthat image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just\nbefore. You can destroy them later. If the config already allows the image, rotate only registers the enclaves that are\nnot registered yet; with --again, it also makes all older enclaves stale.',
   arguments: {
     enclave_package_id: IDS.enclave_package_id,
     enclave_config_id: IDS.enclave_config_id,

@@ -115,7 +115,7 @@ function inColumns(rows: readonly (readonly string[])[]): string[] {
 export const main = suiCommand({
   name: 'status',
   purpose:
-    'Prints whether contracts accept the enclaves that answer at the URLs, a line for each, and the other enclaves that\nare registered under the config. It attests what answers, several times at each URL, since a proxy may lead to several\nenclaves. Without arguments, it asks the URLs of the deployment file. Exit code 1 if a key that answered is not\nregistered or not accepted, or nothing there can be trusted.',
+    'Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are\nregistered under the config. It requests the attestation several times at each URL, since a proxy may lead to several\nenclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not\nregistered or not accepted, or if no answer can be trusted.',
   arguments: {
     enclave_config_id: IDS.enclave_config_id,
     enclave_url: { schema: enclaveUrl, repeated: true, optional: true, fromFile: 'omitted' },

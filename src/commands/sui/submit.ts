@@ -61,11 +61,11 @@ const ARGUMENTS = {
 };
 
 const OPTIONS = {
-  url: { value: '<url>', help: 'the enclave', schema: enclaveUrl, required: true },
-  path: { value: '<path>', help: 'its endpoint', schema: text, default: 'process_data' },
+  url: { value: '<url>', help: 'the URL of the enclave', schema: enclaveUrl, required: true },
+  path: { value: '<path>', help: 'the endpoint to call', schema: text, default: 'process_data' },
   body: {
     value: '<json>',
-    help: 'the request; without it, the endpoint is called by GET',
+    help: 'the JSON to send by POST; without it, the endpoint is called by GET',
     schema: exactJson,
   },
   intent: {
@@ -76,28 +76,30 @@ const OPTIONS = {
   },
   struct: {
     value: '<name>',
-    help: 'the struct of the signed type, where several in the module have its fields',
+    help: 'the Move struct of the signed type, if several structs of the module have its fields',
     schema: text,
   },
   fields: {
     value: '<names>',
-    help: "the answer's fields in order, with commas, where no struct names them",
+    help: "the names of the answer's fields in order, with commas, if no struct of the module has them",
     schema: text,
   },
-  config: { value: '<id>', help: "the config, in place of the deployment file's", schema: objectId },
+  config: { value: '<id>', help: 'the config (default: that of the deployment file)', schema: objectId },
   pcrs: {
     value: '<file>',
-    help: 'registers that the enclave must have, besides those of the config',
+    help: 'a file of registers that the enclave must have, in addition to those of the config',
     schema: path,
   },
   ...ROOT_OPTION,
   object: {
     value: '<id>',
-    help: 'an object that the function takes besides, in order',
+    help: 'the next of the other objects that the function takes, in order',
     schema: objectId,
     repeated: true,
   },
-  'any-answer': { help: "accept an answer whose fields differ from the request's of the same name" },
+  'any-answer': {
+    help: "accept an answer in which a field differs from the request's property of the same name",
+  },
 } as const;
 
 type SubmitInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
@@ -112,7 +114,7 @@ function read(input: SubmitInput): Request {
   const noted = given === undefined || config === undefined ? applicationOf(input, given, module) : undefined;
   const configId = config ?? noted?.config?.id;
   if (configId === undefined) {
-    throw new UsageError('give --config, or a --network whose deployment file has it');
+    throw new UsageError('give --config, or a --network whose deployment file has the config');
   }
   return { packageId: given ?? noted?.package ?? '', module, name, url, path, body, intent, configId };
 }
@@ -260,7 +262,7 @@ function checkObjects({ roles, typeParameters, application }: MoveCall, objects:
 export const main = suiCommand({
   name: 'submit',
   purpose:
-    'Asks an enclave, verifies that a registered key signed the answer, and calls a Move function with it:\nPACKAGE::module::function. Its parameters, read from the package on chain, must be the signed fields in order, then\ntimestamp_ms: u64 and sig: &vector<u8>; Enclave, EnclaveConfig, Clock, Random and other objects may stand anywhere.\nReturned objects go to the sender. With --network, the package may be left out.',
+    'Sends a request to an enclave, verifies that a registered key signed the answer, and calls a Move function with it:\nPACKAGE::module::function, or module::function of the package in the deployment file of --network. The parameters of the\nfunction, read from the chain, must be the signed fields in order, then timestamp_ms: u64 and sig: &vector<u8>; Enclave,\nEnclaveConfig, Clock, Random and other objects may be anywhere among them. Returned objects go to the sender.',
   arguments: ARGUMENTS,
   options: OPTIONS,
   plan(input) {

@@ -20,13 +20,13 @@ const maxKeyAge = v.pipe(
 export const main = suiCommand({
   name: 'update_config',
   purpose:
-    'Renames a config, or sets a maximum age for the keys of its enclaves, including those that are registered: contracts\nreject answers of older keys. Restart and register enclaves before their keys reach it.',
+    'Renames a config, or sets a maximum age for the keys of its enclaves, including those that are registered: contracts\nreject answers of older keys. Restart each enclave, and register its new key, before the old one reaches that age.',
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
   options: {
-    name: { value: '<name>', help: 'the name, for people', schema: text },
+    name: { value: '<name>', help: 'the new name, which only people read', schema: text },
     'max-key-age': {
       value: '<hours>',
-      help: 'the maximum age of keys since their attestation, or none',
+      help: 'the maximum age of a key since its attestation, in hours, or none',
       schema: maxKeyAge,
     },
   },

@@ -12,7 +12,7 @@ import { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
 export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
-    'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it.',
+    'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate.',
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
   options: { ...PCRS_OPTION, ...EXPERIMENTAL_FLAG },
   plan: ({ args, options }) => [

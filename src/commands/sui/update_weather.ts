@@ -60,8 +60,8 @@ const ARGUMENTS = {
 } as const;
 
 const OPTIONS = {
-  'from-url': { value: '<enclave url>', help: 'ask this enclave for a reading', schema: enclaveUrl },
-  location: { value: '<place>', help: 'the place to ask for', schema: text },
+  'from-url': { value: '<enclave url>', help: 'request the reading from this enclave', schema: enclaveUrl },
+  location: { value: '<place>', help: 'with --from-url: the place', schema: text },
   ...ROOT_OPTION,
 } as const;
 
@@ -140,7 +140,7 @@ async function submission(input: WeatherInput, chain: Chain) {
 export const main = suiCommand({
   name: 'update_weather',
   purpose:
-    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nlooks up the config of the enclave. With --from-url, it asks the enclave for the reading and verifies it first.',
+    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nreads the config from the enclave object. With --from-url, it first requests the reading from there and verifies it.',
   arguments: ARGUMENTS,
   options: OPTIONS,
   plan(input) {

@@ -95,7 +95,7 @@ async function note(
 export const main = suiCommand({
   name: 'upgrade',
   purpose:
-    'Compiles a package of move/ and upgrades the one on chain to it, as `publish` published it. It compares modules,\ntypes and public functions with those on chain, and ends where something that others may use is gone or changed; the\nnode simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may be left out where the\ndeployment file or Published.toml names it.',
+    'Compiles a package of move/ and upgrades the package on chain that `publish` published from it. Before anything is\nsent, it compares modules, types and public functions with those on chain, and refuses if one that others may use is\nmissing or changed; the node simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may\nbe left out if the deployment file or Published.toml names it.',
   arguments: { package: { schema: text }, upgrade_cap_id: { schema: objectId, optional: true } },
   options: PUBLISHED_OPTION,
   plan({ args, env }) {

@@ -49,7 +49,8 @@ interface Options {
 
 export const main = command({
   name: 'verify',
-  purpose: 'Verifies the attestation document of an enclave, and reports what it says.',
+  purpose:
+    'Verifies the attestation document of an enclave against the registers of an image, and prints what the document says.',
   arguments: { url: { schema: enclaveUrl, optional: true } },
   forms: [
     '<url> --pcrs out/nitro.pcrs [options]',
@@ -59,7 +60,7 @@ export const main = command({
   options: {
     pcrs: {
       value: '<file>',
-      help: 'the expected registers, one "<hex> PCRn" line each for PCR0 to PCR2',
+      help: 'the expected registers: a line "<hex> PCRn" for each of PCR0 to PCR2 (required to verify)',
       schema: path,
     },
     file: {
@@ -72,27 +73,27 @@ export const main = command({
       help: 'verify as of this time, not now: ISO 8601 or milliseconds since 1970',
       schema: time,
     },
-    pk: { value: '<hex>', help: 'the public key that the document must bind', schema: hexadecimal },
+    pk: { value: '<hex>', help: 'the public key that the document must contain', schema: hexadecimal },
     root: {
       value: '<file>',
       help: "trust the certificates of this PEM file in place of AWS's root (development)",
       schema: path,
     },
-    'print-root': { help: 'print the pinned AWS root as PEM, and do nothing else' },
+    'print-root': { help: 'only print the pinned AWS root certificate as PEM' },
     compare: {
       value: '<file>',
-      help: 'with --print-root: compare it with the certificate of this file, PEM or DER: see below',
+      help: 'with --print-root: compare it with the certificate in this file, PEM or DER: see below',
       schema: path,
     },
   },
-  notes: `Files for --compare are nitro_root_certificate.pem in the sources of Sui's verifier, and AWS's root.pem.
+  notes: `--compare takes, for example, nitro_root_certificate.pem from the sources of Sui's verifier, or AWS's root.pem.
 
-exit codes: 0 trusted, or the same root; 1 any other verdict, or another root; 2 no verdict (network, unreadable file,
-usage)`,
+exit codes: 0 trusted, or the same root; 1 refused, or another root; 2 no verdict (no answer, unreadable file, invalid
+command line)`,
   report,
   async run({ args: { url }, options }) {
     if (options.compare !== undefined && !options['print-root']) {
-      throw new UsageError('--compare goes with --print-root');
+      throw new UsageError('--compare is for --print-root only');
     }
     if (!options['print-root']) return await verify(options, url);
     if (options.compare !== undefined) return await compareRoot(options.compare, awsNitroRoot());
@@ -106,8 +107,8 @@ async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
   const [other = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
-  if (!isCertificate(other)) throw new UsageError(`${file} holds no certificate`);
-  if (more.length > 0) throw new UsageError(`${file} must hold one certificate, and holds several`);
+  if (!isCertificate(other)) throw new UsageError(`${file} contains no certificate`);
+  if (more.length > 0) throw new UsageError(`${file} contains several certificates: give a file with one`);
   const same = Buffer.from(root).equals(other);
   const [pinned, found] = [certificateFingerprint(root), certificateFingerprint(other)];
   const text = `pinned here  ${pinned}\nin the file  ${found}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
@@ -145,7 +146,7 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   if ((url === undefined) === (options.file === undefined))
     throw new UsageError('give either a URL or --file');
   if (options.pcrs === undefined) {
-    throw new UsageError('--pcrs is needed: without expected registers there is no verdict');
+    throw new UsageError('--pcrs is required: without expected registers there is no verdict');
   }
   const image = await readImage(options.pcrs);
   const roots = options.root === undefined ? null : await readRoots(options.root);

@@ -7,7 +7,7 @@ const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 /** Everything that can go wrong between a caller and the NSM. The last eight are the NSM's own `ErrorCode`s. */
 export const NSM_ERRORS = {
   NSM_UNAVAILABLE: cannotAnswer(
-    'no NSM driver, since the native addon or the device node is missing: expected outside an enclave',
+    'there is no NSM driver, since the native addon or the device is missing: expected outside an enclave',
   ),
   NSM_IO: cannotAnswer('the NSM failed: the kernel refused an open or an ioctl'),
   NSM_TIMEOUT: cannotAnswer(
@@ -18,9 +18,7 @@ export const NSM_ERRORS = {
   ),
   NSM_CLOSED: cannotAnswer('the device was closed before the call was answered'),
   NSM_PROTOCOL: cannotAnswer("the answer violates the NSM's interface"),
-  NSM_INPUT: cannotAnswer(
-    'an argument is of the wrong type or out of bounds, so the NSM does not support it: nothing was sent',
-  ),
+  NSM_INPUT: cannotAnswer('an argument is of the wrong type or out of bounds: nothing was sent to the NSM'),
   NSM_INVALID_ARGUMENT: cannotAnswer('`InvalidArgument`, an argument is invalid'),
   NSM_INVALID_INDEX: cannotAnswer('`InvalidIndex`, the PCR does not exist'),
   NSM_INVALID_RESPONSE: cannotAnswer(

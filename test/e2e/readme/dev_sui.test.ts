@@ -107,7 +107,7 @@ test('"On one machine" goes from publish to an answer of the rotated enclave', a
   expect(mintedReadings()).toHaveLength(2);
 }, 120_000);
 
-test('"Five minutes to an effect on chain" ends with a minted reading, and with a key that is not registered', async () => {
+test('"From a signed reading to an object on Sui" ends with a minted reading, and with a key that is not registered', async () => {
   const lines = linesOf('scripts/docs/START.md');
   const done = await follow(lines, { [FIRST]: await startEnclave() });
   expect(done).toEqual(['publish', 'create_config', 'register_enclave', 'submit', 'status']);

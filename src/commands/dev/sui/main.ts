@@ -48,7 +48,7 @@ function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, fold
       : `export SUI_PRIVATE_KEY=$(cat ${folder}/dev-sui.key)`;
   const proofs = checksProofs
     ? 'with their Groth16 proofs, against the development key of make prover'
-    : 'except for the Groth16 proof: make prover builds what checks it';
+    : 'except for their Groth16 proofs: to have these checked too, run make prover once before';
   return `
 ${node.url}  a MODEL of a Sui node, not a validator: gRPC, for ${where}
 ${faucetUrl}  the faucet, as that of a local network

@@ -191,7 +191,7 @@ Log in: ssh ec2-user@203.0.113.5
   });
 
   test.each([
-    [[], /^USAGE: --region is missing\. See sui-enclave configure_enclave --help\n$/],
+    [[], /^USAGE: --region is required\. See sui-enclave configure_enclave --help\n$/],
     [
       ['--region', 'eu-west-1; rm -rf /', '--key-name', 'me', '--cidr', '0.0.0.0/0'],
       /--region must be a region/,

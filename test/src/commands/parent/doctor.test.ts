@@ -75,7 +75,7 @@ describe('the doctor', () => {
       .filter(({ ok }) => !ok)
       .map((finding) => finding.text)
       .join('\n');
-    expect(text).toMatch(/\/nowhere.eif can't be read: build it by make/);
+    expect(text).toMatch(/\/nowhere.eif can't be read: build it with make/);
     expect(text).toMatch(/nitro-cli is not installed/);
     expect(text).toMatch(/\/dev\/nitro_enclaves is missing/);
     expect(text).toMatch(/allocator.yaml is missing/);
@@ -95,7 +95,7 @@ describe('the doctor', () => {
   test('explains a code of nitro-cli', async () => {
     expect(await parent.run('doctor.ts', ['e36'])).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/^E36: The enclave did not report in/),
+      stdout: expect.stringMatching(/^E36: The enclave sent no heartbeat/),
     });
     expect(await parent.run('doctor.ts', ['E99'])).toMatchObject({
       status: 2,

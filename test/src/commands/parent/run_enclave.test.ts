@@ -85,7 +85,7 @@ describe('run_enclave', () => {
     });
     expect(status).toBe(2);
     expect(stderr).toBe(
-      "USAGE: out/nitro.eif can't be read (ENOENT): build it by make, or copy it here. See sui-enclave run_enclave --help\n",
+      "USAGE: out/nitro.eif can't be read (ENOENT): build it with make, or copy it here. See sui-enclave run_enclave --help\n",
     );
   });
 

@@ -394,9 +394,9 @@ describe('what is refused', () => {
 
   test.each([
     [[], /missing: <url>/],
-    [['http://127.0.0.1:9'], /--pcrs is needed/],
-    [['http://127.0.0.1:9', '--pcrs', 'x'], /--secrets is needed/],
-    [['http://127.0.0.1:9', '--pcrs', 'x', '--secrets', '-', '--interval', '5'], /goes with --watch/],
+    [['http://127.0.0.1:9'], /--pcrs is required/],
+    [['http://127.0.0.1:9', '--pcrs', 'x'], /--secrets is required/],
+    [['http://127.0.0.1:9', '--pcrs', 'x', '--secrets', '-', '--interval', '5'], /is for --watch only/],
     [['--print-key'], /needs --key/],
     [['http://127.0.0.1:9', '--pcrs', '/nonexistent', '--secrets', '-'], /\/nonexistent can't be read/],
   ])('the command line %j: exit 2', async (args, message) => {

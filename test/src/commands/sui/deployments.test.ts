@@ -62,7 +62,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const [cap] = enclaveCaps as { id: string }[];
     expect(notes).toEqual([
       expect.stringMatching(/^Compiled /),
-      expect.stringMatching(/^Noted in .*localnet\.json\.$/),
+      expect.stringMatching(/^Recorded in .*localnet\.json\.$/),
     ]);
     expect(noted()).toEqual({
       network: 'localnet',
@@ -335,7 +335,7 @@ describe('from publish to the end of a config, without an id on a command line',
   test('given ids take precedence over the file, and differences are reported', async () => {
     const { config, package: packageId } = weather();
     const result = await run('update_config', packageId, config?.id ?? '', '--name', 'same');
-    expect(result.json()['notes']).toEqual([expect.stringContaining('Noted in')]);
+    expect(result.json()['notes']).toEqual([expect.stringContaining('Recorded in')]);
     const wrong = `0x${'d'.repeat(64)}`;
     const refused = await run('update_config', wrong, config?.id ?? '', '--name', 'x', '--dry-run');
     expect(refused.json()).toMatchObject({

@@ -321,9 +321,9 @@ describe('--print-root --compare', () => {
   });
 
   test.each([
-    ['garbage', 'holds no certificate'],
-    ['empty', 'holds no certificate'],
-    ['two.pem', 'must hold one certificate'],
+    ['garbage', 'contains no certificate'],
+    ['empty', 'contains no certificate'],
+    ['two.pem', 'contains several certificates'],
     ['nowhere', 'nowhere'],
   ])('of %s there is no verdict', async (name, message) => {
     const { exit, err } = await compare(name);
@@ -331,10 +331,10 @@ describe('--print-root --compare', () => {
     expect(err).toContain(message);
   });
 
-  test('goes with --print-root only', async () => {
+  test('is for --print-root only', async () => {
     expect(await verify('--compare', file('root.pem'))).toMatchObject({
       exit: 2,
-      err: expect.stringContaining('--compare goes with --print-root'),
+      err: expect.stringContaining('--compare is for --print-root only'),
     });
   });
 });

@@ -444,7 +444,7 @@ describe('the attestation', () => {
     const client = new EnclaveClient(enclave.url, { policy: { images: [enclave.image] } });
     await expect(client.attest()).rejects.toMatchObject({
       code: 'CHAIN_ROOT',
-      message: expect.stringMatching(/only in development, name it by "roots"/),
+      message: expect.stringMatching(/in development only, pass that root as "roots"/),
     });
   });
 

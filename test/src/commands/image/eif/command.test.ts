@@ -60,10 +60,10 @@ test.each([
   [['sign', 'x.eif'], 2, /^USAGE: <action> must be build, describe or pcrs\. See/],
   [['describe'], 2, /^USAGE: missing: <file>\. See/],
   [['describe', 'kernel', '0x5'], 2, /^USAGE: unexpected argument: 0x5\. See/],
-  [['pcrs', 'kernel', '--name', 'weather'], 2, /^USAGE: --name belongs to build\. See/],
+  [['pcrs', 'kernel', '--name', 'weather'], 2, /^USAGE: --name is an option of build only\. See/],
   [['describe', 'kernel'], 1, /^EIF_INVALID: the file is shorter than the header/],
   [['pcrs', 'nowhere'], 1, /^CONFIG: nowhere can't be read: ENOENT/],
-  [['build', '--kernel', 'kernel'], 2, /^USAGE: --cmdline is missing/],
+  [['build', '--kernel', 'kernel'], 2, /^USAGE: --cmdline is required/],
   [['build', '--signing-key', 'x'], 2, /^USAGE: Unknown option '--signing-key'\. See/],
   [[...BUILD, 'more'], 2, /^USAGE: unexpected argument: more\. See/],
 ])('%j ends with one message', async (args, code, message) => {
