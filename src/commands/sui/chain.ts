@@ -38,6 +38,8 @@ export class Chain {
   readonly notes: string[] = [];
   /** Time to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
+  /** The most gas that its transactions can have cost, in MIST: the budget of one whose effects are not known. */
+  gasSpent = 0n;
   readonly #options: CommonOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #node: NodeConnection | undefined;
@@ -115,7 +117,7 @@ export class Chain {
       const transaction = toBase64(bytes);
       return { status: 'unsigned', title, fields: { ...shown, transaction }, text: transaction };
     }
-    const { gas, ...executed } = await this.#execute(bytes);
+    const { gas, ...executed } = await this.#execute(bytes, BigInt(gasData.budget ?? 0));
     const results = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
     return { status: 'done', title: `Done: ${title}`, fields: { ...fields, ...results } };
   }
@@ -151,9 +153,10 @@ export class Chain {
     return lasting ?? built;
   }
 
-  async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
+  async #execute(bytes: Uint8Array, budget: bigint): Promise<Executed & { gas: bigint }> {
     const signer = await readSigner(this.#env, this.#options);
     const { signature } = await signer.signTransaction(bytes);
+    this.gasSpent += budget;
     const executed = await sendTransaction(this.client, {
       transaction: bytes,
       signatures: [signature],
@@ -162,11 +165,13 @@ export class Chain {
       waitMs: 0,
     });
     const { digest } = executed;
-    await this.#visible(digest);
     const { changedObjects, gasUsed } = executed.effects;
+    const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);
+    this.gasSpent += gas - budget;
+    await this.#visible(digest);
     return {
       digest,
-      gas: BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate),
+      gas,
       created: changedObjects
         .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
         .map(({ objectId }) => ({
