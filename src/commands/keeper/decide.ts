@@ -24,12 +24,22 @@ export interface Registered {
   readonly destroyed: readonly string[];
 }
 
-/** What a URL answered: an enclave with the file's registers, or why nothing there is trusted. */
-export type Answer =
-  | (Candidate & { readonly trusted: true /** Of the document. */; readonly attestedAtMs: number })
-  | { readonly url: string; readonly trusted: false; readonly code: string; readonly reason: string };
+/** An enclave with the file's registers. */
+export interface Trusted extends Candidate {
+  readonly trusted: true;
+  /** The time of the document, in milliseconds since 1970. */
+  readonly attestedAtMs: number;
+}
 
-export type Trusted = Extract<Answer, { trusted: true }>;
+/** Why nothing at a URL is trusted. */
+export interface Untrusted {
+  readonly url: string;
+  readonly trusted: false;
+  readonly code: string;
+  readonly reason: string;
+}
+
+export type Answer = Trusted | Untrusted;
 
 export interface Seen extends Registered {
   readonly answers: readonly Answer[];

@@ -11,6 +11,7 @@ import {
   mayAct,
   type Registered,
   type Rules,
+  type Untrusted,
 } from './decide.ts';
 import { type Pauses, pauseAfter } from './pauses.ts';
 import type { Done, World } from './world.ts';
@@ -52,15 +53,13 @@ export interface Settings extends Rules, Pauses {
   now(): number;
 }
 
-type Failed = Extract<Answer, { trusted: false }>;
-
 export class Keeper {
   readonly #world: World;
   readonly #settings: Settings;
   readonly #gas: GasBudget;
   #firstSeen: ReadonlyMap<string, number> = new Map();
   /** The enclaves that did not answer: how often in a row, and when to ask again. */
-  readonly #away = new Map<string, { failures: number; askAt: number; answer: Failed }>();
+  readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
 
   constructor(world: World, settings: Settings, gas: GasBudget) {
     this.#world = world;
@@ -68,11 +67,7 @@ export class Keeper {
     this.#gas = gas;
   }
 
-  /**
-   * Ends early, with what it has done so far, when `stop` is aborted: after the transaction in flight.
-   *
-   * @throws what no part of it throws on purpose
-   */
+  /** Ends early, with what it has done so far, when `stop` is aborted: after the transaction in flight. */
   async round(stop: AbortSignal): Promise<Report> {
     const empty: Report = { done: [], alerts: [], accepted: 0, silent: 0, hasFailed: false };
     let chain: Registered | undefined;
@@ -88,7 +83,8 @@ export class Keeper {
     }
     if (chain === undefined) return empty;
     // Of all enclaves at once.
-    const urls = mayAct(chain, this.#settings) ? this.#settings.urls : [];
+    const isActive = mayAct(chain, this.#settings) && !chain.config.isRetired;
+    const urls = isActive ? this.#settings.urls : [];
     const answers = await unlessStopped(Promise.all(urls.map((url) => this.#answerOf(url))), stop);
     if (answers === undefined) return empty;
     const { now } = this.#settings;
@@ -107,14 +103,17 @@ export class Keeper {
   async #answerOf(url: string): Promise<Answer> {
     const away = this.#away.get(url);
     if (away !== undefined && this.#settings.now() < away.askAt) return away.answer;
-    const answer = await this.#world.attest(url);
-    if (answer.trusted) this.#away.delete(url);
-    else {
+    try {
+      const answer = await this.#world.attest(url);
+      this.#away.delete(url);
+      return answer;
+    } catch (error) {
+      const answer: Untrusted = { url, trusted: false, ...causeOf(error) };
       const failures = (away?.failures ?? 0) + 1;
       const askAt = this.#settings.now() + pauseAfter(failures, this.#settings);
       this.#away.set(url, { failures, askAt, answer });
+      return answer;
     }
-    return answer;
   }
 
   #remember({ unregistered }: Decision): void {
@@ -171,8 +170,14 @@ async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T 
   }
 }
 
-/** @throws what is no EnclaveError */
+/** One fault, such as in what an enclave sent, must not end the round of the others. */
+function causeOf(error: unknown): { readonly code: string; readonly reason: string } {
+  // The message of any other error may contain anything.
+  if (!(error instanceof EnclaveError)) return { code: 'INTERNAL', reason: 'an internal error' };
+  return { code: error.code, reason: error.message };
+}
+
 function alertOf(code: 'CONFIG_UNREADABLE' | 'ACTION_FAILED', subject: string, error: unknown): Alert {
-  if (!(error instanceof EnclaveError)) throw error;
-  return { code, subject, message: `${error.code}: ${error.message}` };
+  const { code: cause, reason } = causeOf(error);
+  return { code, subject, message: `${cause}: ${reason}` };
 }

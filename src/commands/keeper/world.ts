@@ -1,7 +1,6 @@
 /** What a keeper sees and changes: the chain and the enclaves. */
 import { Transaction } from '@mysten/sui/transactions';
 import { decodeAttestation } from 'sui-enclave/attestation';
-import { EnclaveError } from 'sui-enclave/errors';
 import { MoveAbortError, ObjectNotFoundError, type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import {
   type Enclave,
@@ -17,7 +16,7 @@ import { Chain } from '../sui/chain.ts';
 import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
-import type { Answer, Registered } from './decide.ts';
+import type { Registered, Trusted } from './decide.ts';
 import type { KeeperFile } from './file.ts';
 
 /** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
@@ -26,7 +25,8 @@ export type Done = 'done' | 'theirs' | 'simulated';
 export interface World {
   /** @throws EnclaveError */
   read(signal: AbortSignal): Promise<Registered>;
-  attest(url: string): Promise<Answer>;
+  /** @throws EnclaveError: why nothing there is trusted */
+  attest(url: string): Promise<Trusted>;
   /** @throws EnclaveError */
   register(candidate: Candidate, config: EnclaveConfig): Promise<Done>;
   /** @throws EnclaveError */
@@ -83,17 +83,12 @@ export async function worldOf(
       return { config, ...(await listEnclaves(chain.client, config, { signal })) };
     },
     async attest(url) {
-      try {
-        const attested = await askForAttestation(url, roots?.[0], connect());
-        const expected = { image, roots, configId, deployments: undefined };
-        const publicKey = await attestedKeyOf(attested, expected);
-        const { document } = attested;
-        const { timestamp: attestedAtMs } = decodeAttestation(document);
-        return { url, trusted: true, document, publicKey, attestedAtMs };
-      } catch (error) {
-        if (!(error instanceof EnclaveError)) throw error;
-        return { url, trusted: false, code: error.code, reason: error.message };
-      }
+      const attested = await askForAttestation(url, roots?.[0], connect());
+      const expected = { image, roots, configId, deployments: undefined };
+      const publicKey = await attestedKeyOf(attested, expected);
+      const { document } = attested;
+      const { timestamp: attestedAtMs } = decodeAttestation(document);
+      return { url, trusted: true, document, publicKey, attestedAtMs };
     },
     register: (candidate, config) =>
       act(async (chain) => {

@@ -5,8 +5,8 @@ import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
-import { suiErrorOf } from 'sui-enclave/sui/failures';
-import { sendTransaction, waitUntilVisible } from 'sui-enclave/sui/send';
+import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
+import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
 import { expiryOf, withoutExpiry } from './expiry.ts';
 import { connect, type Network, type NodeConnection } from './network.ts';
 import type { CommonOptions } from './options.ts';
@@ -157,18 +157,21 @@ export class Chain {
     const signer = await readSigner(this.#env, this.#options);
     const { signature } = await signer.signTransaction(bytes);
     this.gasSpent += budget;
-    const executed = await sendTransaction(this.client, {
+    const result = await resultOfSending(this.client, {
       transaction: bytes,
       signatures: [signature],
       include: { effects: true, objectTypes: true } as const,
       lookUpMs: this.indexingMs,
-      waitMs: 0,
     });
+    const executed = result.Transaction ?? result.FailedTransaction;
     const { digest } = executed;
     const { changedObjects, gasUsed } = executed.effects;
     const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);
     this.gasSpent += gas - budget;
+    // Also of a failed transaction, which has changed the gas coin.
     await this.#visible(digest);
+    const { error } = executed.status;
+    if (error !== null) throw failureOf(error);
     return {
       digest,
       gas,

@@ -179,12 +179,14 @@ describe('two keepers', () => {
     const results = await Promise.all(
       worlds.map(async (world) => {
         const answer = await world.attest(url);
-        if (!answer.trusted) throw new Error(answer.reason);
         return await world.register(answer, config);
       }),
     );
     expect(results.sort()).toEqual(['done', 'theirs']);
-    expect(worlds.every(({ lastGas }) => lastGas > 0n)).toBe(true);
+    // Both were executed, and cost what the chain charged, not the whole budget.
+    for (const { lastGas } of worlds) {
+      expect([lastGas > 0n, lastGas < 50_000_000n]).toEqual([true, true]);
+    }
     fixture.chain.node.lagMs = 0;
     expect(await fixture.ids()).toHaveLength(1);
   });

@@ -110,10 +110,23 @@ describe('a failed action', () => {
     expect(await round()).toMatchObject({ codes: Array(tried).fill('ACTION_FAILED'), hasFailed });
   });
 
-  test('that nobody foresaw ends the round with its error', async () => {
-    const fault = new TypeError('a fault');
-    const { round } = start({ read: () => Promise.reject(fault) });
-    await expect(round()).rejects.toBe(fault);
+  test('that nobody foresaw is one too, and its message is hidden', async () => {
+    const fail = () => Promise.reject(new TypeError('hunter2'));
+    const message = 'INTERNAL: an internal error';
+    const { simulation, round } = start({ register: fail });
+    simulation.start(ONE, 0);
+    simulation.start(TWO, 0);
+    expect((await round()).alerts).toEqual([
+      { code: 'ACTION_FAILED', subject: ONE, message },
+      { code: 'ACTION_FAILED', subject: TWO, message },
+    ]);
+    expect((await start({ read: fail }).round()).alerts).toMatchObject([
+      { code: 'CONFIG_UNREADABLE', message },
+    ]);
+    expect((await start({ attest: fail }).round()).alerts).toMatchObject([
+      { code: 'ENCLAVE_UNTRUSTED', message },
+      { code: 'ENCLAVE_UNTRUSTED', message },
+    ]);
   });
 });
 

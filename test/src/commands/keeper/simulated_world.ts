@@ -1,8 +1,9 @@
 /** A chain and enclaves in memory, behind the interface through which a keeper sees and changes them. */
 
-import type { Answer } from '../../../../src/commands/keeper/decide.ts';
+import type { Trusted } from '../../../../src/commands/keeper/decide.ts';
 import type { World } from '../../../../src/commands/keeper/world.ts';
-import type { Image } from '../../../../src/library/attestation/index.ts';
+import { AttestationError, type Image } from '../../../../src/library/attestation/index.ts';
+import { ClientError } from '../../../../src/library/client/errors.ts';
 import { MoveAbortError, SuiError, UnknownOutcomeError } from '../../../../src/library/sui/errors.ts';
 import {
   type Enclave,
@@ -162,16 +163,16 @@ export class Simulation {
     if (this.isNodeAway) throw new SuiError('SUI_NODE_UNREACHABLE', 'the node is away');
   }
 
-  #answer(url: string, image: number, keeper: number): Answer {
-    const failed = (code: string): Answer => ({ url, trusted: false, code, reason: 'simulated' });
+  #answer(url: string, image: number, keeper: number): Trusted {
+    const silence = new ClientError('CLIENT_UNREACHABLE', 'simulated');
     const process = this.processes.get(url);
-    if (process === undefined) return failed('CLIENT_UNREACHABLE');
+    if (process === undefined) throw silence;
     const asker = `${keeper} ${process.key}`;
     const requests = (this.#requests.get(asker) ?? 0) + 1;
     this.#requests.set(asker, requests);
-    if (process.state === 'slow' && requests % 2 === 1) return failed('CLIENT_UNREACHABLE');
-    if (process.state === 'lying') return failed('POLICY_NONCE');
-    if (process.image !== image) return failed('POLICY_PCRS');
+    if (process.state === 'slow' && requests % 2 === 1) throw silence;
+    if (process.state === 'lying') throw new AttestationError('POLICY_NONCE', 'simulated');
+    if (process.image !== image) throw new AttestationError('POLICY_PCRS', 'simulated');
     const document = new Uint8Array();
     return { url, trusted: true, publicKey: keyOf(process.key), document, attestedAtMs: this.now };
   }
