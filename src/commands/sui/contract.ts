@@ -152,7 +152,7 @@ export async function readRoots(
   if (isOnRealNetwork(chain)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
-      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave out --root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
+      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave out --root or the file's root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
     );
   }
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
