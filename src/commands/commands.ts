@@ -104,6 +104,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'revoke a registrar',
     load: () => import('./sui/revoke_registrar.ts'),
   },
+  keep: {
+    reader: 'admin',
+    summary: 'keep the enclaves at some URLs registered, and destroy stale ones',
+    load: () => import('./keeper/keep.ts'),
+  },
   status: {
     reader: 'admin',
     summary: 'print whether contracts accept the enclaves that answer',

@@ -55,7 +55,8 @@ function describe(error: unknown): string {
   return error instanceof EnclaveError ? `${error.code}: ${error.message}` : 'INTERNAL: an internal error';
 }
 
-function pause(ms: number, stop: AbortSignal): Promise<void> {
+/** Ends early when `stop` is aborted. */
+export function pause(ms: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);

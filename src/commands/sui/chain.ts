@@ -5,8 +5,8 @@ import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
 import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
-import { suiErrorOf } from 'sui-enclave/sui/failures';
-import { sendTransaction, waitUntilVisible } from 'sui-enclave/sui/send';
+import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
+import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
 import { expiryOf, withoutExpiry } from './expiry.ts';
 import { connect, type Network, type NodeConnection } from './network.ts';
 import type { CommonOptions } from './options.ts';
@@ -38,6 +38,8 @@ export class Chain {
   readonly notes: string[] = [];
   /** Time to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
+  /** The most gas that its transactions can have cost, in MIST: the budget of one whose effects are not known. */
+  gasSpent = 0n;
   readonly #options: CommonOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #node: NodeConnection | undefined;
@@ -115,7 +117,7 @@ export class Chain {
       const transaction = toBase64(bytes);
       return { status: 'unsigned', title, fields: { ...shown, transaction }, text: transaction };
     }
-    const { gas, ...executed } = await this.#execute(bytes);
+    const { gas, ...executed } = await this.#execute(bytes, BigInt(gasData.budget ?? 0));
     const results = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
     return { status: 'done', title: `Done: ${title}`, fields: { ...fields, ...results } };
   }
@@ -151,22 +153,28 @@ export class Chain {
     return lasting ?? built;
   }
 
-  async #execute(bytes: Uint8Array): Promise<Executed & { gas: bigint }> {
+  async #execute(bytes: Uint8Array, budget: bigint): Promise<Executed & { gas: bigint }> {
     const signer = await readSigner(this.#env, this.#options);
     const { signature } = await signer.signTransaction(bytes);
-    const executed = await sendTransaction(this.client, {
+    this.gasSpent += budget;
+    const result = await resultOfSending(this.client, {
       transaction: bytes,
       signatures: [signature],
       include: { effects: true, objectTypes: true } as const,
       lookUpMs: this.indexingMs,
-      waitMs: 0,
     });
+    const executed = result.Transaction ?? result.FailedTransaction;
     const { digest } = executed;
-    await this.#visible(digest);
     const { changedObjects, gasUsed } = executed.effects;
+    const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);
+    this.gasSpent += gas - budget;
+    // Also of a failed transaction, which has changed the gas coin.
+    await this.#visible(digest);
+    const { error } = executed.status;
+    if (error !== null) throw failureOf(error);
     return {
       digest,
-      gas: BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate),
+      gas,
       created: changedObjects
         .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
         .map(({ objectId }) => ({

@@ -79,12 +79,7 @@ interface Build {
 
 async function readBuild(chain: Chain, path: string): Promise<Build> {
   const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
-  if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
-    throw new SuiCommandError(
-      'DEVELOPMENT_TRUST',
-      `${path} has the registers of make dev ATTEST=emulated, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
-    );
-  }
+  checkNotDevelopment(chain, image, path);
   const { note, doubt } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   else if (isOnRealNetwork(chain)) {
@@ -93,6 +88,21 @@ async function readBuild(chain: Chain, path: string): Promise<Build> {
     );
   }
   return { image, doubt };
+}
+
+/**
+ * Refuses registers that anyone can emulate on a real network.
+ *
+ * @param path the file that has them
+ * @throws SuiCommandError: DEVELOPMENT_TRUST
+ */
+export function checkNotDevelopment(chain: Chain, image: Image, path: string): void {
+  if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
+    throw new SuiCommandError(
+      'DEVELOPMENT_TRUST',
+      `${path} has the registers of make dev ATTEST=emulated, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
+    );
+  }
 }
 
 function isOnRealNetwork(chain: Chain): boolean {
@@ -142,7 +152,7 @@ export async function readRoots(
   if (isOnRealNetwork(chain)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
-      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave out --root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
+      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave out --root or the file's root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
     );
   }
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];

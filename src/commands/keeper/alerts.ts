@@ -1,0 +1,44 @@
+/** What a keeper reports: one `code` for each cause. */
+
+/** Every code of an alert: whether it is only a warning, and its meaning. */
+export const ALERTS = {
+  REGISTERS_DIFFER: ['alert', 'The config allows other registers than the file. Nothing is done.'],
+  CONFIG_RETIRED: [
+    'alert',
+    'The config is permanently retired. Its enclaves are destroyed, none is registered.',
+  ],
+  REGISTRAR_REVOKED: ['alert', 'The config does not list the registrar. Nothing is registered.'],
+  CONFIG_UNREADABLE: ['alert', 'The config or its enclaves could not be read. Nothing is done.'],
+  ACTION_FAILED: ['alert', 'A registration or a destruction failed. It is tried again in a later round.'],
+  GAS_A_DAY: [
+    'alert',
+    'The gas of a day is used up. Nothing is sent until a part of it is older than a day.',
+  ],
+  ENCLAVE_UNREACHABLE: ['alert', 'Nothing answers at a URL.'],
+  ENCLAVE_UNTRUSTED: ['alert', 'What answers at a URL does not prove that it runs the image.'],
+  KEY_DESTROYED: ['alert', 'A running key was destroyed at this version: only a restart helps.'],
+  KEY_TOO_OLD: ['alert', 'A running key is older than the config allows: only a restart helps.'],
+  KEY_AGING: ['warning', 'A running key has reached 80 % of the maximum age.'],
+  UNREGISTERED: ['warning', 'A key has attested itself for two hours without being registered.'],
+  ENCLAVE_SILENT: ['warning', 'A registered enclave, which contracts accept, answered at no URL.'],
+} as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
+
+export type AlertCode = keyof typeof ALERTS;
+
+export interface Alert {
+  readonly code: AlertCode;
+  /** What it is about: a URL, or the id of an object. */
+  readonly subject: string;
+  /** For people, without keys or secrets. */
+  readonly message: string;
+}
+
+/** Whether someone has to do something. */
+export function isAlarm({ code }: Alert): boolean {
+  return ALERTS[code][0] === 'alert';
+}
+
+/** A line for the log. */
+export function lineOf({ code, subject, message }: Alert): string {
+  return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
+}

@@ -1,0 +1,183 @@
+/** Decides what a keeper does, from what it has seen. Does nothing itself. */
+import { toHex } from '@mysten/sui/utils';
+import type { Image } from 'sui-enclave/attestation';
+import {
+  type Enclave,
+  type EnclaveConfig,
+  enclaveAddress,
+  isKeyTooOld,
+  isStale,
+} from 'sui-enclave/sui/objects';
+import { isSameImage } from '../sui/contract.ts';
+import type { Candidate } from '../sui/registration.ts';
+import type { Alert } from './alerts.ts';
+
+/** The chain accepts a document for about three hours. */
+const UNREGISTERED_MS = 2 * 60 * 60_000;
+
+/** What the chain shows. */
+export interface Registered {
+  readonly config: EnclaveConfig;
+  /** Every enclave of the config that exists, of all versions. */
+  readonly enclaves: readonly Enclave[];
+  /** The ids of those that were destroyed. */
+  readonly destroyed: readonly string[];
+}
+
+/** An enclave with the file's registers. */
+export interface Trusted extends Candidate {
+  readonly trusted: true;
+  /** The time of the document, in milliseconds since 1970. */
+  readonly attestedAtMs: number;
+}
+
+/** Why nothing at a URL is trusted. */
+export interface Untrusted {
+  readonly url: string;
+  readonly trusted: false;
+  readonly code: string;
+  readonly reason: string;
+}
+
+export type Answer = Trusted | Untrusted;
+
+export interface Seen extends Registered {
+  readonly answers: readonly Answer[];
+  /** When each unregistered key was first seen, by its hexadecimal digits, in milliseconds since 1970. */
+  readonly firstSeen: ReadonlyMap<string, number>;
+  readonly now: number;
+}
+
+/** What a keeper may do. */
+export interface Rules {
+  readonly image: Image;
+  readonly registrarId: string;
+}
+
+export type Action =
+  | { readonly kind: 'register'; readonly candidate: Candidate }
+  | { readonly kind: 'destroy'; readonly enclave: Enclave };
+
+export interface Decision {
+  /** Registrations first: callers wait for them. */
+  readonly actions: readonly Action[];
+  readonly alerts: readonly Alert[];
+  /** The enclaves that contracts accept. */
+  readonly accepted: readonly Enclave[];
+  /** Of these, the ones that answered nowhere. */
+  readonly silent: readonly Enclave[];
+  /** The trusted keys that are not registered, in hexadecimal digits. */
+  readonly unregistered: readonly string[];
+}
+
+/** Whether the config's registers are those that the keeper's file names. */
+export function mayAct({ config }: Pick<Registered, 'config'>, { image }: Rules): boolean {
+  return isSameImage(config.image, image);
+}
+
+export function decide(seen: Seen, rules: Rules): Decision {
+  const { config, enclaves, now } = seen;
+  const isAccepted = (enclave: Enclave) =>
+    !config.isRetired && !isStale(enclave, config) && !isKeyTooOld(enclave, config, now);
+  const accepted = enclaves.filter(isAccepted);
+  if (!mayAct(seen, rules)) {
+    const message =
+      'the config allows other registers than the file, so nothing is registered or destroyed: correct one of them';
+    const alerts: Alert[] = [{ code: 'REGISTERS_DIFFER', subject: config.id, message }];
+    return { actions: [], alerts, accepted, silent: [], unregistered: [] };
+  }
+  const running = runningOf(seen);
+  const keys = new Set(running.map(({ answer }) => toHex(answer.publicKey)));
+  const silent = accepted.filter(({ publicKey }) => !keys.has(toHex(publicKey)));
+  const free = running.filter((each) => each.state === 'free');
+  const register = mayRegister(config, rules) ? free : [];
+  const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config));
+  return {
+    actions: [
+      ...register.map(({ answer }): Action => ({ kind: 'register', candidate: answer })),
+      ...destroy.map((enclave): Action => ({ kind: 'destroy', enclave })),
+    ],
+    alerts: [
+      ...alertsOfConfig(config, rules),
+      ...seen.answers.flatMap(alertOfAnswer),
+      ...(config.isRetired ? [] : running.flatMap((each) => alertOfKey(each, seen))),
+      ...silent.map(alertOfSilence),
+    ],
+    accepted,
+    silent,
+    unregistered: free.map(({ answer }) => toHex(answer.publicKey)),
+  };
+}
+
+function mayRegister({ isRetired, registrars }: EnclaveConfig, { registrarId }: Rules): boolean {
+  return !isRetired && registrars.includes(registrarId);
+}
+
+/** A trusted key, and its state at the config's version. */
+interface Running {
+  readonly answer: Trusted;
+  readonly enclaveId: string;
+  readonly state: 'free' | 'destroyed' | Enclave;
+}
+
+/** Each key once: several URLs may lead to one enclave. */
+function runningOf({ config, enclaves, destroyed, answers }: Seen): Running[] {
+  const running = new Map<string, Running>();
+  for (const answer of answers) {
+    if (!answer.trusted) continue;
+    const enclaveId = enclaveAddress(config, config.configVersion, answer.publicKey);
+    const registered = enclaves.find(({ id }) => id === enclaveId);
+    const state = registered ?? (destroyed.includes(enclaveId) ? 'destroyed' : 'free');
+    if (!running.has(enclaveId)) running.set(enclaveId, { answer, enclaveId, state });
+  }
+  return [...running.values()];
+}
+
+function alertsOfConfig(config: EnclaveConfig, rules: Rules): Alert[] {
+  const { id: subject } = config;
+  if (config.isRetired) {
+    const message = 'the config is permanently retired: end this keeper once its enclaves are destroyed';
+    return [{ code: 'CONFIG_RETIRED', subject, message }];
+  }
+  if (mayRegister(config, rules)) return [];
+  const message = `the config does not list the registrar ${rules.registrarId}: it was revoked, or is of another config`;
+  return [{ code: 'REGISTRAR_REVOKED', subject, message }];
+}
+
+function alertOfAnswer(answer: Answer): Alert[] {
+  if (answer.trusted) return [];
+  const { url: subject, code: cause, reason } = answer;
+  const code = cause === 'CLIENT_UNREACHABLE' ? 'ENCLAVE_UNREACHABLE' : 'ENCLAVE_UNTRUSTED';
+  return [{ code, subject, message: `${cause}: ${reason.split('\n')[0]}` }];
+}
+
+function alertOfKey({ answer, enclaveId, state }: Running, { config, firstSeen, now }: Seen): Alert[] {
+  const { url: subject, publicKey, attestedAtMs } = answer;
+  if (state === 'destroyed') {
+    const message = `its key was registered as ${enclaveId} and destroyed: restart the enclave for a new key`;
+    return [{ code: 'KEY_DESTROYED', subject, message }];
+  }
+  if (state === 'free') {
+    const since = Math.min(attestedAtMs, firstSeen.get(toHex(publicKey)) ?? now);
+    if (now - since <= UNREGISTERED_MS) return [];
+    const message =
+      'its key has not been registered for two hours, and the chain accepts a document for about three';
+    return [{ code: 'UNREGISTERED', subject, message }];
+  }
+  if (isKeyTooOld(state, config, now)) {
+    const message = 'its key is too old, so contracts do not accept it: restart the enclave';
+    return [{ code: 'KEY_TOO_OLD', subject, message }];
+  }
+  // The last fifth of the time that the config allows.
+  const fifth = Number((config.maxKeyAgeMs ?? 0n) / 5n);
+  if (!isKeyTooOld(state, config, now + fifth)) return [];
+  const until = new Date(Number(state.registeredAtMs + (config.maxKeyAgeMs ?? 0n)));
+  const message = `contracts accept its key until ${until.toISOString()}: restart the enclave before`;
+  return [{ code: 'KEY_AGING', subject, message }];
+}
+
+function alertOfSilence({ id: subject }: Enclave): Alert {
+  const message =
+    "it answers at none of the URLs. If its process is gone, the holder of the config's EnclaveCap can destroy it";
+  return { code: 'ENCLAVE_SILENT', subject, message };
+}

@@ -1,0 +1,55 @@
+/** Repeats rounds until it is stopped, and logs what changes. */
+import { type Alert, lineOf } from './alerts.ts';
+import { type Pauses, pauseAfter } from './pauses.ts';
+import type { Report } from './round.ts';
+
+export interface Loop extends Pauses {
+  round(stop: AbortSignal): Promise<Report>;
+  /** Called after each round; undefined for one that failed unexpectedly. */
+  note(report: Report | undefined): void;
+  /** Writes a line, without keys or secrets. */
+  log(line: string): void;
+  /** Waits so many milliseconds, or until `stop` is aborted. */
+  pause(ms: number, stop: AbortSignal): Promise<void>;
+}
+
+/** Ends when `stop` is aborted, after the transaction in flight. After failures, rounds come later. */
+export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
+  let failures = 0;
+  const saidOf = alertLog(loop.log);
+  while (!stop.aborted) {
+    let report: Report | undefined;
+    try {
+      report = await loop.round(stop);
+      for (const line of linesOf(report)) loop.log(line);
+      // What a round did not come to is not over.
+      if (!stop.aborted) saidOf(report.alerts);
+    } catch {
+      // Its message may contain anything.
+      loop.log('alert INTERNAL: an internal error');
+    }
+    loop.note(report);
+    failures = report === undefined || report.hasFailed ? failures + 1 : 0;
+    await loop.pause(pauseAfter(failures, loop), stop);
+  }
+}
+
+/** A line for each action of a round. */
+export function linesOf({ done }: Report): string[] {
+  return done.map(({ kind, subject, result }) => {
+    const verb = kind === 'register' ? 'registered' : 'destroyed';
+    if (result === 'simulated') return `would have ${verb} ${subject}`;
+    return `${verb} ${subject}${result === 'theirs' ? ', by another keeper' : ''}`;
+  });
+}
+
+/** Logs each alert when it begins and when it ends. */
+function alertLog(log: (line: string) => void): (alerts: readonly Alert[]) => void {
+  let lasting = new Set<string>();
+  return (alerts) => {
+    const present = new Map(alerts.map((alert) => [`${alert.code} ${alert.subject}`, alert]));
+    for (const [name, alert] of present) if (!lasting.has(name)) log(lineOf(alert));
+    for (const name of lasting) if (!present.has(name)) log(`over: ${name}`);
+    lasting = new Set(present.keys());
+  };
+}

@@ -1,0 +1,17 @@
+/** How long to wait after failures. */
+
+export interface Pauses {
+  /** Without a failure, in milliseconds. */
+  readonly intervalMs: number;
+  /** The longest, in milliseconds. */
+  readonly maxPauseMs: number;
+  /** From 0 to 1. */
+  random(): number;
+}
+
+/** Twice as long after each failure, up to the bound, and up to a fifth more or less, so that keepers spread. In milliseconds. */
+export function pauseAfter(failures: number, { intervalMs, maxPauseMs, random }: Pauses): number {
+  // 2 ** 30 intervals exceed every bound.
+  const pause = Math.min(intervalMs * 2 ** Math.min(failures, 30), maxPauseMs);
+  return pause * (0.8 + 0.4 * random());
+}

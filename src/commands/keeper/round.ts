@@ -1,0 +1,183 @@
+/** One round of a keeper after the other: read, attest, decide, act. */
+import { EnclaveError } from 'sui-enclave/errors';
+import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
+import type { Alert } from './alerts.ts';
+import type { GasBudget } from './budget.ts';
+import {
+  type Action,
+  type Answer,
+  type Decision,
+  decide,
+  mayAct,
+  type Registered,
+  type Rules,
+  type Untrusted,
+} from './decide.ts';
+import { type Pauses, pauseAfter } from './pauses.ts';
+import type { Done, World } from './world.ts';
+
+/** What a round found and did. */
+export interface Report {
+  readonly done: readonly {
+    readonly kind: Action['kind'];
+    /** The URL of the registered enclave, or the id of the destroyed one. */
+    readonly subject: string;
+    /** `theirs`: another keeper was faster. `simulated`: a dry run. */
+    readonly result: Done;
+  }[];
+  readonly alerts: readonly Alert[];
+  /** The number of enclaves that contracts accepted before the round acted. */
+  readonly accepted: number;
+  readonly silent: number;
+  /** Whether the next round should come later: the chain could not be read, or nothing more could be sent. */
+  readonly hasFailed: boolean;
+}
+
+/** After these, another transaction in this round would fail as well, or make it worse. */
+const ENDS_ROUND: readonly SuiCode[] = [
+  'SUI_NODE_UNREACHABLE',
+  'SUI_NODE_ANSWER',
+  'SUI_UNKNOWN_OUTCOME',
+  'SUI_NOT_VISIBLE',
+  'SUI_GAS',
+  'SUI_EQUIVOCATION',
+  'SUI_OBJECT_CHANGED',
+];
+
+export interface Settings extends Rules, Pauses {
+  readonly configId: string;
+  readonly urls: readonly string[];
+  /** The most gas of one transaction, in MIST. */
+  readonly gasBudget: bigint;
+  /** In milliseconds since 1970. */
+  now(): number;
+}
+
+export class Keeper {
+  readonly #world: World;
+  readonly #settings: Settings;
+  readonly #gas: GasBudget;
+  #firstSeen: ReadonlyMap<string, number> = new Map();
+  /** The enclaves that did not answer: how often in a row, and when to ask again. */
+  readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
+
+  constructor(world: World, settings: Settings, gas: GasBudget) {
+    this.#world = world;
+    this.#settings = settings;
+    this.#gas = gas;
+  }
+
+  /** Ends early, with what it has done so far, when `stop` is aborted: after the transaction in flight. */
+  async round(stop: AbortSignal): Promise<Report> {
+    const empty: Report = { done: [], alerts: [], accepted: 0, silent: 0, hasFailed: false };
+    let chain: Registered | undefined;
+    try {
+      chain = await unlessStopped(this.#world.read(stop), stop);
+    } catch (error) {
+      if (stop.aborted) return empty;
+      return {
+        ...empty,
+        alerts: [alertOf('CONFIG_UNREADABLE', this.#settings.configId, error)],
+        hasFailed: true,
+      };
+    }
+    if (chain === undefined) return empty;
+    // Of all enclaves at once.
+    const isActive = mayAct(chain, this.#settings) && !chain.config.isRetired;
+    const urls = isActive ? this.#settings.urls : [];
+    const answers = await unlessStopped(Promise.all(urls.map((url) => this.#answerOf(url))), stop);
+    if (answers === undefined) return empty;
+    const { now } = this.#settings;
+    const decision = decide({ ...chain, answers, firstSeen: this.#firstSeen, now: now() }, this.#settings);
+    this.#remember(decision);
+    const acted = await this.#act(decision, chain, stop);
+    return {
+      ...acted,
+      alerts: [...decision.alerts, ...acted.alerts],
+      accepted: decision.accepted.length,
+      silent: decision.silent.length,
+    };
+  }
+
+  /** An enclave that is away is asked less often. */
+  async #answerOf(url: string): Promise<Answer> {
+    const away = this.#away.get(url);
+    if (away !== undefined && this.#settings.now() < away.askAt) return away.answer;
+    try {
+      const answer = await this.#world.attest(url);
+      this.#away.delete(url);
+      return answer;
+    } catch (error) {
+      const answer: Untrusted = { url, trusted: false, ...causeOf(error) };
+      const failures = (away?.failures ?? 0) + 1;
+      const askAt = this.#settings.now() + pauseAfter(failures, this.#settings);
+      this.#away.set(url, { failures, askAt, answer });
+      return answer;
+    }
+  }
+
+  #remember({ unregistered }: Decision): void {
+    const now = this.#settings.now();
+    this.#firstSeen = new Map(unregistered.map((key) => [key, this.#firstSeen.get(key) ?? now]));
+  }
+
+  async #act(
+    { actions }: Decision,
+    { config }: Registered,
+    stop: AbortSignal,
+  ): Promise<Pick<Report, 'done' | 'alerts' | 'hasFailed'>> {
+    const done: Report['done'][number][] = [];
+    const alerts: Alert[] = [];
+    for (const action of actions) {
+      if (stop.aborted) break;
+      const { now, gasBudget } = this.#settings;
+      if (!this.#gas.allows(gasBudget, now())) {
+        const spent = this.#gas.spent(now());
+        const message = `${spent} MIST of the last 24 hours and the ${gasBudget} of one transaction exceed gas_a_day`;
+        alerts.push({ code: 'GAS_A_DAY', subject: config.id, message });
+        break;
+      }
+      const subject = action.kind === 'register' ? action.candidate.url : action.enclave.id;
+      try {
+        const result =
+          action.kind === 'register'
+            ? await this.#world.register(action.candidate, config)
+            : await this.#world.destroy(action.enclave, config);
+        done.push({ kind: action.kind, subject, result });
+      } catch (error) {
+        alerts.push(alertOf('ACTION_FAILED', subject, error));
+        if (error instanceof SuiError && ENDS_ROUND.includes(error.code)) {
+          return { done, alerts, hasFailed: true };
+        }
+      } finally {
+        this.#gas.add(this.#world.lastGas, now());
+      }
+    }
+    return { done, alerts, hasFailed: false };
+  }
+}
+
+/** Undefined once `stop` is aborted. */
+async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
+  const { promise: stopped, resolve } = Promise.withResolvers<undefined>();
+  const end = () => resolve(undefined);
+  stop.addEventListener('abort', end);
+  if (stop.aborted) end();
+  try {
+    return await Promise.race([work, stopped]);
+  } finally {
+    stop.removeEventListener('abort', end);
+  }
+}
+
+/** One fault, such as in what an enclave sent, must not end the round of the others. */
+function causeOf(error: unknown): { readonly code: string; readonly reason: string } {
+  // The message of any other error may contain anything.
+  if (!(error instanceof EnclaveError)) return { code: 'INTERNAL', reason: 'an internal error' };
+  return { code: error.code, reason: error.message };
+}
+
+function alertOf(code: 'CONFIG_UNREADABLE' | 'ACTION_FAILED', subject: string, error: unknown): Alert {
+  const { code: cause, reason } = causeOf(error);
+  return { code, subject, message: `${cause}: ${reason}` };
+}

@@ -1,0 +1,141 @@
+/** What a keeper sees and changes: the chain and the enclaves. */
+import { Transaction } from '@mysten/sui/transactions';
+import { decodeAttestation } from 'sui-enclave/attestation';
+import { MoveAbortError, ObjectNotFoundError, type SuiCode, SuiError } from 'sui-enclave/sui/errors';
+import {
+  type Enclave,
+  type EnclaveConfig,
+  listEnclaves,
+  readConfig,
+  readEnclave,
+} from 'sui-enclave/sui/objects';
+import { destroyOldEnclave } from 'sui-enclave/sui/transactions';
+import type { Environment } from '../command.ts';
+import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
+import { Chain } from '../sui/chain.ts';
+import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
+import type { CommonOptions } from '../sui/options.ts';
+import { type Candidate, register } from '../sui/registration.ts';
+import type { Registered, Trusted } from './decide.ts';
+import type { KeeperFile } from './file.ts';
+
+/** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
+export type Done = 'done' | 'theirs' | 'simulated';
+
+export interface World {
+  /** @throws EnclaveError */
+  read(signal: AbortSignal): Promise<Registered>;
+  /** @throws EnclaveError: why nothing there is trusted */
+  attest(url: string): Promise<Trusted>;
+  /** @throws EnclaveError */
+  register(candidate: Candidate, config: EnclaveConfig): Promise<Done>;
+  /** @throws EnclaveError */
+  destroy(enclave: Enclave, config: EnclaveConfig): Promise<Done>;
+  /** The most gas that the last action can have cost, in MIST. */
+  readonly lastGas: bigint;
+}
+
+export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
+
+/**
+ * The chain and the enclaves of a keeper's file. Asks nothing yet.
+ *
+ * @param path of the file, for messages
+ * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
+ */
+export async function worldOf(
+  file: KeeperFile,
+  path: string,
+  signing: Signing,
+  env: Environment,
+): Promise<World> {
+  const { enclavePackage, configId, registrarId, image } = file;
+  const options = {
+    ...signing,
+    network: file.network,
+    'rpc-url': file.node,
+    // Fixed, so that what a transaction can cost is known before it is built.
+    'gas-budget': file.gasBudget,
+  };
+  const connect = () => new Chain(options, env);
+  checkNotDevelopment(connect(), image, path);
+  const roots = await readRoots(connect(), file.root);
+  let lastGas = 0n;
+
+  /** On a connection of its own, which counts its gas. */
+  async function act(run: (chain: Chain) => Promise<Done>): Promise<Done> {
+    const chain = connect();
+    try {
+      return await run(chain);
+    } finally {
+      lastGas = chain.gasSpent;
+    }
+  }
+
+  return {
+    get lastGas() {
+      return lastGas;
+    },
+    async read(signal) {
+      const chain = connect();
+      const config = await readConfig(chain.client, configId, { signal });
+      await checkContract(chain, config, { enclavePackage });
+      return { config, ...(await listEnclaves(chain.client, config, { signal })) };
+    },
+    async attest(url) {
+      const attested = await askForAttestation(url, roots?.[0], connect());
+      const expected = { image, roots, configId, deployments: undefined };
+      const publicKey = await attestedKeyOf(attested, expected);
+      const { document } = attested;
+      const { timestamp: attestedAtMs } = decodeAttestation(document);
+      return { url, trusted: true, document, publicKey, attestedAtMs };
+    },
+    register: (candidate, config) =>
+      act(async (chain) => {
+        try {
+          const target = { enclavePackage, config, deployments: undefined };
+          const { status } = await register(chain, target, [candidate], registrarId);
+          return status === 'unchanged' ? 'theirs' : doneOf(status);
+        } catch (error) {
+          if (isAbort(error, 'enclave::EAlreadyRegistered')) return 'theirs';
+          throw error;
+        }
+      }),
+    destroy: (enclave, config) =>
+      act(async (chain) => {
+        const { id: enclaveId } = enclave;
+        const tx = new Transaction();
+        destroyOldEnclave(tx, { enclavePackage, application: config.application, enclaveId, configId });
+        try {
+          const { status } = await chain.submit(tx, {
+            title: `destroy the enclave ${enclaveId}`,
+            fields: { enclave: enclaveId },
+          });
+          return doneOf(status);
+        } catch (error) {
+          if (await isGone(chain, enclaveId, error)) return 'theirs';
+          throw error;
+        }
+      }),
+  };
+}
+
+function doneOf(status: string): Done {
+  return status === 'dry-run' ? 'simulated' : 'done';
+}
+
+/** What a node may say of a transaction with an object that another one has deleted. */
+const DELETED: readonly SuiCode[] = ['SUI_OBJECT_NOT_FOUND', 'SUI_OBJECT_CHANGED', 'SUI_EXECUTION'];
+
+/** Whether a transaction failed because the enclave does not exist any more. */
+async function isGone({ client }: Chain, enclaveId: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof SuiError) || !DELETED.includes(error.code)) return false;
+  return await readEnclave(client, enclaveId).then(
+    () => false,
+    (found) => found instanceof ObjectNotFoundError,
+  );
+}
+
+function isAbort(error: unknown, abort: string): boolean {
+  return error instanceof MoveAbortError && error.abort === abort;
+}

@@ -1,0 +1,293 @@
+/** `sui-enclave keep` against the model of a Sui node and emulated enclaves. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { parseKeeperFile } from '../../../../src/commands/keeper/file.ts';
+import { worldOf } from '../../../../src/commands/keeper/world.ts';
+import { startServer, type TestServer } from '../../server/support.ts';
+import { KeeperFixture, type Operator } from './keeper_fixture.ts';
+
+let fixture: KeeperFixture;
+beforeEach(async () => {
+  fixture = await KeeperFixture.start();
+});
+afterEach(() => fixture.close());
+
+const start = async (): Promise<TestServer> => await startServer({ nsm: fixture.chain.nsm });
+const register = async ({ url }: TestServer) =>
+  await fixture.chain.register(fixture.configId, fixture.capId, url);
+const idle = { exit: 0, done: [], alerts: [] };
+
+/** The world of a keeper's file, past its rounds. */
+async function worldFor(urls: readonly string[], { key, registrar }: Operator) {
+  const content = { ...fixture.content(urls, { key, registrar }), root: fixture.chain.file('root.pem') };
+  const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
+  return await worldOf(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() });
+}
+
+describe('a round', () => {
+  test('registers each enclave that is not registered, and leaves it alone from then on', async () => {
+    const [known, restarted] = [await start(), await start()];
+    const id = await register(known);
+    const urls = [known.url, restarted.url];
+    expect(await fixture.once(urls)).toEqual({
+      exit: 0,
+      status: 'done',
+      done: [{ kind: 'register', subject: restarted.url, result: 'done' }],
+      alerts: [],
+      accepted: 1,
+      silent: 0,
+    });
+    expect(await fixture.ids()).toEqual(expect.arrayContaining([id]));
+    expect(await fixture.ids()).toHaveLength(2);
+    const { sent } = fixture;
+    expect(await fixture.once(urls)).toMatchObject({ ...idle, accepted: 2 });
+    expect(fixture.sent).toBe(sent);
+  });
+
+  test('destroys what is stale, after it has registered the same key at the new version', async () => {
+    const [old, successor] = [await start(), await start()];
+    const oldId = await register(old);
+    const successorId = await fixture.rotateTo(successor.url);
+    const { exit, done } = await fixture.once([old.url, successor.url]);
+    expect([exit, done]).toEqual([
+      0,
+      [
+        { kind: 'register', subject: old.url, result: 'done' },
+        { kind: 'destroy', subject: oldId, result: 'done' },
+      ],
+    ]);
+    const ids = await fixture.ids();
+    expect(ids).toContain(successorId);
+    expect([ids.length, ids.includes(oldId)]).toEqual([2, false]);
+  });
+
+  test('destroys the enclaves of a retired config, and registers none', async () => {
+    const [known, other] = [await start(), await start()];
+    const id = await register(known);
+    const { configId, chain } = fixture;
+    await chain.done('retire_config', String(fixture.content([])['package']), configId, '--yes');
+    const { exit, done, alerts } = await fixture.once([known.url, other.url]);
+    expect([exit, done]).toEqual([1, [{ kind: 'destroy', subject: id, result: 'done' }]]);
+    expect(alerts).toMatchObject([{ code: 'CONFIG_RETIRED', subject: configId }]);
+    expect(await fixture.ids()).toEqual([]);
+  });
+
+  test('leaves an enclave alone that is only silent', async () => {
+    const server = await start();
+    const id = await register(server);
+    await server.close();
+    const { sent } = fixture;
+    const { exit, done, alerts, silent } = await fixture.once([server.url]);
+    expect([exit, done, silent]).toEqual([1, [], 1]);
+    expect(alerts).toMatchObject([
+      { code: 'ENCLAVE_UNREACHABLE', subject: server.url },
+      { code: 'ENCLAVE_SILENT', subject: id },
+    ]);
+    expect([await fixture.ids(), fixture.sent]).toEqual([[id], sent]);
+  });
+
+  test('does nothing where the registers on chain differ from the file', async () => {
+    const [known, other] = [await start(), await start()];
+    const id = await register(known);
+    await fixture.chain.rotate(fixture.configId, fixture.capId);
+    const { sent } = fixture;
+    const { exit, done, alerts } = await fixture.once([known.url, other.url]);
+    expect([exit, done]).toEqual([1, []]);
+    expect(alerts).toMatchObject([{ code: 'REGISTERS_DIFFER', subject: fixture.configId }]);
+    expect([await fixture.ids(), fixture.sent]).toEqual([[id], sent]);
+  });
+
+  test('registers nothing with a revoked registrar, but destroys', async () => {
+    const [old, successor] = [await start(), await start()];
+    const oldId = await register(old);
+    await fixture.rotateTo(successor.url);
+    const { chain, configId, operator } = fixture;
+    await chain.done(
+      'revoke_registrar',
+      String(fixture.content([])['package']),
+      configId,
+      operator.registrar,
+    );
+    const { exit, done, alerts } = await fixture.once([old.url, successor.url]);
+    expect([exit, done]).toEqual([1, [{ kind: 'destroy', subject: oldId, result: 'done' }]]);
+    expect(alerts).toMatchObject([{ code: 'REGISTRAR_REVOKED' }]);
+  });
+
+  test('reports a running key that was destroyed, which only a restart replaces', async () => {
+    const server = await start();
+    await fixture.chain.destroy(await register(server), fixture.configId, fixture.capId);
+    const { sent } = fixture;
+    const { exit, alerts } = await fixture.once([server.url]);
+    expect([exit, alerts]).toMatchObject([1, [{ code: 'KEY_DESTROYED', subject: server.url }]]);
+    expect(fixture.sent).toBe(sent);
+  });
+
+  test('trusts no document that answers another nonce', async () => {
+    const { url } = await start();
+    const replayed = await (await fetch(`${url}/get_attestation`)).text();
+    const host = createServer((_request, response) => response.end(replayed));
+    await new Promise<void>((resolve) => {
+      host.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => void host.close());
+    const lying = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+    const { sent } = fixture;
+    const { exit, done, alerts } = await fixture.once([lying]);
+    expect([exit, done]).toEqual([1, []]);
+    expect(alerts).toMatchObject([
+      { code: 'ENCLAVE_UNTRUSTED', subject: lying, message: expect.stringMatching(/^POLICY_NONCE: /) },
+    ]);
+    expect(fixture.sent).toBe(sent);
+  });
+
+  test('of a dry run sends nothing, and says what it would do', async () => {
+    const { url } = await start();
+    const { sent } = fixture;
+    expect(await fixture.once([url], { args: ['--dry-run'] })).toMatchObject({
+      exit: 0,
+      status: 'dry-run',
+      done: [{ kind: 'register', subject: url, result: 'simulated' }],
+    });
+    expect(fixture.sent).toBe(sent);
+    const path = fixture.write(fixture.content([url]));
+    const { stdout } = await fixture.run(path, ['--dry-run']);
+    expect(stdout).toMatch(
+      new RegExp(`^Trusts the certificates of .*root.pem .*\nwould have registered ${url}\n$`),
+    );
+  });
+});
+
+describe('two keepers', () => {
+  test('at once register an enclave once, and count it as done', async () => {
+    const { url } = await start();
+    const other = await fixture.addOperator();
+    const both = await Promise.all([fixture.once([url]), fixture.once([url], { operator: other })]);
+    for (const { exit, alerts, done } of both) {
+      expect([exit, alerts, done.map(({ kind }) => kind)]).toEqual([0, [], ['register']]);
+    }
+    expect(await fixture.ids()).toHaveLength(1);
+  });
+
+  test('of which the second is refused on chain count the registration as done', async () => {
+    const { url } = await start();
+    const other = await fixture.addOperator();
+    const worlds = [await worldFor([url], fixture.operator), await worldFor([url], other)];
+    const { config } = await (worlds[0] as (typeof worlds)[0]).read(new AbortController().signal);
+    // Neither sees that the other was executed.
+    fixture.chain.node.lagMs = 500;
+    const results = await Promise.all(
+      worlds.map(async (world) => {
+        const answer = await world.attest(url);
+        return await world.register(answer, config);
+      }),
+    );
+    expect(results.sort()).toEqual(['done', 'theirs']);
+    // Both were executed, and cost what the chain charged, not the whole budget.
+    for (const { lastGas } of worlds) {
+      expect([lastGas > 0n, lastGas < 50_000_000n]).toEqual([true, true]);
+    }
+    fixture.chain.node.lagMs = 0;
+    expect(await fixture.ids()).toHaveLength(1);
+  });
+
+  test('of which one has destroyed an enclave count it as done', async () => {
+    const [old, successor] = [await start(), await start()];
+    await register(old);
+    await fixture.rotateTo(successor.url);
+    const other = await fixture.addOperator();
+    const [one, two] = [await worldFor([old.url], fixture.operator), await worldFor([old.url], other)];
+    const { config, enclaves } = await one.read(new AbortController().signal);
+    const stale = enclaves.find(({ configVersion }) => configVersion === 0n);
+    if (stale === undefined) throw new Error('there is no stale enclave');
+    expect(await one.destroy(stale, config)).toBe('done');
+    expect(await two.destroy(stale, config)).toBe('theirs');
+  });
+});
+
+describe('what fails', () => {
+  test('is tried again: a node that was away', async () => {
+    const { url } = await start();
+    const { faults } = fixture.chain.node;
+    faults.set('BatchGetObjects', 'reset');
+    expect(await fixture.once([url])).toMatchObject({
+      exit: 1,
+      done: [],
+      alerts: [{ code: 'CONFIG_UNREADABLE', message: expect.stringMatching(/^SUI_NODE_UNREACHABLE: /) }],
+    });
+    faults.clear();
+    expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
+  });
+
+  test('by a locked coin ends the round, with nothing more sent', async () => {
+    const [one, two] = [await start(), await start()];
+    const { ledger, calls } = fixture.chain.node;
+    const [coin] = ledger.coins(fixture.operator.key.toSuiAddress());
+    const id = coin?.object.id ?? '';
+    ledger.locked.add(id);
+    const executions = () => calls.filter((name) => name === 'ExecuteTransaction').length;
+    const before = executions();
+    expect(await fixture.once([one.url, two.url])).toMatchObject({
+      exit: 1,
+      done: [],
+      alerts: [
+        { code: 'ACTION_FAILED', subject: one.url, message: expect.stringMatching(/^SUI_EQUIVOCATION: /) },
+      ],
+    });
+    expect(executions()).toBe(before + 1);
+    ledger.locked.delete(id);
+    expect((await fixture.once([one.url, two.url])).done).toHaveLength(2);
+  });
+
+  test('by the answer is not sent again: the chain is asked first', async () => {
+    const { url } = await start();
+    fixture.chain.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+    expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
+    fixture.chain.node.faults.clear();
+    const { sent } = fixture;
+    expect(await fixture.once([url])).toMatchObject(idle);
+    expect(fixture.sent).toBe(sent);
+  });
+
+  test('for one enclave does not keep it from another', async () => {
+    const { url } = await start();
+    // Nothing listens there.
+    const { exit, done, alerts } = await fixture.once(['http://127.0.0.1:1', url]);
+    expect([exit, done]).toEqual([1, [{ kind: 'register', subject: url, result: 'done' }]]);
+    expect(alerts).toMatchObject([{ code: 'ENCLAVE_UNREACHABLE', subject: 'http://127.0.0.1:1' }]);
+  });
+});
+
+test('the gas of a day is bounded', async () => {
+  const [one, two] = [await start(), await start()];
+  const content = { gas_a_day: 100_000_000, gas_budget: 100_000_000 };
+  const { exit, done, alerts } = await fixture.once([one.url, two.url], { content });
+  expect([exit, done]).toEqual([1, [{ kind: 'register', subject: one.url, result: 'done' }]]);
+  expect(alerts).toMatchObject([{ code: 'GAS_A_DAY', subject: fixture.configId }]);
+  expect(await fixture.ids()).toHaveLength(1);
+});
+
+describe('nothing is tried', () => {
+  test('with a root of development on a real network, or its registers', async () => {
+    const network = { node: undefined, network: 'testnet' };
+    for (const root of ['root.pem', undefined]) {
+      const path = fixture.write({ ...fixture.content(['https://one.example']), ...network, root });
+      const { status, stderr } = await fixture.run(path, ['--once']);
+      expect([status, stderr]).toEqual([2, expect.stringMatching(/^DEVELOPMENT_TRUST: /)]);
+    }
+  });
+
+  test('without a signer, or without the file', async () => {
+    const path = fixture.write(fixture.content(['https://one.example']));
+    const { key } = fixture.operator;
+    const { callScript } = await import('../run.ts');
+    expect(await callScript('keeper/keep.ts', [path, '--once'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^NO_SENDER: /),
+    });
+    expect(await fixture.run('/nonexistent/keeper.yaml', ['--once'], { key, registrar: '' })).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^UNREADABLE_FILE: /),
+    });
+  });
+});

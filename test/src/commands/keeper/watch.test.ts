@@ -1,0 +1,61 @@
+/** `sui-enclave keep` as a process of its own: enclaves that restart, a node that goes away, metrics, SIGTERM. */
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../enclave/init.ts';
+import { Host } from '../../library/client/host.ts';
+import { startServer } from '../../server/support.ts';
+import { KeeperFixture } from './keeper_fixture.ts';
+
+const SCRIPT = fileURLToPath(new URL('../../../../src/commands/keeper/keep.ts', import.meta.url));
+
+const WITHIN = { timeout: 10_000 };
+
+test('registers each start of an enclave, outlasts a node that is away, and ends at SIGTERM', async () => {
+  const fixture = await KeeperFixture.start();
+  onTestFinished(() => fixture.close());
+  const start = async () => await startServer({ nsm: fixture.chain.nsm });
+  const host = await Host.start((await start()).url);
+  const port = await freePort();
+  const path = fixture.write({
+    ...fixture.content([host.url]),
+    ...{ interval: 1, max_pause: 1, metrics_port: port },
+  });
+  const key = fixture.operator.key.getSecretKey();
+  const child = spawn(process.execPath, [SCRIPT, path], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], SUI_PRIVATE_KEY: key },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const printed = Promise.all([text(child.stdout), text(child.stderr)]);
+  const registered = async () => (await fixture.ids()).length;
+  const metrics = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  await expect.poll(registered, WITHIN).toBe(1);
+
+  const { faults } = fixture.chain.node;
+  faults.set('BatchGetObjects', 'reset');
+  await expect.poll(metrics, WITHIN).toContain('alerts{code="CONFIG_UNREADABLE"} 1');
+  host.target = (await start()).url;
+  faults.clear();
+  await expect.poll(registered, WITHIN).toBe(2);
+  await expect.poll(metrics, WITHIN).toContain('registered_total 2');
+
+  // It waits for a node that hangs.
+  faults.set('BatchGetObjects', 'hang');
+  const asked = fixture.chain.node.calls.length;
+  await expect.poll(() => fixture.chain.node.calls.length, WITHIN).toBeGreaterThan(asked);
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  const [stdout, stderr] = await printed;
+  expect(stdout.split('\n').filter((line) => !line.startsWith('Trusts'))).toEqual([
+    `registered ${host.url}`,
+    expect.stringMatching(/^alert CONFIG_UNREADABLE 0x[0-9a-f]{64}: SUI_NODE_UNREACHABLE: /),
+    `registered ${host.url}`,
+    expect.stringMatching(/^warning ENCLAVE_SILENT 0x[0-9a-f]{64}: /),
+    `over: CONFIG_UNREADABLE ${fixture.configId}`,
+    '',
+  ]);
+  expect(stderr).toBe('');
+  expect(stdout).not.toContain(key);
+});
