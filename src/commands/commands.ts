@@ -83,6 +83,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'allow another image and register its enclaves, in one transaction',
     load: () => import('./sui/rotate.ts'),
   },
+  end_overlap: {
+    reader: 'admin',
+    summary: 'end the time in which two versions are accepted',
+    load: () => import('./sui/end_overlap.ts'),
+  },
   destroy_enclave: {
     reader: 'admin',
     summary: 'destroy a registered enclave',

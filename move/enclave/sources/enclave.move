@@ -3,7 +3,7 @@
 /// An `EnclaveConfig` names the trusted image by its registers PCR0 to PCR2, with a version that increases when they
 /// change. An `Enclave` is a running instance of that image, identified by its attested public key. The holder of the
 /// `EnclaveCap` controls both, and may let a `RegistrarCap` register enclaves; anyone can read them, verify signatures
-/// with them and destroy stale enclaves.
+/// with them and destroy stale enclaves. In an overlap, enclaves of the version before are not stale yet.
 ///
 /// Contracts verify an answer with `assert_signed`. An answer is a statement, not a command: while it is fresh, anyone
 /// may submit it, and more than once. If an answer triggers something that must happen only once, verify it with
@@ -57,11 +57,19 @@ const ENotRegistrar: vector<u8> = b"The registrar was revoked, or never belonged
 const EKeyTooOld: vector<u8> = b"The enclave's key is older than the config allows";
 #[error(code = 16)]
 const EInvalidKeyAge: vector<u8> = b"The greatest age of keys must be more than 0 ms";
+#[error(code = 17)]
+const EInvalidOverlap: vector<u8> = b"An overlap must end in the future, and at most 24 hours from now";
+#[error(code = 18)]
+const EOverlapping: vector<u8> = b"The config has an overlap already: contracts never accept three versions";
+#[error(code = 19)]
+const ENoOverlap: vector<u8> = b"The config has no overlap";
 
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
 /// Maximum lead of the enclave's clock over the chain's.
 const MAX_AHEAD_MS: u64 = 60_000;
+/// Maximum length of an overlap: 24 hours.
+const MAX_OVERLAP_MS: u64 = 24 * 60 * 60 * 1000;
 
 public use fun current_config_version as EnclaveConfig.config_version;
 public use fun share_config as EnclaveConfig.share;
@@ -74,10 +82,19 @@ public struct EnclaveConfig<phantom T> has key {
     pcrs: Pcrs,
     capability_id: ID,
     config_version: u64,
+    /// The last overlap, which may be over, if the present registers were allowed by one.
+    overlap: Option<Overlap>,
     max_key_age_ms: Option<u64>,
     /// The ids of the `RegistrarCap`s that may register.
     registrars: vector<ID>,
     is_retired: bool,
+}
+
+/// Until `until_ms`, in milliseconds since the Unix epoch, contracts also accept enclaves of the version before, which run
+/// the image of these registers. At that time they no longer do.
+public struct Overlap has copy, drop, store {
+    pcrs: Pcrs,
+    until_ms: u64,
 }
 
 /// One registered enclave of the application `T`: the attested public key of an instance that runs the image of its
@@ -140,10 +157,18 @@ public struct EnclaveConfigCreated<phantom T> has copy, drop {
     config_version: u64,
 }
 
-/// A config has new registers: enclaves of older versions are stale from now on.
+/// A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
+/// there is `overlap_until_ms`, which become stale at that time.
 public struct PcrsUpdated<phantom T> has copy, drop {
     config_id: ID,
     pcrs: Pcrs,
+    config_version: u64,
+    overlap_until_ms: Option<u64>,
+}
+
+/// An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale.
+public struct OverlapEnded<phantom T> has copy, drop {
+    config_id: ID,
     config_version: u64,
 }
 
@@ -276,7 +301,7 @@ public fun share_config<T>(config: EnclaveConfig<T>) {
     transfer::share_object(config)
 }
 
-/// Replaces the trusted image: every enclave registered so far becomes stale.
+/// Replaces the trusted image: every enclave registered so far becomes stale at once, also in an overlap, which this ends.
 public fun update_pcrs<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -285,10 +310,40 @@ public fun update_pcrs<T>(
     pcr2: vector<u8>,
 ) {
     config.assert_admin(cap);
-    config.pcrs = pcrs::new(pcr0, pcr1, pcr2);
-    config.config_version = config.config_version + 1;
-    let EnclaveConfig { id, pcrs, config_version, .. } = config;
-    event::emit(PcrsUpdated<T> { config_id: id.to_inner(), pcrs: *pcrs, config_version: *config_version });
+    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), option::none());
+}
+
+/// Replaces the trusted image, but lets contracts accept enclaves of the present version until `until_ms`, in
+/// milliseconds since the Unix epoch: at most 24 hours from now. Only enclaves of the new image can be registered from
+/// now on. Until then, only the capability's holder can destroy an enclave of the version before.
+///
+/// It is for an image that is still trusted. To end one that is not, call `update_pcrs`.
+///
+/// Aborts in an overlap: enclaves of a third version would become stale before the time that was set for them.
+public fun begin_overlap<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    until_ms: u64,
+    clock: &Clock,
+) {
+    config.assert_admin(cap);
+    assert!(!config.is_overlapping(clock), EOverlapping);
+    let now = clock.timestamp_ms();
+    assert!(until_ms > now && until_ms - now <= MAX_OVERLAP_MS, EInvalidOverlap);
+    let overlap = Overlap { pcrs: config.pcrs, until_ms };
+    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), option::some(overlap));
+}
+
+/// Ends the overlap at once: enclaves of the version before are stale from now on. After its time, this gives the storage
+/// of the overlap back.
+public fun end_overlap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_admin(cap);
+    assert!(config.overlap.is_some(), ENoOverlap);
+    config.overlap = option::none();
+    event::emit(OverlapEnded<T> { config_id: object::id(config), config_version: config.config_version });
 }
 
 /// Renames a config. Only people read the name: nothing depends on it.
@@ -356,8 +411,8 @@ public fun share_enclave<T>(enclave: Enclave<T>) {
 /// `update_pcrs`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
 /// invalid, so that the application is never left without an enclave.
 ///
-/// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again.
-/// Destroying stale enclaves is a later step.
+/// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again, or
+/// call `begin_overlap` and `register_enclave` instead. Destroying stale enclaves is a later step.
 public fun begin_rotation<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -389,15 +444,15 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
 /// Destroys an enclave that is stale, or whose config is retired. Anyone may call it.
 ///
 /// An enclave whose key is merely too old can't be destroyed so: the capability's holder may raise the maximum key age.
-public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>) {
-    assert!(enclave.is_stale(config) || config.is_retired, ENotStale);
+public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, clock: &Clock) {
+    assert!(enclave.is_stale(config, clock) || config.is_retired, ENotStale);
     enclave.destroy()
 }
 
 // === Verification ===
 
-/// Accepts only values that an enclave of this config's latest version signed recently: aborts when the enclave
-/// belongs to another config or is stale, when the config is retired or the key is older than its maximum, when
+/// Accepts only values that an enclave of this config's latest version, or in an overlap of the version before, signed
+/// recently: aborts when the enclave belongs to another config or is stale, when the config is retired or the key is older than its maximum, when
 /// `timestamp_ms` is more than `max_age_ms` before the Clock or more than a minute ahead of it, or when the signature
 /// is not the enclave's for exactly these values.
 ///
@@ -414,7 +469,7 @@ public fun assert_signed<T, P: drop>(
     payload: P,
     signature: &vector<u8>,
 ) {
-    assert!(!enclave.is_stale(config), EInvalidConfigVersion);
+    assert!(!enclave.is_stale(config, clock), EInvalidConfigVersion);
     assert!(!config.is_retired, ERetired);
     let now = clock.timestamp_ms();
     assert!(!enclave.is_key_too_old(config, now), EKeyTooOld);
@@ -463,6 +518,22 @@ public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
 /// The number of changes of the registers: 0 in a new config. Also `config.config_version()`.
 public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
     config.config_version
+}
+
+/// Returns whether contracts also accept enclaves of the version before the latest: see `begin_overlap`.
+public fun is_overlapping<T>(config: &EnclaveConfig<T>, clock: &Clock): bool {
+    config.overlap.is_some_and!(|overlap| clock.timestamp_ms() < overlap.until_ms)
+}
+
+/// The time at which the last overlap ends or ended, in milliseconds since the Unix epoch: see `begin_overlap`. None if
+/// the present registers were not allowed by an overlap, or it was ended.
+public fun overlap_until_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
+    config.overlap.map_ref!(|overlap| overlap.until_ms)
+}
+
+/// The registers of the version before the latest, where there is `overlap_until_ms`.
+public fun overlap_pcrs<T>(config: &EnclaveConfig<T>): Option<Pcrs> {
+    config.overlap.map_ref!(|overlap| overlap.pcrs)
 }
 
 /// The maximum key age in milliseconds, if there is one: see `update_max_key_age`.
@@ -515,10 +586,12 @@ public fun registrar_config_id<T>(registrar: &RegistrarCap<T>): ID {
     registrar.config_id
 }
 
-/// Returns whether the registers changed since the enclave was registered. Aborts if the config is not the enclave's.
-public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>): bool {
+/// Returns whether the registers changed since the enclave was registered, and no overlap lets contracts accept it
+/// nevertheless. Aborts if the config is not the enclave's.
+public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, clock: &Clock): bool {
     enclave.assert_config(config);
-    enclave.config_version < config.config_version
+    let versions_behind = config.config_version - enclave.config_version;
+    versions_behind > 1 || (versions_behind == 1 && !config.is_overlapping(clock))
 }
 
 // === Configs and registration, on plain values ===
@@ -546,6 +619,7 @@ public(package) fun config_of<T>(
         pcrs,
         capability_id,
         config_version,
+        overlap: option::none(),
         max_key_age_ms: option::none(),
         registrars: vector[],
         is_retired: false,
@@ -588,6 +662,19 @@ fun create_cap<T>(ctx: &mut TxContext): EnclaveCap<T> {
     let id = object::new(ctx);
     event::emit(EnclaveCapCreated<T> { capability_id: id.to_inner() });
     EnclaveCap { id }
+}
+
+/// The caller has checked the capability, and the overlap if there is one.
+fun set_pcrs<T>(config: &mut EnclaveConfig<T>, pcrs: Pcrs, overlap: Option<Overlap>) {
+    config.pcrs = pcrs;
+    config.overlap = overlap;
+    config.config_version = config.config_version + 1;
+    event::emit(PcrsUpdated<T> {
+        config_id: object::id(config),
+        pcrs,
+        config_version: config.config_version,
+        overlap_until_ms: config.overlap_until_ms(),
+    });
 }
 
 fun remove_registrar<T>(config: &mut EnclaveConfig<T>, registrar_id: ID) {

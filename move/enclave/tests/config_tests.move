@@ -31,6 +31,7 @@ public struct PcrsFields has drop {
     pcr1: vector<u8>,
     pcr2: vector<u8>,
     config_version: u64,
+    overlap_until_ms: Option<u64>,
 }
 
 const ADMIN: address = @0xAD;
@@ -160,12 +161,15 @@ fun updated_registers_are_announced() {
     config.update_pcrs(&cap, PCR1, PCR2, PCR0);
     let events = event::events_by_type<PcrsUpdated<CONFIG_TESTS>>();
     let config_id = object::id(&config);
-    assert_eq!(
-        bcs::to_bytes(&events),
-        bcs::to_bytes(
-            &vector[PcrsFields { config_id, pcr0: PCR1, pcr1: PCR2, pcr2: PCR0, config_version: 1 }],
-        ),
-    );
+    let fields = PcrsFields {
+        config_id,
+        pcr0: PCR1,
+        pcr1: PCR2,
+        pcr2: PCR0,
+        config_version: 1,
+        overlap_until_ms: option::none(),
+    };
+    assert_eq!(bcs::to_bytes(&events), bcs::to_bytes(&vector[fields]));
     end(scenario, cap, config);
 }
 

@@ -4,6 +4,7 @@
 module enclave::lifecycle_tests;
 
 use enclave::attested::{Self, Attested};
+use enclave::clock_tests;
 use enclave::enclave::{
     Self,
     Enclave,
@@ -25,6 +26,9 @@ use sui::event;
 use sui::package;
 use sui::test_scenario;
 use sui::test_utils;
+
+use fun clock_tests::is_stale as Enclave.is_stale_now;
+use fun clock_tests::destroy_old as Enclave.destroy_old;
 
 public struct LIFECYCLE_TESTS has drop {}
 
@@ -176,7 +180,7 @@ fun one_transaction_creates_registers_and_shares() {
     scenario.next_tx(ADMIN);
     let config = scenario.take_shared<EnclaveConfig<T>>();
     let enclave = scenario.take_shared<Enclave<T>>();
-    assert!(!enclave.is_stale(&config));
+    assert!(!enclave.is_stale_now(&config));
     enclave.destroy_enclave(&config, &cap);
     test_scenario::return_shared(config);
     cap.destroy_cap_for_testing();
@@ -192,10 +196,10 @@ fun a_rotation_updates_the_image_and_registers_the_successor() {
     let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
     assert_eq!(config.config_version(), 1);
     assert_eq!(config.current_config_version(), 1);
-    assert!(enclave.is_stale(config));
+    assert!(enclave.is_stale_now(config));
     let successor = rotation.successor_of(config, cap, new_image());
     assert_eq!(successor.config_version(), 1);
-    assert!(!successor.is_stale(config));
+    assert!(!successor.is_stale_now(config));
     successor.destroy_enclave_for_testing();
     world.end();
 }
@@ -347,7 +351,7 @@ fun a_key_that_is_too_old_is_not_anyones_to_destroy() {
     world.limit(option::some(1));
     world.wait(HOUR_MS);
     let World { ctx: _, cap: _cap, config, enclave, clock: _clock } = world;
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old(&config);
     abort
 }
 
@@ -405,7 +409,7 @@ fun anyone_destroys_an_enclave_of_a_retired_config() {
     let mut world = world();
     world.retire();
     let World { ctx: _, cap, config, enclave, clock } = world;
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old(&config);
     cap.destroy_cap_for_testing();
     config.destroy_config_for_testing();
     clock.destroy_for_testing();
@@ -416,7 +420,7 @@ fun a_retired_config_ends_no_enclave_of_another() {
     let World { mut ctx, cap, config: _config, enclave, clock: _clock } = world();
     let mut another = cap.new_config_for_testing(&mut ctx);
     another.retire(&cap);
-    enclave.destroy_old_enclave(&another);
+    enclave.destroy_old(&another);
     abort
 }
 

@@ -5,14 +5,14 @@ import { basename, dirname, join } from 'node:path';
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
-import type { Contract, EnclaveConfig, Registration } from 'sui-enclave/sui/objects';
+import { type Contract, type EnclaveConfig, isOverlapping, type Registration } from 'sui-enclave/sui/objects';
 import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
-import type { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
+import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION } from './options.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
@@ -156,6 +156,31 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
       `the config ${id} is permanently retired: use the config that the application uses now`,
     );
   }
+}
+
+/**
+ * The end of an overlap that begins now, in milliseconds since 1970; undefined if there is to be none.
+ *
+ * @throws SuiCommandError: WOULD_ABORT in an overlap
+ */
+export function overlapEnd(
+  config: EnclaveConfig,
+  { overlap: minutes }: OptionValues<typeof OVERLAP_OPTION>,
+): number | undefined {
+  const now = Date.now();
+  if (minutes === undefined) return undefined;
+  if (isOverlapping(config, now)) {
+    throw new SuiCommandError(
+      'WOULD_ABORT',
+      `the config ${config.id} has an overlap until ${new Date(Number(config.overlap?.untilMs)).toISOString()}: end it by end_overlap, or leave out --overlap, which makes the enclaves of both older versions stale at once`,
+    );
+  }
+  return now + minutes * 60_000;
+}
+
+/** What to report of an overlap. */
+export function overlapField(untilMs: number | undefined): { readonly overlapUntil?: Date } {
+  return untilMs === undefined ? {} : { overlapUntil: new Date(untilMs) };
 }
 
 /** @throws SuiCommandError: NOT_REGISTERED */

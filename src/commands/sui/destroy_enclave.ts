@@ -13,7 +13,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
-    "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability. Its key can't be registered at that version again.",
+    "Destroys a registered enclave: one that is stale, or of a retired config, for anyone, any other for the holder of\nthe capability, in an overlap also one of the version before. Its key can't be registered at that version again.",
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_object_id: { schema: objectId } },
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
@@ -26,7 +26,7 @@ export const main = suiCommand({
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { enclavePackage });
     const config = await readConfig(chain.client, enclave.configId);
-    const stale = isStale(enclave, config) || config.isRetired;
+    const stale = isStale(enclave, config, Date.now()) || config.isRetired;
     const { application } = enclave;
     const { id: configId, capabilityId: capId } = config;
     const tx = new Transaction();

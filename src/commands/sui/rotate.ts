@@ -4,6 +4,7 @@ import { toHex } from '@mysten/sui/utils';
 import type { Image } from 'sui-enclave/attestation';
 import { enclaveAddress, readConfig } from 'sui-enclave/sui/objects';
 import {
+  beginOverlap,
   beginRotation,
   finishRotation,
   loadAttestation,
@@ -13,9 +14,17 @@ import { runAsProcess } from '../command.ts';
 import { enclaveUrl } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
-import { checkContract, checkNotRetired, imageToAllow, isSameImage, readRoots } from './contract.ts';
+import {
+  checkContract,
+  checkNotRetired,
+  imageToAllow,
+  isSameImage,
+  overlapEnd,
+  overlapField,
+  readRoots,
+} from './contract.ts';
 import { IDS } from './ids.ts';
-import { EXPERIMENTAL_FLAG, PCRS_OPTION, ROOT_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {
   askAll,
@@ -31,7 +40,7 @@ import {
 export const main = suiCommand({
   name: 'rotate',
   purpose:
-    'Allows the image of the PCR file in place of the one before, and registers the enclaves at the URLs, which must run\nit, in one transaction. All older enclaves are stale from then on: answers that they signed just before abort.\nDestroy them later. Where the config allows the image already, it registers the enclaves if need be, and no other\nbecomes stale; with --again they do.',
+    'Allows the image of the PCR file in place of the one before, and registers the enclaves at the URLs, which must run\nit, in one transaction. All older enclaves are stale from then on: answers that they signed just before abort.\nDestroy them later. With --overlap, those of the version before become stale some minutes later, or at end_overlap: for\nan image that is still trusted. Where the config allows the image already, it registers the enclaves if need be, and no other\nbecomes stale; with --again they do.',
   arguments: {
     enclave_package_id: IDS.enclave_package_id,
     enclave_config_id: IDS.enclave_config_id,
@@ -40,6 +49,7 @@ export const main = suiCommand({
   options: {
     ...PCRS_OPTION,
     ...ROOT_OPTION,
+    ...OVERLAP_OPTION,
     ...EXPERIMENTAL_FLAG,
     again: { help: 'make all older enclaves stale even if the config allows the image already' },
   },
@@ -56,8 +66,16 @@ export const main = suiCommand({
         ? []
         : ['if it has these registers, register the enclave unless it is registered, and end here']),
       'call 0x2::nitro_attestation::load_nitro_attestation with the document',
-      `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
-      ...(urls.length > 1 ? [`call ${id}::enclave::register_enclave for each of the other enclaves`] : []),
+      ...(options.overlap === undefined
+        ? [
+            `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
+            ...(urls.length > 1
+              ? [`call ${id}::enclave::register_enclave for each of the other enclaves`]
+              : []),
+          ]
+        : [
+            `call ${id}::enclave::begin_overlap and register_enclave with the capability that the config names`,
+          ]),
     ];
   },
   async run({ args, options, deployments }, chain) {
@@ -65,14 +83,14 @@ export const main = suiCommand({
     const image = await imageToAllow(chain, options);
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(urls, roots?.[0], chain);
-    const candidates = await candidatesOf(documents, { image, roots, configId, deployments });
+    const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);
     const target = { enclavePackage, config, deployments };
     return isSameImage(config.image, image) && !options.again
       ? await registerAlone(chain, target, candidates)
-      : await allowAndRegister(chain, target, candidates, image);
+      : await allowAndRegister(chain, target, candidates, image, overlapEnd(config, options));
   },
 });
 
@@ -97,14 +115,16 @@ async function allowAndRegister(
   { enclavePackage, config, deployments }: Target,
   candidates: readonly Candidate[],
   image: Image,
+  untilMs: number | undefined,
 ): Promise<Outcome> {
   const { application, capabilityId: capId, id: configId } = config;
   const call = { enclavePackage, application, configId, capId };
   const configVersion = config.configVersion + 1n;
   const tx = new Transaction();
+  if (untilMs !== undefined) beginOverlap(tx, { ...call, image, untilMs });
   for (const [index, { document }] of candidates.entries()) {
     // The first ends the rotation; from then on, the config allows the image to the others.
-    if (index > 0) registerEnclave(tx, { ...call, attestation: document });
+    if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
       const loaded = loadAttestation(tx, document);
       const rotation = beginRotation(tx, { ...call, image });
@@ -125,6 +145,7 @@ async function allowAndRegister(
       capability: capId,
       before: config.image,
       after: image,
+      ...overlapField(untilMs),
     },
   });
   const registered = enclaves.map(({ enclave, url }) => ({ id: enclave, url }));

@@ -32,7 +32,7 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
   ],
   'enclave::ENotStale': [
     8,
-    "the enclave is registered at the config's latest version: only the holder of the capability can destroy it",
+    "contracts accept the enclave's version of the config: only the holder of the capability can destroy it",
   ],
   'enclave::ETooOld': [9, 'the signed timestamp is too old: call the enclave again'],
   'enclave::EInFuture': [
@@ -60,6 +60,15 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     "the enclave's key is older than the config allows: restart the enclave, and register its new key",
   ],
   'enclave::EInvalidKeyAge': [16, 'the maximum key age must be more than 0 ms: to allow any age, pass none'],
+  'enclave::EInvalidOverlap': [
+    17,
+    'an overlap must end in the future, and at most 24 hours from now by the clock of the chain',
+  ],
+  'enclave::EOverlapping': [
+    18,
+    'the config has an overlap already: end it first, or allow the image at once, which makes enclaves of both older versions stale',
+  ],
+  'enclave::ENoOverlap': [19, 'the config has no overlap to end'],
   'pcrs::EPcrMissing': [1, 'one of the registers PCR0, PCR1 and PCR2 is missing'],
   'pcrs::EPcrLength': [2, 'one of the registers is not 48 bytes long'],
   'pcrs::EDebugPcrs': [

@@ -32,8 +32,18 @@ export const ENCLAVE_EVENTS = {
     image: Pcrs,
     configVersion: u64,
   }),
-  /** A config has new registers: enclaves of older versions are stale from now on. */
-  PcrsUpdated: bcs.struct('PcrsUpdated', { configId: bcs.Address, image: Pcrs, configVersion: u64 }),
+  /**
+   * A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
+   * `overlapUntilMs` is not null: they become stale at that time, in milliseconds since the Unix epoch.
+   */
+  PcrsUpdated: bcs.struct('PcrsUpdated', {
+    configId: bcs.Address,
+    image: Pcrs,
+    configVersion: u64,
+    overlapUntilMs: bcs.option(u64),
+  }),
+  /** An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale. */
+  OverlapEnded: bcs.struct('OverlapEnded', { configId: bcs.Address, configVersion: u64 }),
   /** A config has a new name. */
   NameUpdated: bcs.struct('NameUpdated', { configId: bcs.Address, name: bcs.string() }),
   /** A config has another maximum key age. */

@@ -16,12 +16,16 @@ export const Pcrs = bcs
     output: ({ pcr0, pcr1, pcr2 }): Image => ({ pcr0: toHex(pcr0), pcr1: toHex(pcr1), pcr2: toHex(pcr2) }),
   });
 
+/** `Overlap`: the registers of the version before, and when contracts stop to accept its enclaves. */
+const Overlap = bcs.struct('Overlap', { image: Pcrs, untilMs: u64 });
+
 export const ConfigContent = bcs.struct('EnclaveConfig', {
   id: bcs.Address,
   name: bcs.string(),
   image: Pcrs,
   capabilityId: bcs.Address,
   configVersion: u64,
+  overlap: bcs.option(Overlap),
   maxKeyAgeMs: bcs.option(u64),
   registrars: bcs.vector(bcs.Address),
   isRetired: bcs.bool(),

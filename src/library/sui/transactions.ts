@@ -100,12 +100,36 @@ export function shareConfig(
   tx.moveCall({ ...target(call, 'share_config'), arguments: [object(tx, 'config', call.config)] });
 }
 
-/** Allows another image instead of the current one: every enclave registered so far becomes stale. */
+/** Allows another image instead of the current one: every enclave registered so far becomes stale at once. */
 export function updatePcrs(tx: Transaction, call: AdminCall & { readonly image: Image }): void {
   tx.moveCall({
     ...target(call, 'update_pcrs'),
     arguments: [...admin(tx, call), ...registers(tx, call.image)],
   });
+}
+
+/**
+ * Allows another image, and has contracts accept enclaves of the present version until `untilMs`, in milliseconds since the
+ * Unix epoch: at most 24 hours from now. Aborts in an overlap.
+ */
+export function beginOverlap(
+  tx: Transaction,
+  call: AdminCall & { readonly image: Image; readonly untilMs: U64Input },
+): void {
+  tx.moveCall({
+    ...target(call, 'begin_overlap'),
+    arguments: [
+      ...admin(tx, call),
+      ...registers(tx, call.image),
+      tx.pure(u64Of('the end of the overlap', call.untilMs)),
+      tx.object.clock(),
+    ],
+  });
+}
+
+/** Ends an overlap at once: enclaves of the version before become stale. */
+export function endOverlap(tx: Transaction, call: AdminCall): void {
+  tx.moveCall({ ...target(call, 'end_overlap'), arguments: admin(tx, call) });
 }
 
 /** Renames a config. */
@@ -264,7 +288,11 @@ export function destroyOldEnclave(
 ): void {
   tx.moveCall({
     ...target(call, 'destroy_old_enclave'),
-    arguments: [object(tx, 'enclave', call.enclaveId), object(tx, 'config', call.configId)],
+    arguments: [
+      object(tx, 'enclave', call.enclaveId),
+      object(tx, 'config', call.configId),
+      tx.object.clock(),
+    ],
   });
 }
 

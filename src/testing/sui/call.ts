@@ -167,11 +167,17 @@ export class Frame {
     this.changes.write({ ...at, content: Config.serialize(config).toBytes() });
   }
 
-  updatePcrs(): string {
+  /** @param untilMs the end of an overlap that this begins */
+  updatePcrs(untilMs?: string): string {
     const config = this.administered();
     const config_version = (BigInt(config.config_version) + 1n).toString();
-    this.write({ ...config, pcrs: this.pcrs(2), config_version });
+    const overlap = untilMs === undefined ? null : { pcrs: config.pcrs, until_ms: untilMs };
+    this.write({ ...config, pcrs: this.pcrs(2), config_version, overlap });
     return config.id;
+  }
+
+  isOverlapping({ overlap }: ConfigValue): boolean {
+    return overlap !== null && BigInt(this.context.nowMs) < BigInt(overlap.until_ms);
   }
 
   newConfig(): LedgerObject {
@@ -185,6 +191,7 @@ export class Frame {
         pcrs,
         capability_id: cap.id,
         config_version: 0,
+        overlap: null,
         max_key_age_ms: null,
         registrars: [],
         is_retired: false,

@@ -7,6 +7,7 @@ import { type ConfigValue, Enclave, type EnclaveValue, PUBLISHER, Publisher, Reg
 
 const MAX_AGE_MS = 90 * 60_000;
 const MAX_AHEAD_MS = 60_000;
+const MAX_OVERLAP_MS = 24n * 3_600_000n;
 
 /** By module and name. A new object is created as a shared one: what remains of `share_…` is the check of its type. */
 export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
@@ -30,6 +31,21 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   },
   'enclave::update_pcrs': (frame) => {
     frame.updatePcrs();
+    return nothing;
+  },
+  'enclave::begin_overlap': (frame) => {
+    const config = frame.administered();
+    if (frame.isOverlapping(config)) throw frame.abort('EOverlapping');
+    const until = bcs.u64().parse(frame.pure(5));
+    const length = BigInt(until) - BigInt(frame.context.nowMs);
+    if (length <= 0n || length > MAX_OVERLAP_MS) throw frame.abort('EInvalidOverlap');
+    frame.updatePcrs(until);
+    return nothing;
+  },
+  'enclave::end_overlap': (frame) => {
+    const config = frame.administered();
+    if (config.overlap === null) throw frame.abort('ENoOverlap');
+    frame.write({ ...config, overlap: null });
     return nothing;
   },
   'enclave::update_name': (frame) => {
@@ -104,7 +120,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   },
   'enclave::destroy_old_enclave': (frame) => {
     const { enclave, config } = ofOneConfig(frame, 0, 1);
-    if (!isStale(enclave, config) && !config.is_retired) throw frame.abort('ENotStale');
+    if (!isStale(frame, enclave, config) && !config.is_retired) throw frame.abort('ENotStale');
     frame.changes.delete(enclave.id);
     return nothing;
   },
@@ -123,8 +139,9 @@ export function ofOneConfig(frame: Frame, enclaveAt: number, configAt: number) {
   return { enclave, config };
 }
 
-function isStale(enclave: EnclaveValue, config: ConfigValue): boolean {
-  return BigInt(enclave.config_version) < BigInt(config.config_version);
+function isStale(frame: Frame, enclave: EnclaveValue, config: ConfigValue): boolean {
+  const behind = BigInt(config.config_version) - BigInt(enclave.config_version);
+  return behind > (frame.isOverlapping(config) ? 1n : 0n);
 }
 
 export function assertSigned(
@@ -136,7 +153,7 @@ export function assertSigned(
   signature: Uint8Array,
 ): void {
   const abort = (constant: string) => frame.abort(constant, 'enclave', 'assert_signed');
-  if (isStale(enclave, config)) throw abort('EInvalidConfigVersion');
+  if (isStale(frame, enclave, config)) throw abort('EInvalidConfigVersion');
   if (config.is_retired) throw abort('ERetired');
   const { nowMs } = frame.context;
   const { max_key_age_ms: maxKeyAge } = config;

@@ -2,12 +2,16 @@
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 
+const PCRS = bcs.tuple([bcs.byteVector(), bcs.byteVector(), bcs.byteVector()]);
+
+export const Overlap = bcs.struct('Overlap', { pcrs: PCRS, until_ms: bcs.u64() });
 export const Config = bcs.struct('EnclaveConfig', {
   id: bcs.Address,
   name: bcs.string(),
-  pcrs: bcs.tuple([bcs.byteVector(), bcs.byteVector(), bcs.byteVector()]),
+  pcrs: PCRS,
   capability_id: bcs.Address,
   config_version: bcs.u64(),
+  overlap: bcs.option(Overlap),
   max_key_age_ms: bcs.option(bcs.u64()),
   registrars: bcs.vector(bcs.Address),
   is_retired: bcs.bool(),

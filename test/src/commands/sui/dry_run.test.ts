@@ -53,6 +53,7 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
     args: () => [ENCLAVE, OBJECT, ADDRESS],
     says: `transfer the RegistrarCap to ${ADDRESS}`,
   },
+  end_overlap: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::end_overlap` },
   revoke_registrar: {
     args: () => [ENCLAVE, OBJECT, APP],
     says: `call ${ENCLAVE}::enclave::revoke_registrar_cap`,

@@ -49,6 +49,12 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
     (tx, given: Admin) => sui.updatePcrs(tx, { ...contract, ...given, image }),
   ],
   [
+    'begin_overlap',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.beginOverlap(tx, { ...contract, ...given, image, untilMs: 1 }),
+  ],
+  ['end_overlap', ['configId', 'capId'], (tx, given: Admin) => sui.endOverlap(tx, { ...contract, ...given })],
+  [
     'update_name',
     ['configId', 'capId'],
     (tx, given: Admin) => sui.updateName(tx, { ...contract, ...given, name: 'x' }),

@@ -228,6 +228,53 @@ describe('the builders for move/enclave', () => {
     await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
   });
 
+  test('beginOverlap, endOverlap: two versions are accepted until the time given, or at once no longer', async () => {
+    const admin = { ...common, configId: await fixture.config(capId), capId };
+    const read = () => sui.readConfig(client, admin.configId);
+    const { image: before } = await read();
+    const untilMs = Date.now() + 60_000;
+    const begin = (tx: Transaction) => sui.beginOverlap(tx, { ...admin, image, untilMs });
+    expect(await callsOf(begin)).toEqual([
+      {
+        call: `${PACKAGE}::enclave::begin_overlap<${APPLICATION}>`,
+        args: [admin.configId, capId, ...registers(image), bcs.u64().serialize(untilMs).toBytes(), CLOCK],
+      },
+    ]);
+    await run(begin);
+    const config = await read();
+    expect(config).toMatchObject({
+      image,
+      configVersion: 1n,
+      overlap: { image: before, untilMs: BigInt(untilMs) },
+    });
+    const enclaves = [-1n, 0n, 1n].map((configVersion) => ({ configVersion }) as sui.Enclave);
+    const staleAt = (nowMs: number) => enclaves.map((enclave) => sui.isStale(enclave, config, nowMs));
+    expect([untilMs - 1, untilMs, untilMs + 1].map(staleAt)).toEqual([
+      [true, false, false],
+      [true, true, false],
+      [true, true, false],
+    ]);
+    expect([untilMs - 1, untilMs].map((nowMs) => sui.acceptedImages(config, nowMs))).toEqual([
+      [image, before],
+      [image],
+    ]);
+    await expect(callsOf(begin)).rejects.toThrow('EOverlapping');
+    const end = (tx: Transaction) => sui.endOverlap(tx, admin);
+    expect(await callsOf(end)).toEqual([
+      { call: `${PACKAGE}::enclave::end_overlap<${APPLICATION}>`, args: [admin.configId, capId] },
+    ]);
+    await run(end);
+    expect(await read()).toMatchObject({ image, configVersion: 1n, overlap: null });
+    await expect(callsOf(end)).rejects.toThrow('ENoOverlap');
+    for (const refused of [Date.now() - 1, Date.now() + 25 * 3_600_000]) {
+      const call = callsOf((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: refused }));
+      await expect(call).rejects.toThrow('EInvalidOverlap');
+    }
+    await run((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: Date.now() + 60_000 }));
+    await run((tx) => sui.updatePcrs(tx, { ...admin, image: before }));
+    expect(await read()).toMatchObject({ image: before, configVersion: 3n, overlap: null });
+  });
+
   test('updateName, updateMaxKeyAge and retireConfig change what readConfig reads', async () => {
     const admin = { ...common, configId: await fixture.config(capId), capId };
     const read = () => sui.readConfig(client, admin.configId);
@@ -284,7 +331,7 @@ describe('the builders for move/enclave', () => {
       ['authorize_upgrade', 3],
       ['Upgrade', undefined],
       ['commit_upgrade', 2],
-      ['destroy_old_enclave', 2],
+      ['destroy_old_enclave', 3],
     ]);
   });
 });

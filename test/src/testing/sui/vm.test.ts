@@ -147,6 +147,27 @@ describe('the Move code does what the model does', () => {
     expect(Config.parse(rotated?.content ?? new Uint8Array()).config_version).toBe('1');
   });
 
+  test('an overlap, in which the enclave is not stale, and its end', async () => {
+    const { changes, call } = transaction();
+    const now = () => changes.get(config().id);
+    const begin = (untilMs: number) =>
+      call('enclave::begin_overlap', now(), cap, ...registers(OTHER), u64(untilMs), undefined);
+    const day = 86_400_000;
+    for (const refused of [NOW, NOW + day + 1])
+      await expect(begin(refused)).rejects.toMatchObject({ constant: 'EInvalidOverlap' });
+    await begin(NOW + 1);
+    await expect(begin(NOW + 2)).rejects.toMatchObject({ constant: 'EOverlapping' });
+    await call('weather::update_weather', ...(await reading(4n)), enclave(), now());
+    await expect(call('enclave::destroy_old_enclave', enclave(), now(), undefined)).rejects.toMatchObject({
+      constant: 'ENotStale',
+    });
+    await call('enclave::end_overlap', now(), cap);
+    await expect(call('enclave::end_overlap', now(), cap)).rejects.toMatchObject({ constant: 'ENoOverlap' });
+    await expect(
+      call('weather::update_weather', ...(await reading(4n)), enclave(), now()),
+    ).rejects.toMatchObject({ constant: 'EInvalidConfigVersion' });
+  });
+
   test('a transaction is refused if the model gives another result', async () => {
     const { changes, call } = transaction();
     // As if the model forgot what the call does.
@@ -169,7 +190,7 @@ describe('the Move code does what the model does', () => {
       bcs.Address.serialize((registrar as LedgerObject).id).toBytes(),
     );
     await call('enclave::retire', now(), cap);
-    await call('enclave::destroy_old_enclave', enclave(), now());
-    expect(vm.runs).toBe(14);
+    await call('enclave::destroy_old_enclave', enclave(), now(), undefined);
+    expect(vm.runs).toBe(23);
   });
 });
