@@ -6,6 +6,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { buildPackage, frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
 import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/library/sui/index.ts';
+import { SourceContent } from '../../src/library/sui/structs.ts';
 import { Config, Enclave, Registrar } from '../../src/testing/sui/structs.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
@@ -26,10 +27,24 @@ const ENCLAVE = `0x${'d'.repeat(64)}`;
 const PCR = new Uint8Array(48).fill(1);
 const KEY = new Uint8Array(32).fill(0x11);
 
+const source = {
+  url: 'https://git.example/weather',
+  commit: '0c'.repeat(20),
+  folder: 'src/apps/weather',
+  frameworkVersion: '0.1.0',
+  measurementsSha256: '5e'.repeat(32),
+};
 const config = Config.serialize({
   id: CONFIG,
   name: 'testing',
   pcrs: [PCR, PCR, PCR],
+  source: {
+    url: source.url,
+    commit: Buffer.from(source.commit, 'hex'),
+    folder: source.folder,
+    framework_version: source.frameworkVersion,
+    measurements_sha256: Buffer.from(source.measurementsSha256, 'hex'),
+  },
   capability_id: CAP,
   config_version: 2,
   overlap: { pcrs: [PCR, PCR, PCR], until_ms: 5 },
@@ -57,11 +72,13 @@ const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
     capabilityId: CAP,
     name: 'testing',
     image,
+    source: null,
     configVersion: 0,
   }).toBytes(),
   PcrsUpdated: ENCLAVE_EVENTS.PcrsUpdated.serialize({
     configId: CONFIG,
     image,
+    source,
     configVersion: 2,
     overlapUntilMs: 5,
   }).toBytes(),
@@ -109,6 +126,7 @@ test('in the Move VM objects and events have these bytes', async () => {
 module enclave::layout;
 use enclave::clock_tests;
 use enclave::enclave;
+use enclave::source;
 use std::bcs;
 use std::unit_test::assert_eq;
 use sui::event;
@@ -117,13 +135,17 @@ public struct LAYOUT has drop {}
 #[test]
 fun as_written_here() {
     let clock = clock_tests::at(1);
+    let source = source::some(
+        b"${source.url}".to_string(), ${hex(Buffer.from(source.commit, 'hex'))}, b"${source.folder}".to_string(),
+        b"${source.frameworkVersion}".to_string(), ${hex(Buffer.from(source.measurementsSha256, 'hex'))},
+    );
     let mut ctx = tx_context::new_from_hint(@0xA, ${TRANSACTION}, 0, 0, 0);
     let cap = enclave::new_cap(test_utils::create_one_time_witness<LAYOUT>(), &mut ctx);
     let mut config = cap.new_config_for_testing(&mut ctx);
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
-    config.begin_overlap(&cap, pcr0, pcr1, pcr2, 4, &clock);
+    config.begin_overlap(&cap, pcr0, pcr1, pcr2, option::none(), 4, &clock);
     config.end_overlap(&cap);
-    config.begin_overlap(&cap, pcr0, pcr1, pcr2, 5, &clock);
+    config.begin_overlap(&cap, pcr0, pcr1, pcr2, source, 5, &clock);
     config.update_name(&cap, b"testing".to_string());
     config.update_max_key_age(&cap, option::some(86400000));
     let registrar = config.new_registrar_cap(&cap, &mut ctx);
@@ -160,9 +182,12 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
   expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
-  // The example has no registrar, no maximum key age and no overlap: three registers with their lengths, and a time.
+  // The example has no registrar, no maximum key age, no source and no overlap: three registers with their lengths, and
+  // a time.
   const overlap = 3 * 49 + 8;
-  expect(stored('create_enclave_config')).toBe(config.length - 32 - 8 - overlap);
+  const described = SourceContent.serialize(source).toBytes().length;
+  expect(stored('create_enclave_config')).toBe(config.length - 32 - 8 - overlap - described);
+  expect(stored('source::some')).toBe(described);
   expect(stored('begin_overlap')).toBe(overlap);
   // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
   expect(stored('register_enclave')).toBe(enclave.length + 65);
@@ -184,6 +209,7 @@ test('they are read from these bytes', async () => {
     id: CONFIG,
     name: 'testing',
     image: { pcr0: pcr, pcr1: pcr, pcr2: pcr },
+    source,
     capabilityId: CAP,
     configVersion: 2n,
     overlap: { image, untilMs: 5n },

@@ -12,6 +12,7 @@ module enclave::enclave;
 
 use enclave::attested::{Self, Attested};
 use enclave::pcrs::{Self, Pcrs};
+use enclave::source::Source;
 use std::bcs;
 use std::string::String;
 use sui::clock::Clock;
@@ -80,6 +81,8 @@ public struct EnclaveConfig<phantom T> has key {
     id: UID,
     name: String,
     pcrs: Pcrs,
+    /// Of the present registers; nothing checks it.
+    source: Option<Source>,
     capability_id: ID,
     config_version: u64,
     /// The last overlap, which may be over, if the present registers were allowed by one.
@@ -154,6 +157,7 @@ public struct EnclaveConfigCreated<phantom T> has copy, drop {
     capability_id: ID,
     name: String,
     pcrs: Pcrs,
+    source: Option<Source>,
     config_version: u64,
 }
 
@@ -162,6 +166,7 @@ public struct EnclaveConfigCreated<phantom T> has copy, drop {
 public struct PcrsUpdated<phantom T> has copy, drop {
     config_id: ID,
     pcrs: Pcrs,
+    source: Option<Source>,
     config_version: u64,
     overlap_until_ms: Option<u64>,
 }
@@ -271,7 +276,7 @@ public fun destroy_registrar_cap<T>(registrar: RegistrarCap<T>, config: &mut Enc
 
 // === Configs ===
 
-/// Creates and shares a config at version 0. The registers are those of `out/nitro.pcrs`.
+/// Creates and shares a config at version 0, without a source. The registers are those of `out/nitro.pcrs`.
 public fun create_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -280,19 +285,21 @@ public fun create_enclave_config<T>(
     pcr2: vector<u8>,
     ctx: &mut TxContext,
 ) {
-    transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, ctx))
+    transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, option::none(), ctx))
 }
 
-/// `create_enclave_config`, for a transaction that goes on with the config: it must end with `share_config`.
+/// `create_enclave_config` with a source (see `enclave::source`), for a transaction that goes on with the config: it must
+/// end with `share_config`.
 public fun new_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
-    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), ctx)
+    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), source, ctx)
 }
 
 #[allow(lint(share_owned))]
@@ -302,6 +309,7 @@ public fun share_config<T>(config: EnclaveConfig<T>) {
 }
 
 /// Replaces the trusted image: every enclave registered so far becomes stale at once, also in an overlap, which this ends.
+/// The config has no source then.
 public fun update_pcrs<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -309,8 +317,20 @@ public fun update_pcrs<T>(
     pcr1: vector<u8>,
     pcr2: vector<u8>,
 ) {
+    config.update_image(cap, pcr0, pcr1, pcr2, option::none())
+}
+
+/// `update_pcrs` with a source: see `enclave::source`.
+public fun update_image<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    source: Option<Source>,
+) {
     config.assert_admin(cap);
-    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), option::none());
+    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), source, option::none());
 }
 
 /// Replaces the trusted image, but lets contracts accept enclaves of the present version until `until_ms`, in
@@ -326,6 +346,7 @@ public fun begin_overlap<T>(
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     until_ms: u64,
     clock: &Clock,
 ) {
@@ -334,7 +355,7 @@ public fun begin_overlap<T>(
     let now = clock.timestamp_ms();
     assert!(until_ms > now && until_ms - now <= MAX_OVERLAP_MS, EInvalidOverlap);
     let overlap = Overlap { pcrs: config.pcrs, until_ms };
-    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), option::some(overlap));
+    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), source, option::some(overlap));
 }
 
 /// Ends the overlap at once: enclaves of the version before are stale from now on. After its time, this gives the storage
@@ -408,7 +429,7 @@ public fun share_enclave<T>(enclave: Enclave<T>) {
     transfer::share_object(enclave)
 }
 
-/// `update_pcrs`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
+/// `update_image`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
 /// invalid, so that the application is never left without an enclave.
 ///
 /// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again, or
@@ -419,8 +440,9 @@ public fun begin_rotation<T>(
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
 ): Rotation<T> {
-    config.update_pcrs(cap, pcr0, pcr1, pcr2);
+    config.update_image(cap, pcr0, pcr1, pcr2, source);
     Rotation { config_id: object::id(config) }
 }
 
@@ -515,6 +537,11 @@ public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
     config.pcrs.pcr2()
 }
 
+/// Where the image of the registers comes from, if the capability's holder said so with them: see `enclave::source`.
+public fun source<T>(config: &EnclaveConfig<T>): Option<Source> {
+    config.source
+}
+
 /// The number of changes of the registers: 0 in a new config. Also `config.config_version()`.
 public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
     config.config_version
@@ -601,6 +628,7 @@ public(package) fun config_of<T>(
     cap: &EnclaveCap<T>,
     name: String,
     pcrs: Pcrs,
+    source: Option<Source>,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
     let id = object::new(ctx);
@@ -611,12 +639,14 @@ public(package) fun config_of<T>(
         capability_id,
         name,
         pcrs,
+        source,
         config_version,
     });
     EnclaveConfig {
         id,
         name,
         pcrs,
+        source,
         capability_id,
         config_version,
         overlap: option::none(),
@@ -665,13 +695,20 @@ fun create_cap<T>(ctx: &mut TxContext): EnclaveCap<T> {
 }
 
 /// The caller has checked the capability, and the overlap if there is one.
-fun set_pcrs<T>(config: &mut EnclaveConfig<T>, pcrs: Pcrs, overlap: Option<Overlap>) {
+fun set_pcrs<T>(
+    config: &mut EnclaveConfig<T>,
+    pcrs: Pcrs,
+    source: Option<Source>,
+    overlap: Option<Overlap>,
+) {
     config.pcrs = pcrs;
+    config.source = source;
     config.overlap = overlap;
     config.config_version = config.config_version + 1;
     event::emit(PcrsUpdated<T> {
         config_id: object::id(config),
         pcrs,
+        source,
         config_version: config.config_version,
         overlap_until_ms: config.overlap_until_ms(),
     });
@@ -747,7 +784,7 @@ public fun new_cap_for_testing<T>(ctx: &mut TxContext): EnclaveCap<T> {
 public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
-    cap.new_enclave_config(b"testing".to_string(), pcr, pcr, pcr, ctx)
+    cap.new_enclave_config(b"testing".to_string(), pcr, pcr, pcr, option::none(), ctx)
 }
 
 #[test_only]

@@ -3,6 +3,7 @@ module enclave::config_tests;
 
 use enclave::enclave::{Self, EnclaveCap, EnclaveConfig, EnclaveConfigCreated, PcrsUpdated};
 use enclave::pcrs;
+use enclave::source::Source;
 use std::bcs;
 use std::string::String;
 use std::unit_test::assert_eq;
@@ -22,6 +23,7 @@ public struct ConfigFields has drop {
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     config_version: u64,
 }
 
@@ -30,6 +32,7 @@ public struct PcrsFields has drop {
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     config_version: u64,
     overlap_until_ms: Option<u64>,
 }
@@ -96,7 +99,7 @@ fun a_new_config_is_shared_and_has_version_0() {
 fun a_new_config_is_announced() {
     let mut ctx = tx_context::dummy();
     let cap = enclave::new_cap_for_testing<CONFIG_TESTS>(&mut ctx);
-    let config = cap.config_of(b"test".to_string(), pcrs::new(PCR0, PCR1, PCR2), &mut ctx);
+    let config = cap.config_of(b"test".to_string(), pcrs::new(PCR0, PCR1, PCR2), option::none(), &mut ctx);
     let events = event::events_by_type<EnclaveConfigCreated<CONFIG_TESTS>>();
     assert_eq!(
         bcs::to_bytes(&events),
@@ -109,6 +112,7 @@ fun a_new_config_is_announced() {
                     pcr0: PCR0,
                     pcr1: PCR1,
                     pcr2: PCR2,
+                    source: option::none(),
                     config_version: 0,
                 },
             ],
@@ -166,6 +170,7 @@ fun updated_registers_are_announced() {
         pcr0: PCR1,
         pcr1: PCR2,
         pcr2: PCR0,
+        source: option::none(),
         config_version: 1,
         overlap_until_ms: option::none(),
     };

@@ -173,7 +173,7 @@ fun what_registration_takes_is_what_was_attested() {
 fun one_transaction_creates_registers_and_shares() {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap_for_testing<T>(scenario.ctx());
-    let mut config = cap.new_enclave_config(b"test".to_string(), PCR, PCR, PCR, scenario.ctx());
+    let mut config = cap.new_enclave_config(b"test".to_string(), PCR, PCR, PCR, option::none(), scenario.ctx());
     let enclave = config.enclave_of(&cap, new_image());
     enclave::share_enclave(enclave);
     enclave::share_config(config);
@@ -193,7 +193,7 @@ fun one_transaction_creates_registers_and_shares() {
 fun a_rotation_updates_the_image_and_registers_the_successor() {
     let mut world = world();
     let World { config, cap, enclave, .. } = &mut world;
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     assert_eq!(config.config_version(), 1);
     assert_eq!(config.current_config_version(), 1);
     assert!(enclave.is_stale_now(config));
@@ -208,7 +208,7 @@ fun a_rotation_updates_the_image_and_registers_the_successor() {
 fun answers_that_the_predecessor_signed_just_before_abort() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     let _successor = rotation.successor_of(config, cap, new_image());
     submit(&world);
     abort
@@ -219,7 +219,7 @@ fun another_capability_rotates_nothing() {
     let mut world = world();
     let another = world.another_cap();
     let World { config, .. } = &mut world;
-    let _rotation = config.begin_rotation(&another, PCR, PCR, PCR);
+    let _rotation = config.begin_rotation(&another, PCR, PCR, PCR, option::none());
     abort
 }
 
@@ -228,7 +228,7 @@ fun a_successor_of_the_old_image_ends_no_rotation() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
     let old = pcrs::new(*config.pcr0(), *config.pcr1(), *config.pcr2());
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     let _successor = rotation.successor_of(config, cap, attested::new(old, KEY, 0));
     abort
 }
@@ -237,8 +237,8 @@ fun a_successor_of_the_old_image_ends_no_rotation() {
 fun an_enclave_of_another_config_ends_no_rotation() {
     let mut world = world();
     let World { ctx, config, cap, .. } = &mut world;
-    let mut another = cap.new_enclave_config(b"another".to_string(), PCR, PCR, PCR, ctx);
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let mut another = cap.new_enclave_config(b"another".to_string(), PCR, PCR, PCR, option::none(), ctx);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     let _successor = rotation.successor_of(&mut another, cap, new_image());
     abort
 }
@@ -248,7 +248,7 @@ fun a_retired_config_is_not_rotated() {
     let mut world = world();
     world.retire();
     let World { config, cap, .. } = &mut world;
-    let _rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let _rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     abort
 }
 

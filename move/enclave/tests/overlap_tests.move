@@ -6,6 +6,7 @@ use enclave::attested::{Self, Attested};
 use enclave::clock_tests;
 use enclave::enclave::{Self, Enclave, EnclaveCap, EnclaveConfig, OverlapEnded, PcrsUpdated};
 use enclave::pcrs::{Self, Pcrs};
+use enclave::source::Source;
 use enclave::vectors;
 use std::bcs;
 use std::string::String;
@@ -25,6 +26,7 @@ public struct Reading has copy, drop {
 public struct UpdatedFields has drop {
     config_id: ID,
     pcrs: Pcrs,
+    source: Option<Source>,
     config_version: u64,
     overlap_until_ms: Option<u64>,
 }
@@ -84,7 +86,7 @@ fun end(world: World) {
 
 fun begin(world: &mut World, until_ms: u64) {
     let World { config, cap, clock, .. } = world;
-    config.begin_overlap(cap, PCR, PCR, PCR, until_ms, clock);
+    config.begin_overlap(cap, PCR, PCR, PCR, option::none(), until_ms, clock);
 }
 
 fun end_overlap(world: &mut World) {
@@ -140,6 +142,7 @@ fun the_new_image_is_allowed_and_the_old_one_is_noted() {
     let fields = UpdatedFields {
         config_id: object::id(config),
         pcrs: pcrs::new(PCR, PCR, PCR),
+        source: option::none(),
         config_version: 1,
         overlap_until_ms: option::some(until()),
     };
@@ -152,7 +155,7 @@ fun another_capability_begins_none() {
     let mut world = world();
     let another = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, clock, .. } = &mut world;
-    config.begin_overlap(&another, PCR, PCR, PCR, until(), clock);
+    config.begin_overlap(&another, PCR, PCR, PCR, option::none(), until(), clock);
     abort
 }
 
@@ -391,7 +394,7 @@ fun after_update_pcrs_the_old_answer_is_refused() {
 fun a_rotation_ends_it() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
-    let rotation = config.begin_rotation(cap, THIRD_PCR, THIRD_PCR, THIRD_PCR);
+    let rotation = config.begin_rotation(cap, THIRD_PCR, THIRD_PCR, THIRD_PCR, option::none());
     let third = rotation.successor_of(config, cap, attested(THIRD_PCR, KEY));
     assert!(world.is_stale());
     assert!(!third.is_stale(&world.config, &world.clock));

@@ -61,6 +61,15 @@ export const OVERLAP_OPTION = {
   },
 } as const;
 
+/** The option of commands that write registers, for where the image comes from. */
+export const SOURCE_OPTION = {
+  'source-url': {
+    value: '<url>',
+    help: 'the public repository of the image, which the config then names with commit and folder (default: no source)',
+    schema: v.pipe(v.string(), v.regex(/^[ -~]{1,200}$/, 'must be 1 to 200 printable ASCII characters')),
+  },
+} as const;
+
 /** The flag of commands that write registers. */
 export const EXPERIMENTAL_FLAG = {
   experimental: {

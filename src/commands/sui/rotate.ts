@@ -1,7 +1,6 @@
 /** `sui-enclave rotate`: allows another image and registers enclaves of it, in one transaction. */
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
-import type { Image } from 'sui-enclave/attestation';
 import { enclaveAddress, readConfig } from 'sui-enclave/sui/objects';
 import {
   beginOverlap,
@@ -17,6 +16,7 @@ import { suiCommand } from './command.ts';
 import {
   checkContract,
   checkNotRetired,
+  type ImageToAllow,
   imageToAllow,
   isSameImage,
   overlapEnd,
@@ -24,7 +24,7 @@ import {
   readRoots,
 } from './contract.ts';
 import { IDS } from './ids.ts';
-import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {
   askAll,
@@ -49,6 +49,7 @@ export const main = suiCommand({
   options: {
     ...PCRS_OPTION,
     ...ROOT_OPTION,
+    ...SOURCE_OPTION,
     ...OVERLAP_OPTION,
     ...EXPERIMENTAL_FLAG,
     again: { help: 'make all older enclaves stale even if the config allows the image already' },
@@ -80,7 +81,8 @@ export const main = suiCommand({
   },
   async run({ args, options, deployments }, chain) {
     const { enclave_package_id: enclavePackage, enclave_config_id: configId, enclave_url: urls } = args;
-    const image = await imageToAllow(chain, options);
+    const allowed = await imageToAllow(chain, options);
+    const { image } = allowed;
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(urls, roots?.[0], chain);
     const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
@@ -90,7 +92,7 @@ export const main = suiCommand({
     const target = { enclavePackage, config, deployments };
     return isSameImage(config.image, image) && !options.again
       ? await registerAlone(chain, target, candidates)
-      : await allowAndRegister(chain, target, candidates, image, overlapEnd(config, options));
+      : await allowAndRegister(chain, target, candidates, allowed, overlapEnd(config, options));
   },
 });
 
@@ -114,20 +116,20 @@ async function allowAndRegister(
   chain: Chain,
   { enclavePackage, config, deployments }: Target,
   candidates: readonly Candidate[],
-  image: Image,
+  { image, source }: ImageToAllow,
   untilMs: number | undefined,
 ): Promise<Outcome> {
   const { application, capabilityId: capId, id: configId } = config;
   const call = { enclavePackage, application, configId, capId };
   const configVersion = config.configVersion + 1n;
   const tx = new Transaction();
-  if (untilMs !== undefined) beginOverlap(tx, { ...call, image, untilMs });
+  if (untilMs !== undefined) beginOverlap(tx, { ...call, image, source, untilMs });
   for (const [index, { document }] of candidates.entries()) {
     // The first ends the rotation; from then on, the config allows the image to the others.
     if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
       const loaded = loadAttestation(tx, document);
-      const rotation = beginRotation(tx, { ...call, image });
+      const rotation = beginRotation(tx, { ...call, image, source });
       finishRotation(tx, { ...call, rotation, document: loaded });
     }
   }
@@ -145,6 +147,7 @@ async function allowAndRegister(
       capability: capId,
       before: config.image,
       after: image,
+      ...(source && { source }),
       ...overlapField(untilMs),
     },
   });

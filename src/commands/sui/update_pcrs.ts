@@ -4,6 +4,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { readConfig } from 'sui-enclave/sui/objects';
 import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import type { OptionValues } from '../command_line.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,
@@ -14,22 +15,28 @@ import {
   overlapField,
 } from './contract.ts';
 import { IDS } from './ids.ts';
-import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
+
+/** The function that allows the image. */
+function nameOf({ overlap, 'source-url': url }: OptionValues<typeof OVERLAP_OPTION & typeof SOURCE_OPTION>) {
+  if (overlap !== undefined) return 'begin_overlap';
+  return url === undefined ? 'update_pcrs' : 'update_image';
+}
 
 export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
     'Allows the image of the PCR file in place of the one before, and makes every enclave registered so far stale.\nRegister an enclave of the new image right after it. With --overlap, contracts accept enclaves of the version before\nfor some minutes more: for an image that is still trusted.',
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
-  options: { ...PCRS_OPTION, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
+  options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
   plan: ({ args, options }) => [
     `read the registers in ${options.pcrs}`,
     `read the config ${args.enclave_config_id}, and end here if it has these registers`,
-    `call ${args.enclave_package_id}::enclave::${options.overlap === undefined ? 'update_pcrs' : 'begin_overlap'} with the capability that the config names`,
+    `call ${args.enclave_package_id}::enclave::${nameOf(options)} with the capability that the config names`,
   ],
   async run(input, chain) {
     const { enclave_package_id: enclavePackage, enclave_config_id: configId } = input.args;
-    const image = await imageToAllow(chain, input.options);
+    const { image, source } = await imageToAllow(chain, input.options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);
@@ -43,7 +50,7 @@ export const main = suiCommand({
     }
     const untilMs = overlapEnd(config, input.options);
     const tx = new Transaction();
-    const call = { enclavePackage, application, configId: config.id, capId, image };
+    const call = { enclavePackage, application, configId: config.id, capId, image, source };
     if (untilMs === undefined) updatePcrs(tx, call);
     else beginOverlap(tx, { ...call, untilMs });
     const outcome = await chain.submit(tx, {
@@ -54,6 +61,7 @@ export const main = suiCommand({
         capability: capId,
         before: config.image,
         after: image,
+        ...(source && { source }),
         ...overlapField(untilMs),
       },
     });

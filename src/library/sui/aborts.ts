@@ -75,6 +75,11 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     3,
     'PCR0 is all zero: the enclave runs in debug mode, and its parent can read its memory',
   ],
+  'source::ESourceUrl': [1, "the URL of the image's repository must be 1 to 200 printable ASCII characters"],
+  'source::ECommitLength': [2, "the commit of the image's source must be 20 or 32 bytes"],
+  'source::EFolder': [3, "the application's folder must be 0 to 100 printable ASCII characters"],
+  'source::EFrameworkVersion': [4, 'the version of the framework must be 1 to 50 printable ASCII characters'],
+  'source::EMeasurementsLength': [5, 'the digest of measurements.json must be 32 bytes (SHA-256)'],
   'once::EAlreadyClaimed': [
     1,
     'an answer with this nonce was claimed before: its effect has happened already',

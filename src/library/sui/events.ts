@@ -6,7 +6,7 @@ import { normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import { u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import type { Contract } from './objects.ts';
-import { Pcrs, parseExactly } from './structs.ts';
+import { Pcrs, parseExactly, SourceContent } from './structs.ts';
 import { addressOf, invalidValue, structTypeOf } from './values.ts';
 
 const Registrar = { configId: bcs.Address, registrarId: bcs.Address };
@@ -30,6 +30,7 @@ export const ENCLAVE_EVENTS = {
     capabilityId: bcs.Address,
     name: bcs.string(),
     image: Pcrs,
+    source: bcs.option(SourceContent),
     configVersion: u64,
   }),
   /**
@@ -39,6 +40,7 @@ export const ENCLAVE_EVENTS = {
   PcrsUpdated: bcs.struct('PcrsUpdated', {
     configId: bcs.Address,
     image: Pcrs,
+    source: bcs.option(SourceContent),
     configVersion: u64,
     overlapUntilMs: bcs.option(u64),
   }),

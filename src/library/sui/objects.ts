@@ -7,7 +7,14 @@ import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import { ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
-import { ConfigContent, EnclaveContent, EnclaveKey, parseExactly, RegistrarContent } from './structs.ts';
+import {
+  ConfigContent,
+  EnclaveContent,
+  EnclaveKey,
+  parseExactly,
+  RegistrarContent,
+  type Source,
+} from './structs.ts';
 import { addressOf, bytesOf, invalidValue, structTypeOf, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
@@ -27,6 +34,8 @@ export interface EnclaveConfig extends Contract {
   /** Human-readable. */
   readonly name: string;
   readonly image: Image;
+  /** Where the image comes from, if the admin said so: nobody has checked it. */
+  readonly source: Source | null;
   /** The only capability that can change the config. */
   readonly capabilityId: string;
   /** The number of times that the registers changed. */

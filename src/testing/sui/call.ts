@@ -3,7 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID, normalizeStructTag } from '@mysten/sui/utils';
 import { ABORT_CODES } from 'sui-enclave/sui/aborts';
 import type { Changes, LedgerObject, Owner } from './ledger.ts';
-import { Config, type ConfigValue, Enclave, Key } from './structs.ts';
+import { Config, type ConfigValue, Enclave, Key, type SourceValue } from './structs.ts';
 
 /** A Move function aborts: with the name of an `#[error]` constant, or with a number. */
 export class MoveAbort extends Error {
@@ -54,6 +54,15 @@ export class Document {
     this.pcrs = pcrs;
     this.publicKey = publicKey;
     this.timestampMs = timestampMs;
+  }
+}
+
+/** An `Option<Source>`. */
+export class OptionalSource {
+  readonly value: SourceValue | null;
+
+  constructor(value: SourceValue | null) {
+    this.value = value;
   }
 }
 
@@ -167,12 +176,18 @@ export class Frame {
     this.changes.write({ ...at, content: Config.serialize(config).toBytes() });
   }
 
+  source(index: number): SourceValue | null {
+    const source = this.call.args[index];
+    if (!(source instanceof OptionalSource)) throw new TypeMismatch();
+    return source.value;
+  }
+
   /** @param untilMs the end of an overlap that this begins */
-  updatePcrs(untilMs?: string): string {
+  updatePcrs(source: SourceValue | null, untilMs?: string): string {
     const config = this.administered();
     const config_version = (BigInt(config.config_version) + 1n).toString();
     const overlap = untilMs === undefined ? null : { pcrs: config.pcrs, until_ms: untilMs };
-    this.write({ ...config, pcrs: this.pcrs(2), config_version, overlap });
+    this.write({ ...config, pcrs: this.pcrs(2), source, config_version, overlap });
     return config.id;
   }
 
@@ -180,7 +195,7 @@ export class Frame {
     return overlap !== null && BigInt(this.context.nowMs) < BigInt(overlap.until_ms);
   }
 
-  newConfig(): LedgerObject {
+  newConfig(source: SourceValue | null): LedgerObject {
     const cap = this.object(0, 'EnclaveCap');
     const name = bcs.string().parse(this.pure(1));
     const pcrs = this.pcrs(2);
@@ -189,6 +204,7 @@ export class Frame {
         id,
         name,
         pcrs,
+        source,
         capability_id: cap.id,
         config_version: 0,
         overlap: null,

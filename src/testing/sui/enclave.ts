@@ -1,7 +1,15 @@
 /** A model of the functions of `move/enclave`. */
 import { createPublicKey, verify } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
-import { type Document, type Frame, type MoveFunction, nothing, Rotation, TypeMismatch } from './call.ts';
+import {
+  type Document,
+  type Frame,
+  type MoveFunction,
+  nothing,
+  OptionalSource,
+  Rotation,
+  TypeMismatch,
+} from './call.ts';
 import type { LedgerObject } from './ledger.ts';
 import { type ConfigValue, Enclave, type EnclaveValue, PUBLISHER, Publisher, Registrar } from './structs.ts';
 
@@ -11,6 +19,21 @@ const MAX_OVERLAP_MS = 24n * 3_600_000n;
 
 /** By module and name. A new object is created as a shared one: what remains of `share_…` is the check of its type. */
 export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
+  'source::none': () => [new OptionalSource(null)],
+  'source::some': (frame) => {
+    const text = (index: number) => bcs.string().parse(frame.pure(index));
+    const bytes = (index: number) => bcs.byteVector().parse(frame.pure(index));
+    const isPrintable = (value: string, min: number, max: number) =>
+      /^[ -~]*$/.test(value) && value.length >= min && value.length <= max;
+    const [url, folder, framework_version] = [text(0), text(2), text(3)];
+    const [commit, measurements_sha256] = [bytes(1), bytes(4)];
+    if (!isPrintable(url, 1, 200)) throw frame.abort('ESourceUrl');
+    if (commit.length !== 20 && commit.length !== 32) throw frame.abort('ECommitLength');
+    if (!isPrintable(folder, 0, 100)) throw frame.abort('EFolder');
+    if (!isPrintable(framework_version, 1, 50)) throw frame.abort('EFrameworkVersion');
+    if (measurements_sha256.length !== 32) throw frame.abort('EMeasurementsLength');
+    return [new OptionalSource({ url, commit, folder, framework_version, measurements_sha256 })];
+  },
   'enclave::new_cap_from_publisher': (frame) => {
     const { type, content } = frame.call.args[0] as LedgerObject;
     if (type !== PUBLISHER) throw new TypeMismatch();
@@ -21,25 +44,29 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
     return frame.returned(frame.type('EnclaveCap'), (id) => bcs.Address.serialize(id).toBytes());
   },
   'enclave::create_enclave_config': (frame) => {
-    frame.newConfig();
+    frame.newConfig(null);
     return nothing;
   },
-  'enclave::new_enclave_config': (frame) => [frame.newConfig()],
+  'enclave::new_enclave_config': (frame) => [frame.newConfig(frame.source(5))],
   'enclave::share_config': (frame) => {
     frame.object(0, 'EnclaveConfig');
     return nothing;
   },
   'enclave::update_pcrs': (frame) => {
-    frame.updatePcrs();
+    frame.updatePcrs(null);
+    return nothing;
+  },
+  'enclave::update_image': (frame) => {
+    frame.updatePcrs(frame.source(5));
     return nothing;
   },
   'enclave::begin_overlap': (frame) => {
     const config = frame.administered();
     if (frame.isOverlapping(config)) throw frame.abort('EOverlapping');
-    const until = bcs.u64().parse(frame.pure(5));
+    const until = bcs.u64().parse(frame.pure(6));
     const length = BigInt(until) - BigInt(frame.context.nowMs);
     if (length <= 0n || length > MAX_OVERLAP_MS) throw frame.abort('EInvalidOverlap');
-    frame.updatePcrs(until);
+    frame.updatePcrs(frame.source(5), until);
     return nothing;
   },
   'enclave::end_overlap': (frame) => {
@@ -103,7 +130,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
     frame.register(config, frame.call.args[2] as Document);
     return nothing;
   },
-  'enclave::begin_rotation': (frame) => [new Rotation(frame.updatePcrs())],
+  'enclave::begin_rotation': (frame) => [new Rotation(frame.updatePcrs(frame.source(5)))],
   'enclave::finish_rotation': (frame) => {
     const config = frame.config(1);
     const { configId } = frame.call.args[0] as Rotation;

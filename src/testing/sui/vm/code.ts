@@ -1,9 +1,9 @@
 /** A call of the model as Move source: its arguments rebuilt, the call, and the comparison of what it left behind. */
 import { bcs } from '@mysten/sui/bcs';
 import type { PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
-import { type Call, Document, Rotation } from '../call.ts';
+import { type Call, Document, OptionalSource, Rotation } from '../call.ts';
 import type { LedgerObject } from '../ledger.ts';
-import { Config, Enclave, type Overlap, Publisher, Registrar } from '../structs.ts';
+import { Config, Enclave, type Overlap, Publisher, Registrar, type SourceValue } from '../structs.ts';
 
 /** The abort code of a test that found everything as the model has it. An abort ends values that can't be dropped. */
 export const AGREED = 4242;
@@ -38,6 +38,13 @@ const option = (value: string | null) =>
 const overlapOf = ({ pcrs, until_ms }: typeof Overlap.$inferType) =>
   `enclave::enclave::model_overlap(${[...pcrs.map(bytes), until_ms].join(', ')})`;
 
+const sourceOf = (source: SourceValue | null) => {
+  if (source === null) return 'enclave::source::none()';
+  const { url, commit, folder, framework_version, measurements_sha256 } = source;
+  const fields = [string(url), bytes(commit), string(folder), string(framework_version)];
+  return `enclave::source::some(${[...fields, bytes(measurements_sha256)].join(', ')})`;
+};
+
 /** Expressions that rebuild objects, by the name of the type. */
 const OBJECTS: Readonly<Record<string, (content: Uint8Array, type: string) => string>> = {
   EnclaveCap: (content, type) => `enclave::enclave::model_cap<${type}>(@${bcs.Address.parse(content)})`,
@@ -48,6 +55,7 @@ const OBJECTS: Readonly<Record<string, (content: Uint8Array, type: string) => st
       `@${config.id}`,
       string(config.name),
       ...config.pcrs.map(bytes),
+      sourceOf(config.source),
       id(capability_id),
       config_version,
       option(overlap && overlapOf(overlap)),
@@ -203,6 +211,7 @@ function expressionOf(
   if (parameter.endsWith('::tx_context::TxContext')) return undefined;
   if (parameter.endsWith('::clock::Clock')) return clockAt(nowMs);
   if (value instanceof Document) return documentOf(value);
+  if (value instanceof OptionalSource) return sourceOf(value.value);
   if (value instanceof Rotation)
     return `enclave::enclave::model_rotation<${application}>(${id(value.configId)})`;
   if (value instanceof Uint8Array) {

@@ -64,6 +64,7 @@ public fun model_config<T>(
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     capability_id: ID,
     config_version: u64,
     overlap: Option<Overlap>,
@@ -73,7 +74,7 @@ public fun model_config<T>(
 ): EnclaveConfig<T> {
     let pcrs = pcrs::new(pcr0, pcr1, pcr2);
     let id = sui::test_scenario::new_object(id);
-    EnclaveConfig { id, name, pcrs, capability_id, config_version, overlap, max_key_age_ms, registrars, is_retired }
+    EnclaveConfig { id, name, pcrs, source, capability_id, config_version, overlap, max_key_age_ms, registrars, is_retired }
 }
 #[test_only]
 public fun model_overlap(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>, until_ms: u64): Overlap {

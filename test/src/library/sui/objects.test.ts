@@ -38,6 +38,7 @@ describe('readConfig', () => {
       application: APPLICATION,
       name: 'weather',
       image: sui.parsePcrs(fixture.nsm.pcrsFile()),
+      source: null,
       capabilityId: capId,
       configVersion: 0n,
       overlap: null,

@@ -11,6 +11,13 @@ import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startWeather } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
+const SOURCE = {
+  url: 'https://git.example/weather',
+  commit: '0c'.repeat(20),
+  folder: 'src/apps/weather',
+  frameworkVersion: '0.1.0',
+  measurementsSha256: '5e'.repeat(32),
+};
 const CLOCK = `0x${'6'.padStart(64, '0')}`;
 const FRAMEWORK = `0x${'2'.padStart(64, '0')}`;
 const byteVector = bcs.byteVector();
@@ -165,6 +172,7 @@ describe('the builders for move/enclave', () => {
       sui.shareConfig(tx, { ...common, config });
     };
     expect((await callsOf(build)).map((call) => typeof call === 'object' && call.call)).toEqual([
+      `${PACKAGE}::source::none<>`,
       `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
       `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
       `${PACKAGE}::enclave::new_enclave<${APPLICATION}>`,
@@ -215,13 +223,14 @@ describe('the builders for move/enclave', () => {
       sui.finishRotation(tx, { ...admin, rotation, document });
     });
     expect(calls.slice(1)).toEqual([
+      { call: `${PACKAGE}::source::none<>`, args: [] },
       {
         call: `${PACKAGE}::enclave::begin_rotation<${APPLICATION}>`,
-        args: [configId, capId, ...registers(image)],
+        args: [configId, capId, ...registers(image), 'result 1'],
       },
       {
         call: `${PACKAGE}::enclave::finish_rotation<${APPLICATION}>`,
-        args: ['result 1', configId, capId, 'result 0'],
+        args: ['result 2', configId, capId, 'result 0'],
       },
     ]);
     const half = callsOf((tx) => sui.beginRotation(tx, { ...admin, image }));
@@ -235,9 +244,17 @@ describe('the builders for move/enclave', () => {
     const untilMs = Date.now() + 60_000;
     const begin = (tx: Transaction) => sui.beginOverlap(tx, { ...admin, image, untilMs });
     expect(await callsOf(begin)).toEqual([
+      { call: `${PACKAGE}::source::none<>`, args: [] },
       {
         call: `${PACKAGE}::enclave::begin_overlap<${APPLICATION}>`,
-        args: [admin.configId, capId, ...registers(image), bcs.u64().serialize(untilMs).toBytes(), CLOCK],
+        args: [
+          admin.configId,
+          capId,
+          ...registers(image),
+          'result 0',
+          bcs.u64().serialize(untilMs).toBytes(),
+          CLOCK,
+        ],
       },
     ]);
     await run(begin);
@@ -273,6 +290,60 @@ describe('the builders for move/enclave', () => {
     await run((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: Date.now() + 60_000 }));
     await run((tx) => sui.updatePcrs(tx, { ...admin, image: before }));
     expect(await read()).toMatchObject({ image: before, configVersion: 3n, overlap: null });
+  });
+
+  test('a source comes with the registers, and goes with the next ones that have none', async () => {
+    const text = (value: string) => bcs.string().serialize(value).toBytes();
+    const digest = (hex: string) => byteVector.serialize(Buffer.from(hex, 'hex')).toBytes();
+    const fields = [
+      text(SOURCE.url),
+      digest(SOURCE.commit),
+      text(SOURCE.folder),
+      text(SOURCE.frameworkVersion),
+      digest(SOURCE.measurementsSha256),
+    ];
+    const create = (tx: Transaction) =>
+      sui.createEnclaveConfig(tx, { ...common, capId, name: 'x', image, source: SOURCE });
+    expect(await callsOf(create)).toEqual([
+      { call: `${PACKAGE}::source::some<>`, args: fields },
+      {
+        call: `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
+        args: [capId, text('x'), ...registers(image), 'result 0'],
+      },
+      { call: `${PACKAGE}::enclave::share_config<${APPLICATION}>`, args: ['result 1'] },
+    ]);
+    const admin = { ...common, configId: (await run(create))('EnclaveConfig'), capId };
+    const sourceAfter = async (build: (tx: Transaction) => unknown) => {
+      await run((tx) => void build(tx));
+      return (await sui.readConfig(client, admin.configId)).source;
+    };
+    expect((await sui.readConfig(client, admin.configId)).source).toEqual(SOURCE);
+    expect(await sourceAfter((tx) => sui.updatePcrs(tx, { ...admin, image }))).toBeNull();
+    const source = { ...SOURCE, commit: '1d'.repeat(32), folder: '' };
+    const update = (tx: Transaction) => sui.updatePcrs(tx, { ...admin, image, source });
+    expect((await callsOf(update)).at(-1)).toEqual({
+      call: `${PACKAGE}::enclave::update_image<${APPLICATION}>`,
+      args: [admin.configId, capId, ...registers(image), 'result 0'],
+    });
+    expect(await sourceAfter(update)).toEqual(source);
+    const untilMs = Date.now() + 60_000;
+    const begin = (given: object) => (tx: Transaction) =>
+      sui.beginOverlap(tx, { ...admin, image, untilMs, ...given });
+    expect(await sourceAfter(begin({}))).toBeNull();
+    await run((tx) => sui.endOverlap(tx, admin));
+    expect(await sourceAfter(begin({ source: SOURCE }))).toEqual(SOURCE);
+    const attestation = await attestationOf();
+    const rotated = await sourceAfter((tx) => {
+      const document = sui.loadAttestation(tx, attestation);
+      sui.finishRotation(tx, {
+        ...admin,
+        rotation: sui.beginRotation(tx, { ...admin, image, source }),
+        document,
+      });
+    });
+    expect(rotated).toEqual(source);
+    const { events } = await sui.readEvents(client, { ...common, name: 'PcrsUpdated', order: 'descending' });
+    expect(events[0]?.data).toMatchObject({ configId: admin.configId, source });
   });
 
   test('updateName, updateMaxKeyAge and retireConfig change what readConfig reads', async () => {
@@ -333,6 +404,25 @@ describe('the builders for move/enclave', () => {
       ['commit_upgrade', 2],
       ['destroy_old_enclave', 3],
     ]);
+  });
+});
+
+describe('a source is refused before anything is sent', () => {
+  test.each<[string, object]>([
+    ['no URL', { url: '' }],
+    ['a URL of 201 characters', { url: 'u'.repeat(201) }],
+    ['a URL beyond ASCII', { url: 'https://git.example/zürich' }],
+    ['a commit of 38 digits', { commit: '0c'.repeat(19) }],
+    ['a commit in capitals', { commit: '0C'.repeat(20) }],
+    ['a folder of 101 characters', { folder: 'f'.repeat(101) }],
+    ['a folder with a line feed', { folder: 'apps\n' }],
+    ['no version', { frameworkVersion: '' }],
+    ['a version of 51 characters', { frameworkVersion: '1'.repeat(51) }],
+    ['a digest of 62 digits', { measurementsSha256: '5e'.repeat(31) }],
+  ])('with %s', (_, fault) => {
+    const call = { ...common, capId: PACKAGE, name: 'x', image, source: { ...SOURCE, ...fault } };
+    const refused = expect.objectContaining({ code: 'SUI_VALUE' });
+    expect(() => sui.createEnclaveConfig(new Transaction(), call)).toThrow(refused);
   });
 });
 

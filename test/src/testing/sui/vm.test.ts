@@ -39,7 +39,7 @@ function transaction() {
   };
   const call = (name: string, ...args: unknown[]) => {
     const [module = '', fn = ''] = name.split('::');
-    const typeArguments = module === 'weather' ? [] : [`${packageId}::weather::WEATHER`];
+    const typeArguments = module !== 'enclave' ? [] : [`${packageId}::weather::WEATHER`];
     return vm.run(context, { package: packageId, module, function: fn, typeArguments, args });
   };
   return { changes, context, call, commit: () => ledger.commit('', changes) };
@@ -140,18 +140,50 @@ describe('the Move code does what the model does', () => {
 
   test('a rotation in two calls, of which the second sees the first', async () => {
     const { changes, call } = transaction();
-    const [rotation] = await call('enclave::begin_rotation', config(), cap, ...registers(OTHER));
+    const [none] = await call('source::none');
+    const [rotation] = await call('enclave::begin_rotation', config(), cap, ...registers(OTHER), none);
     const rotated = changes.get(config().id);
     const image = new Map([0, 1, 2].map((index) => [index, OTHER] as const));
     await call('enclave::finish_rotation', rotation, rotated, cap, document(image));
     expect(Config.parse(rotated?.content ?? new Uint8Array()).config_version).toBe('1');
   });
 
+  test('a source, its bounds, and a config that has one', async () => {
+    const { changes, call } = transaction();
+    const fields = [
+      text('https://git.example/weather'),
+      vector(new Uint8Array(20).fill(1)),
+      text(''),
+      text('0.1.0'),
+      vector(new Uint8Array(32).fill(2)),
+    ];
+    const refused: [number, Uint8Array, string][] = [
+      [0, text('ü'), 'ESourceUrl'],
+      [1, vector(new Uint8Array(21)), 'ECommitLength'],
+      [2, text('f'.repeat(101)), 'EFolder'],
+      [3, text(''), 'EFrameworkVersion'],
+      [4, vector(new Uint8Array(31)), 'EMeasurementsLength'],
+    ];
+    for (const [index, value, constant] of refused) {
+      const given = fields.map((field, at) => (at === index ? value : field));
+      await expect(call('source::some', ...given)).rejects.toMatchObject({ constant });
+    }
+    const [source] = await call('source::some', ...fields);
+    await call('enclave::update_image', config(), cap, ...registers(OTHER), source);
+    const updated = changes.get(config().id);
+    expect(Config.parse(updated?.content ?? new Uint8Array()).source?.framework_version).toBe('0.1.0');
+    // The config with a source is an argument too.
+    await call('enclave::update_pcrs', updated, cap, ...registers(OTHER));
+    const [made] = await call('enclave::new_enclave_config', cap, text('x'), ...registers(PCR), source);
+    expect(made).toMatchObject({ type: expect.stringContaining('::EnclaveConfig<') });
+  });
+
   test('an overlap, in which the enclave is not stale, and its end', async () => {
     const { changes, call } = transaction();
     const now = () => changes.get(config().id);
+    const [none] = await call('source::none');
     const begin = (untilMs: number) =>
-      call('enclave::begin_overlap', now(), cap, ...registers(OTHER), u64(untilMs), undefined);
+      call('enclave::begin_overlap', now(), cap, ...registers(OTHER), none, u64(untilMs), undefined);
     const day = 86_400_000;
     for (const refused of [NOW, NOW + day + 1])
       await expect(begin(refused)).rejects.toMatchObject({ constant: 'EInvalidOverlap' });
@@ -191,6 +223,6 @@ describe('the Move code does what the model does', () => {
     );
     await call('enclave::retire', now(), cap);
     await call('enclave::destroy_old_enclave', enclave(), now(), undefined);
-    expect(vm.runs).toBe(23);
+    expect(vm.runs).toBe(34);
   });
 });
