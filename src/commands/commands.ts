@@ -68,6 +68,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'allow another image; all registered enclaves become stale',
     load: () => import('./sui/update_pcrs.ts'),
   },
+  migrate_config: {
+    reader: 'admin',
+    summary: 'end older versions of the package for a config',
+    load: () => import('./sui/migrate_config.ts'),
+  },
   retire_config: {
     reader: 'admin',
     summary: 'retire a config permanently',

@@ -51,6 +51,7 @@ const config = Config.serialize({
   max_key_age_ms: 86_400_000,
   registrars: [REGISTRAR],
   is_retired: true,
+  package_version: 1,
 }).toBytes();
 const enclave = Enclave.serialize({
   id: ENCLAVE,
@@ -88,6 +89,7 @@ const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
     configId: CONFIG,
     maxKeyAgeMs: 86_400_000,
   }).toBytes(),
+  ConfigMigrated: ENCLAVE_EVENTS.ConfigMigrated.serialize({ configId: CONFIG, packageVersion: 1 }).toBytes(),
   ConfigRetired: ENCLAVE_EVENTS.ConfigRetired.serialize({ configId: CONFIG }).toBytes(),
   RegistrarCapCreated: ENCLAVE_EVENTS.RegistrarCapCreated.serialize({
     configId: CONFIG,
@@ -151,6 +153,8 @@ fun as_written_here() {
     let registrar = config.new_registrar_cap(&cap, &mut ctx);
     let enclave = config.new_enclave_attested_at_for_testing(&cap, ${hex(KEY)}, 1744683923696);
     config.retire(&cap);
+    config.set_package_version_for_testing(0);
+    config.migrate(&cap);
     assert_eq!(bcs::to_bytes(&config), ${hex(config)});
     assert_eq!(bcs::to_bytes(&registrar), ${hex(registrar)});
     let mut expected = bcs::to_bytes(&object::id(&enclave));
@@ -216,6 +220,7 @@ test('they are read from these bytes', async () => {
     maxKeyAgeMs: 86_400_000n,
     registrars: [REGISTRAR],
     isRetired: true,
+    packageVersion: 1n,
   });
   expect(await readEnclave(clientOf('Enclave', ENCLAVE, enclave), ENCLAVE)).toEqual({
     ...contract,

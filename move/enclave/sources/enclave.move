@@ -64,7 +64,14 @@ const EInvalidOverlap: vector<u8> = b"An overlap must end in the future, and at 
 const EOverlapping: vector<u8> = b"The config has an overlap already: contracts never accept three versions";
 #[error(code = 19)]
 const ENoOverlap: vector<u8> = b"The config has no overlap";
+#[error(code = 20)]
+const EWrongPackageVersion: vector<u8> = b"The config is of another version of this package: call that one, or migrate";
+#[error(code = 21)]
+const ENotOlder: vector<u8> = b"The config is of this version of the package already, or of a newer one";
 
+/// The version of this package that configs are of. An upgrade raises it if the versions before must end for configs that
+/// migrate.
+const PACKAGE_VERSION: u64 = 1;
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
 /// Maximum lead of the enclave's clock over the chain's.
@@ -91,6 +98,8 @@ public struct EnclaveConfig<phantom T> has key {
     /// The ids of the `RegistrarCap`s that may register.
     registrars: vector<ID>,
     is_retired: bool,
+    /// The only version of this package that may verify by it and change it: see `migrate`.
+    package_version: u64,
 }
 
 /// Until `until_ms`, in milliseconds since the Unix epoch, contracts also accept enclaves of the version before, which run
@@ -194,6 +203,12 @@ public struct ConfigRetired<phantom T> has copy, drop {
     config_id: ID,
 }
 
+/// From now on only this version of the package verifies by the config and changes it.
+public struct ConfigMigrated<phantom T> has copy, drop {
+    config_id: ID,
+    package_version: u64,
+}
+
 /// A registrar was created, and may register enclaves from now on.
 public struct RegistrarCapCreated<phantom T> has copy, drop {
     config_id: ID,
@@ -270,6 +285,7 @@ public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveC
 public fun destroy_registrar_cap<T>(registrar: RegistrarCap<T>, config: &mut EnclaveConfig<T>) {
     let RegistrarCap { id, config_id } = registrar;
     assert!(config_id == object::id(config), EWrongConfig);
+    config.assert_version();
     if (config.is_registrar(id.to_inner())) config.remove_registrar(id.to_inner());
     id.delete();
 }
@@ -391,6 +407,18 @@ public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     event::emit(ConfigRetired<T> { config_id: object::id(config) });
 }
 
+/// Ends the versions of this package before this one, for this config: every other function of theirs that verifies by it
+/// or changes it aborts from now on. Contracts that were compiled with them accept no answers until they are upgraded too.
+///
+/// Until then, those of this version abort for the config. Versions are ended one config at a time, so that each
+/// application's admin chooses when. Also a retired config can be migrated.
+public fun migrate<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_own(cap);
+    assert!(config.package_version < PACKAGE_VERSION, ENotOlder);
+    config.package_version = PACKAGE_VERSION;
+    event::emit(ConfigMigrated<T> { config_id: object::id(config), package_version: PACKAGE_VERSION });
+}
+
 // === Enclaves ===
 
 /// Registers and shares the enclave of an attestation document, which `sui::nitro_attestation` has verified in the
@@ -467,6 +495,7 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
 ///
 /// An enclave whose key is merely too old can't be destroyed so: the capability's holder may raise the maximum key age.
 public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, clock: &Clock) {
+    config.assert_version();
     assert!(enclave.is_stale(config, clock) || config.is_retired, ENotStale);
     enclave.destroy()
 }
@@ -474,7 +503,8 @@ public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>
 // === Verification ===
 
 /// Accepts only values that an enclave of this config's latest version, or in an overlap of the version before, signed
-/// recently: aborts when the enclave belongs to another config or is stale, when the config is retired or the key is older than its maximum, when
+/// recently: aborts when the enclave belongs to another config or is stale, when the config is retired or of another
+/// version of this package or the key is older than its maximum, when
 /// `timestamp_ms` is more than `max_age_ms` before the Clock or more than a minute ahead of it, or when the signature
 /// is not the enclave's for exactly these values.
 ///
@@ -491,6 +521,7 @@ public fun assert_signed<T, P: drop>(
     payload: P,
     signature: &vector<u8>,
 ) {
+    config.assert_version();
     assert!(!enclave.is_stale(config, clock), EInvalidConfigVersion);
     assert!(!config.is_retired, ERetired);
     let now = clock.timestamp_ms();
@@ -573,6 +604,11 @@ public fun is_retired<T>(config: &EnclaveConfig<T>): bool {
     config.is_retired
 }
 
+/// The only version of this package that may verify by the config and change it: see `migrate`.
+public fun package_version<T>(config: &EnclaveConfig<T>): u64 {
+    config.package_version
+}
+
 /// Returns whether the `RegistrarCap` with this id may register enclaves.
 public fun is_registrar<T>(config: &EnclaveConfig<T>, registrar_id: ID): bool {
     config.registrars.contains(&registrar_id)
@@ -653,6 +689,7 @@ public(package) fun config_of<T>(
         max_key_age_ms: option::none(),
         registrars: vector[],
         is_retired: false,
+        package_version: PACKAGE_VERSION,
     }
 }
 
@@ -672,6 +709,7 @@ public(package) fun enclave_of_registrar<T>(
     registrar: &RegistrarCap<T>,
     attested: Attested,
 ): Enclave<T> {
+    config.assert_version();
     assert!(config.is_registrar(object::id(registrar)), ENotRegistrar);
     config.register(object::id(registrar), attested)
 }
@@ -747,8 +785,17 @@ fun destroy<T>(enclave: Enclave<T>) {
     id.delete();
 }
 
-fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+fun assert_own<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     assert!(object::id(cap) == config.capability_id, EInvalidCap);
+}
+
+fun assert_version<T>(config: &EnclaveConfig<T>) {
+    assert!(config.package_version == PACKAGE_VERSION, EWrongPackageVersion);
+}
+
+fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_own(cap);
+    config.assert_version();
 }
 
 /// A retired config can't be changed.
@@ -807,6 +854,12 @@ public fun new_enclave_attested_at_for_testing<T>(
 ): Enclave<T> {
     let pcrs = config.pcrs;
     config.enclave_of(cap, attested::new(pcrs, pk, registered_at_ms))
+}
+
+#[test_only]
+/// As another version of this package leaves a config, for the tests of what that version no longer allows.
+public fun set_package_version_for_testing<T>(config: &mut EnclaveConfig<T>, package_version: u64) {
+    config.package_version = package_version;
 }
 
 #[test_only]

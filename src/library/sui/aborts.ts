@@ -69,6 +69,14 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     'the config has an overlap already: end it first, or allow the image at once, which makes enclaves of both older versions stale',
   ],
   'enclave::ENoOverlap': [19, 'the config has no overlap to end'],
+  'enclave::EWrongPackageVersion': [
+    20,
+    'the config is of another version of the package: call that version, or have the admin migrate the config to this one',
+  ],
+  'enclave::ENotOlder': [
+    21,
+    'the config is of this version of the package already, or of a newer one: there is nothing to migrate',
+  ],
   'pcrs::EPcrMissing': [1, 'one of the registers PCR0, PCR1 and PCR2 is missing'],
   'pcrs::EPcrLength': [2, 'one of the registers is not 48 bytes long'],
   'pcrs::EDebugPcrs': [

@@ -52,6 +52,8 @@ export const ENCLAVE_EVENTS = {
   MaxKeyAgeUpdated: bcs.struct('MaxKeyAgeUpdated', { configId: bcs.Address, maxKeyAgeMs: bcs.option(u64) }),
   /** A config was retired: contracts no longer accept any of its enclaves. */
   ConfigRetired: bcs.struct('ConfigRetired', { configId: bcs.Address }),
+  /** From now on only this version of the package verifies by the config and changes it. */
+  ConfigMigrated: bcs.struct('ConfigMigrated', { configId: bcs.Address, packageVersion: u64 }),
   /** A registrar was created, and may register enclaves from now on. */
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
   /** A registrar was revoked, and may no longer register enclaves. Those that it registered remain. */

@@ -54,6 +54,7 @@ export {
   endOverlap,
   finishRotation,
   loadAttestation,
+  migrateConfig,
   newCapFromPublisher,
   newEnclave,
   newEnclaveConfig,

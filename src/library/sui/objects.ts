@@ -51,6 +51,8 @@ export interface EnclaveConfig extends Contract {
   readonly registrars: readonly string[];
   /** Whether it has ended: nothing can be registered under it, and none of its enclaves speaks for the application. */
   readonly isRetired: boolean;
+  /** The only version of `move/enclave` that verifies by the config and changes it: the constant PACKAGE_VERSION there. */
+  readonly packageVersion: bigint;
 }
 
 /** One registered enclave. */

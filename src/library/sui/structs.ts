@@ -66,6 +66,7 @@ export const ConfigContent = bcs.struct('EnclaveConfig', {
   maxKeyAgeMs: bcs.option(u64),
   registrars: bcs.vector(bcs.Address),
   isRetired: bcs.bool(),
+  packageVersion: u64,
 });
 
 export const EnclaveContent = bcs.struct('Enclave', {

@@ -186,6 +186,11 @@ export function retireConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
 }
 
+/** Ends the versions of the package before the one that is called, for this config. */
+export function migrateConfig(tx: Transaction, call: AdminCall): void {
+  tx.moveCall({ ...target(call, 'migrate'), arguments: admin(tx, call) });
+}
+
 /** A capability that registers enclaves of the config's present image, until it is revoked. Transfer it. */
 export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionResult {
   return tx.moveCall({ ...target(call, 'new_registrar_cap'), arguments: admin(tx, call) });

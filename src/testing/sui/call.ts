@@ -5,6 +5,9 @@ import { ABORT_CODES } from 'sui-enclave/sui/aborts';
 import type { Changes, LedgerObject, Owner } from './ledger.ts';
 import { Config, type ConfigValue, Enclave, Key, type SourceValue } from './structs.ts';
 
+/** Of `move/enclave`. */
+export const PACKAGE_VERSION = '1';
+
 /** A Move function aborts: with the name of an `#[error]` constant, or with a number. */
 export class MoveAbort extends Error {
   readonly location: { package: string; module: string; functionName: string };
@@ -159,8 +162,14 @@ export class Frame {
 
   assertCap(config: ConfigValue, index: number): LedgerObject {
     const cap = this.object(index, 'EnclaveCap');
-    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_cap');
+    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_own');
+    this.assertVersion(config);
     return cap;
+  }
+
+  assertVersion({ package_version }: ConfigValue): void {
+    if (package_version !== PACKAGE_VERSION)
+      throw this.abort('EWrongPackageVersion', 'enclave', 'assert_version');
   }
 
   /** The config of the first arguments, which its capability may change. */
@@ -211,6 +220,7 @@ export class Frame {
         max_key_age_ms: null,
         registrars: [],
         is_retired: false,
+        package_version: PACKAGE_VERSION,
       }).toBytes();
     return this.created(this.type('EnclaveConfig'), content, this.changes.shared());
   }

@@ -7,6 +7,7 @@ import {
   type MoveFunction,
   nothing,
   OptionalSource,
+  PACKAGE_VERSION,
   Rotation,
   TypeMismatch,
 } from './call.ts';
@@ -90,6 +91,14 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
     frame.write({ ...frame.administered(), is_retired: true });
     return nothing;
   },
+  'enclave::migrate': (frame) => {
+    const config = frame.config(0);
+    if (config.capability_id !== frame.object(1, 'EnclaveCap').id)
+      throw frame.abort('EInvalidCap', 'enclave', 'assert_own');
+    if (BigInt(config.package_version) >= BigInt(PACKAGE_VERSION)) throw frame.abort('ENotOlder');
+    frame.write({ ...config, package_version: PACKAGE_VERSION });
+    return nothing;
+  },
   'enclave::new_registrar_cap': (frame) => {
     const config = frame.administered();
     const content = (id: string) => Registrar.serialize({ id, config_id: config.id }).toBytes();
@@ -109,6 +118,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
     const registrar = frame.object(0, 'RegistrarCap');
     const config = frame.config(1);
     if (Registrar.parse(registrar.content).config_id !== config.id) throw frame.abort('EWrongConfig');
+    frame.assertVersion(config);
     frame.removeRegistrar(config, registrar.id);
     frame.changes.delete(registrar.id);
     return nothing;
@@ -125,6 +135,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   'enclave::register_enclave_as_registrar': (frame) => {
     const config = frame.config(0);
     const { id } = frame.object(1, 'RegistrarCap');
+    frame.assertVersion(config);
     if (!config.registrars.includes(id))
       throw frame.abort('ENotRegistrar', 'enclave', 'enclave_of_registrar');
     frame.register(config, frame.call.args[2] as Document);
@@ -147,6 +158,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   },
   'enclave::destroy_old_enclave': (frame) => {
     const { enclave, config } = ofOneConfig(frame, 0, 1);
+    frame.assertVersion(config);
     if (!isStale(frame, enclave, config) && !config.is_retired) throw frame.abort('ENotStale');
     frame.changes.delete(enclave.id);
     return nothing;
@@ -180,6 +192,7 @@ export function assertSigned(
   signature: Uint8Array,
 ): void {
   const abort = (constant: string) => frame.abort(constant, 'enclave', 'assert_signed');
+  frame.assertVersion(config);
   if (isStale(frame, enclave, config)) throw abort('EInvalidConfigVersion');
   if (config.is_retired) throw abort('ERetired');
   const { nowMs } = frame.context;

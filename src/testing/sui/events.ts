@@ -138,6 +138,7 @@ function changed(old: LedgerObject, object: LedgerObject): Emitted[] {
     [was.name !== config.name, 'NameUpdated'],
     [was.maxKeyAgeMs !== config.maxKeyAgeMs, 'MaxKeyAgeUpdated'],
     [was.isRetired !== config.isRetired, 'ConfigRetired'],
+    [was.packageVersion !== config.packageVersion, 'ConfigMigrated'],
   ];
   const names = updates.flatMap(([isChanged, name]) => (isChanged ? [name] : []));
   return [

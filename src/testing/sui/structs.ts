@@ -23,6 +23,7 @@ export const Config = bcs.struct('EnclaveConfig', {
   max_key_age_ms: bcs.option(bcs.u64()),
   registrars: bcs.vector(bcs.Address),
   is_retired: bcs.bool(),
+  package_version: bcs.u64(),
 });
 export const Enclave = bcs.struct('Enclave', {
   id: bcs.Address,

@@ -62,6 +62,7 @@ const OBJECTS: Readonly<Record<string, (content: Uint8Array, type: string) => st
       option(age),
       `vector[${registrars.map(id).join()}]`,
       is_retired,
+      config.package_version,
     ];
     return `enclave::enclave::model_config<${type}>(${fields.join(', ')})`;
   },

@@ -71,10 +71,23 @@ public fun model_config<T>(
     max_key_age_ms: Option<u64>,
     registrars: vector<ID>,
     is_retired: bool,
+    package_version: u64,
 ): EnclaveConfig<T> {
     let pcrs = pcrs::new(pcr0, pcr1, pcr2);
     let id = sui::test_scenario::new_object(id);
-    EnclaveConfig { id, name, pcrs, source, capability_id, config_version, overlap, max_key_age_ms, registrars, is_retired }
+    EnclaveConfig {
+        id,
+        name,
+        pcrs,
+        source,
+        capability_id,
+        config_version,
+        overlap,
+        max_key_age_ms,
+        registrars,
+        is_retired,
+        package_version,
+    }
 }
 #[test_only]
 public fun model_overlap(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>, until_ms: u64): Overlap {

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { main } from '../../../../src/commands/sui/retire_config.ts';
-import { Changes } from '../../../../src/testing/sui/ledger.ts';
-import { PUBLISHER, Publisher } from '../../../../src/testing/sui/structs.ts';
+import { Changes, type LedgerObject } from '../../../../src/testing/sui/ledger.ts';
+import { Config, PUBLISHER, Publisher } from '../../../../src/testing/sui/structs.ts';
 import { startServer } from '../../server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -326,6 +326,33 @@ describe('status', () => {
     expect(whole.out.split(id)).toHaveLength(3);
     const json = await fixture.done('status', configId, url, ...root);
     expect(JSON.stringify(json).split(url)).toHaveLength(2);
+  });
+});
+
+describe('migrate_config', () => {
+  test('makes a config of an older version usable by this one, once', async () => {
+    const { ledger } = fixture.node;
+    const changes = new Changes(ledger, 'older');
+    const object = ledger.objects.get(configId) as LedgerObject;
+    const older = { ...Config.parse(object.content), package_version: 0 };
+    changes.write({ ...object, content: Config.serialize(older).toBytes() });
+    ledger.commit('older', changes);
+    const rename = () => fixture.run('update_config', PACKAGE, configId, '--name', 'renamed');
+    expect((await rename()).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('have the admin migrate the config'),
+    });
+    expect(await fixture.done('migrate_config', PACKAGE, configId)).toMatchObject({
+      status: 'done',
+      capability: capId,
+      packageVersionBefore: '0',
+    });
+    expect(await fixture.done('status', configId)).toMatchObject({ config: { packageVersion: '1' } });
+    expect((await rename()).json()).toMatchObject({ status: 'done' });
+    expect((await fixture.run('migrate_config', PACKAGE, configId)).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('nothing to migrate'),
+    });
   });
 });
 

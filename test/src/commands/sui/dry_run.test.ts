@@ -55,6 +55,7 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
     args: () => [ENCLAVE, OBJECT, ADDRESS],
     says: `transfer the RegistrarCap to ${ADDRESS}`,
   },
+  migrate_config: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::migrate` },
   end_overlap: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::end_overlap` },
   revoke_registrar: {
     args: () => [ENCLAVE, OBJECT, APP],

@@ -64,6 +64,7 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
     ['configId', 'capId'],
     (tx, given: Admin) => sui.updateMaxKeyAge(tx, { ...contract, ...given, maxKeyAgeMs: null }),
   ],
+  ['migrate', ['configId', 'capId'], (tx, given: Admin) => sui.migrateConfig(tx, { ...contract, ...given })],
   ['retire', ['configId', 'capId'], (tx, given: Admin) => sui.retireConfig(tx, { ...contract, ...given })],
   [
     'new_registrar_cap',

@@ -45,6 +45,7 @@ describe('readConfig', () => {
       maxKeyAgeMs: null,
       registrars: [],
       isRetired: false,
+      packageVersion: 1n,
     });
   });
 

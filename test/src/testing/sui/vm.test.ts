@@ -178,6 +178,23 @@ describe('the Move code does what the model does', () => {
     expect(made).toMatchObject({ type: expect.stringContaining('::EnclaveConfig<') });
   });
 
+  test('a config of an older version of the package, and its migration', async () => {
+    const { changes, call } = transaction();
+    const now = () => changes.get(config().id);
+    await expect(call('enclave::migrate', now(), cap)).rejects.toMatchObject({ constant: 'ENotOlder' });
+    const older = Config.serialize({ ...Config.parse(config().content), package_version: 0 }).toBytes();
+    changes.write({ ...config(), content: older });
+    const refused = { constant: 'EWrongPackageVersion' };
+    await expect(call('enclave::retire', now(), cap)).rejects.toMatchObject(refused);
+    await expect(call('enclave::destroy_old_enclave', enclave(), now(), undefined)).rejects.toMatchObject(
+      refused,
+    );
+    const submit = async () => call('weather::update_weather', ...(await reading(4n)), enclave(), now());
+    await expect(submit()).rejects.toMatchObject(refused);
+    await call('enclave::migrate', now(), cap);
+    await submit();
+  });
+
   test('an overlap, in which the enclave is not stale, and its end', async () => {
     const { changes, call } = transaction();
     const now = () => changes.get(config().id);
@@ -223,6 +240,6 @@ describe('the Move code does what the model does', () => {
     );
     await call('enclave::retire', now(), cap);
     await call('enclave::destroy_old_enclave', enclave(), now(), undefined);
-    expect(vm.runs).toBe(34);
+    expect(vm.runs).toBe(40);
   });
 });
