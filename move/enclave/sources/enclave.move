@@ -21,6 +21,7 @@ use sui::ed25519;
 use sui::event;
 use sui::nitro_attestation::NitroAttestationDocument;
 use sui::package::Publisher;
+use sui::vec_set::{Self, VecSet};
 
 // Clients tell errors apart by these codes, which never change, or by the names: the number that a transaction aborts
 // with also contains the source line.
@@ -79,7 +80,6 @@ const MAX_AHEAD_MS: u64 = 60_000;
 /// Maximum length of an overlap: 24 hours.
 const MAX_OVERLAP_MS: u64 = 24 * 60 * 60 * 1000;
 
-public use fun current_config_version as EnclaveConfig.config_version;
 public use fun share_config as EnclaveConfig.share;
 public use fun share_enclave as Enclave.share;
 
@@ -96,7 +96,7 @@ public struct EnclaveConfig<phantom T> has key {
     overlap: Option<Overlap>,
     max_key_age_ms: Option<u64>,
     /// The ids of the `RegistrarCap`s that may register.
-    registrars: vector<ID>,
+    registrars: VecSet<ID>,
     is_retired: bool,
     /// The only version of this package that may verify by it and change it: see `migrate`.
     package_version: u64,
@@ -268,7 +268,7 @@ public fun new_registrar_cap<T>(
     config.assert_admin(cap);
     let id = object::new(ctx);
     let config_id = object::id(config);
-    config.registrars.push_back(id.to_inner());
+    config.registrars.insert(id.to_inner());
     event::emit(RegistrarCapCreated<T> { config_id, registrar_id: id.to_inner() });
     RegistrarCap { id, config_id }
 }
@@ -573,7 +573,7 @@ public fun source<T>(config: &EnclaveConfig<T>): Option<Source> {
     config.source
 }
 
-/// The number of changes of the registers: 0 in a new config. Also `config.config_version()`.
+/// The number of changes of the registers: 0 in a new config.
 public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
     config.config_version
 }
@@ -687,7 +687,7 @@ public(package) fun config_of<T>(
         config_version,
         overlap: option::none(),
         max_key_age_ms: option::none(),
-        registrars: vector[],
+        registrars: vec_set::empty(),
         is_retired: false,
         package_version: PACKAGE_VERSION,
     }
@@ -753,8 +753,7 @@ fun set_pcrs<T>(
 }
 
 fun remove_registrar<T>(config: &mut EnclaveConfig<T>, registrar_id: ID) {
-    let (_, index) = config.registrars.index_of(&registrar_id);
-    config.registrars.swap_remove(index);
+    config.registrars.remove(&registrar_id);
     event::emit(RegistrarCapRevoked<T> { config_id: object::id(config), registrar_id });
 }
 

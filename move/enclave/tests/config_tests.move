@@ -90,7 +90,7 @@ fun a_new_config_is_shared_and_has_version_0() {
     assert_eq!(*config.pcr0(), PCR0);
     assert_eq!(*config.pcr1(), PCR1);
     assert_eq!(*config.pcr2(), PCR2);
-    assert_eq!(config.config_version(), 0);
+    assert_eq!(config.current_config_version(), 0);
     assert_eq!(config.capability_id(), object::id(&cap));
     end(scenario, cap, config);
 }
@@ -153,9 +153,9 @@ fun updated_registers_make_a_new_version() {
     assert_eq!(*config.pcr0(), PCR1);
     assert_eq!(*config.pcr1(), PCR2);
     assert_eq!(*config.pcr2(), PCR0);
-    assert_eq!(config.config_version(), 1);
+    assert_eq!(config.current_config_version(), 1);
     config.update_pcrs(&cap, PCR0, PCR1, PCR2);
-    assert_eq!(config.config_version(), 2);
+    assert_eq!(config.current_config_version(), 2);
     end(scenario, cap, config);
 }
 
@@ -214,7 +214,7 @@ fun a_new_name_changes_nothing_else() {
     let (scenario, cap, mut config) = begin();
     config.update_name(&cap, b"renamed".to_string());
     assert_eq!(*config.name(), b"renamed".to_string());
-    assert_eq!(config.config_version(), 0);
+    assert_eq!(config.current_config_version(), 0);
     end(scenario, cap, config);
 }
 

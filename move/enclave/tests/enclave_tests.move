@@ -97,7 +97,7 @@ fun an_enclave_of_the_configured_image_is_registered() {
     let enclave = config.register(&cap, KEY);
     assert_eq!(*enclave.pk(), KEY);
     assert_eq!(enclave.config_id(), object::id(&config));
-    assert_eq!(enclave.config_version(), config.config_version());
+    assert_eq!(enclave.config_version(), config.current_config_version());
     assert_eq!(enclave.registered_at_ms(), AT_MS);
     assert!(!enclave.is_stale_now(&config));
     assert!(config.was_registered(KEY));

@@ -135,7 +135,7 @@ fun the_new_image_is_allowed_and_the_old_one_is_noted() {
     world.begin(until());
     let World { config, clock, .. } = &world;
     assert!(config.is_overlapping(clock));
-    assert_eq!(config.config_version(), 1);
+    assert_eq!(config.current_config_version(), 1);
     assert_eq!(*config.pcr0(), PCR);
     assert_eq!(config.overlap_until_ms(), option::some(until()));
     assert_eq!(config.overlap_pcrs(), option::some(pcrs::new(OLD_PCR, OLD_PCR, OLD_PCR)));
@@ -174,7 +174,7 @@ fun one_of_a_millisecond_or_of_a_day_is_allowed() {
     world.begin(vectors::timestamp_ms() + 1);
     world.end_overlap();
     world.begin(vectors::timestamp_ms() + DAY_MS);
-    assert_eq!(world.config.config_version(), 2);
+    assert_eq!(world.config.current_config_version(), 2);
     world.end();
 }
 
@@ -328,7 +328,7 @@ fun end_overlap_makes_the_old_enclave_stale_and_says_so() {
     assert!(world.is_stale());
     assert!(!world.config.is_overlapping(&world.clock));
     assert_eq!(world.config.overlap_until_ms(), option::none());
-    assert_eq!(world.config.config_version(), 1);
+    assert_eq!(world.config.current_config_version(), 1);
     let fields = EndedFields { config_id: object::id(&world.config), config_version: 1 };
     assert_eq!(bcs::to_bytes(&event::events_by_type<OverlapEnded<T>>()), bcs::to_bytes(&vector[fields]));
     world.end();

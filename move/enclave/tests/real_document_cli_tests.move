@@ -121,7 +121,7 @@ fun a_rotation_registers_the_successor() {
     let document = nitro_attestation::load_nitro_attestation(DOCUMENT, &clock);
     let rotation = config.begin_rotation(&cap, PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2, option::none());
     rotation.finish_rotation(&mut config, &cap, document);
-    assert_eq!(config.config_version(), 1);
+    assert_eq!(config.current_config_version(), 1);
     assert!(config.was_registered(vectors::public_key()));
     config.destroy_config_for_testing();
     cap.destroy_cap_for_testing();

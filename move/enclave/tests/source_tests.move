@@ -86,7 +86,7 @@ fun assert_announced(config: &EnclaveConfig<T>, source: Option<Source>, overlap_
         config_id: object::id(config),
         pcrs: pcrs::new(PCR, PCR, PCR),
         source,
-        config_version: config.config_version(),
+        config_version: config.current_config_version(),
         overlap_until_ms,
     };
     let events = event::events_by_type<PcrsUpdated<T>>();
@@ -212,7 +212,7 @@ fun update_image_replaces_it_and_update_pcrs_removes_it() {
     let (cap, mut config) = config();
     config.update_image(&cap, PCR, PCR, PCR, source(b"2"));
     assert_eq!(config.source(), source(b"2"));
-    assert_eq!(config.config_version(), 1);
+    assert_eq!(config.current_config_version(), 1);
     assert_announced(&config, source(b"2"), option::none());
     config.update_pcrs(&cap, PCR, PCR, PCR);
     assert_eq!(config.source(), option::none());

@@ -75,6 +75,7 @@ public fun model_config<T>(
 ): EnclaveConfig<T> {
     let pcrs = pcrs::new(pcr0, pcr1, pcr2);
     let id = sui::test_scenario::new_object(id);
+    let registrars = vec_set::from_keys(registrars);
     EnclaveConfig {
         id,
         name,

@@ -231,6 +231,8 @@ describe('the Move code does what the model does', () => {
     const { changes, call } = transaction();
     const [registrar] = await call('enclave::new_registrar_cap', config(), cap);
     const now = () => changes.get(config().id);
+    // The others keep their order when the first is revoked.
+    for (let others = 0; others < 2; others++) await call('enclave::new_registrar_cap', now(), cap);
     await call('enclave::update_max_key_age', now(), cap, bcs.option(bcs.u64()).serialize(5n).toBytes());
     await call(
       'enclave::revoke_registrar_cap',
@@ -240,6 +242,6 @@ describe('the Move code does what the model does', () => {
     );
     await call('enclave::retire', now(), cap);
     await call('enclave::destroy_old_enclave', enclave(), now(), undefined);
-    expect(vm.runs).toBe(40);
+    expect(vm.runs).toBe(42);
   });
 });
