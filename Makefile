@@ -128,6 +128,11 @@ SECONDS_TO_FUZZ ?= 60
 fuzz-attestation: install
 	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
 
+# Runs the admin's path against a Sui node: SUI_RPC_URL with SUI_FAUCET_URL, or else a model of one.
+.PHONY: test-localnet
+test-localnet: install
+	npm run --silent test:localnet
+
 # Compares predictRegistration with the verifier of Sui's validators, as published in the crate fastcrypto. Needs Cargo.
 .PHONY: test-registration
 test-registration: install

@@ -74,6 +74,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'allow another image; all registered enclaves become stale',
     load: () => import('./sui/update_pcrs.ts'),
   },
+  migrate_config: {
+    reader: 'admin',
+    summary: 'end older versions of the package for a config',
+    load: () => import('./sui/migrate_config.ts'),
+  },
   retire_config: {
     reader: 'admin',
     summary: 'retire a config permanently',
@@ -88,6 +93,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     reader: 'admin',
     summary: 'allow another image and register its enclaves, in one transaction',
     load: () => import('./sui/rotate.ts'),
+  },
+  end_overlap: {
+    reader: 'admin',
+    summary: 'end the time in which two versions are accepted',
+    load: () => import('./sui/end_overlap.ts'),
   },
   destroy_enclave: {
     reader: 'admin',

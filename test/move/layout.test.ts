@@ -6,6 +6,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { buildPackage, frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
 import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/library/sui/index.ts';
+import { SourceContent } from '../../src/library/sui/structs.ts';
 import { Config, Enclave, Registrar } from '../../src/testing/sui/structs.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
@@ -26,27 +27,43 @@ const ENCLAVE = `0x${'d'.repeat(64)}`;
 const PCR = new Uint8Array(48).fill(1);
 const KEY = new Uint8Array(32).fill(0x11);
 
+const source = {
+  url: 'https://git.example/weather',
+  commit: '0c'.repeat(20),
+  folder: 'src/apps/weather',
+  frameworkVersion: '0.1.0',
+  measurementsSha256: '5e'.repeat(32),
+};
 const config = Config.serialize({
   id: CONFIG,
   name: 'testing',
   pcrs: [PCR, PCR, PCR],
+  source: {
+    url: source.url,
+    commit: Buffer.from(source.commit, 'hex'),
+    folder: source.folder,
+    framework_version: source.frameworkVersion,
+    measurements_sha256: Buffer.from(source.measurementsSha256, 'hex'),
+  },
   capability_id: CAP,
-  config_version: 1,
+  config_version: 2,
+  overlap: { pcrs: [PCR, PCR, PCR], until_ms: 5 },
   max_key_age_ms: 86_400_000,
   registrars: [REGISTRAR],
   is_retired: true,
+  package_version: 1,
 }).toBytes();
 const enclave = Enclave.serialize({
   id: ENCLAVE,
   pk: KEY,
   config_id: CONFIG,
-  config_version: 1,
+  config_version: 2,
   registered_at_ms: 1744683923696n,
 }).toBytes();
 const registrar = Registrar.serialize({ id: REGISTRAR, config_id: CONFIG }).toBytes();
 
 const image = { pcr0: '01'.repeat(48), pcr1: '01'.repeat(48), pcr2: '01'.repeat(48) };
-const registered = { enclaveId: ENCLAVE, configId: CONFIG, configVersion: 1, publicKey: KEY };
+const registered = { enclaveId: ENCLAVE, configId: CONFIG, configVersion: 2, publicKey: KEY };
 const { EnclaveRegistered, EnclaveDestroyed } = ENCLAVE_EVENTS;
 /** Each event that the test's transaction emits, once. */
 const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
@@ -56,14 +73,23 @@ const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
     capabilityId: CAP,
     name: 'testing',
     image,
+    source: null,
     configVersion: 0,
   }).toBytes(),
-  PcrsUpdated: ENCLAVE_EVENTS.PcrsUpdated.serialize({ configId: CONFIG, image, configVersion: 1 }).toBytes(),
+  PcrsUpdated: ENCLAVE_EVENTS.PcrsUpdated.serialize({
+    configId: CONFIG,
+    image,
+    source,
+    configVersion: 2,
+    overlapUntilMs: 5,
+  }).toBytes(),
+  OverlapEnded: ENCLAVE_EVENTS.OverlapEnded.serialize({ configId: CONFIG, configVersion: 1 }).toBytes(),
   NameUpdated: ENCLAVE_EVENTS.NameUpdated.serialize({ configId: CONFIG, name: 'testing' }).toBytes(),
   MaxKeyAgeUpdated: ENCLAVE_EVENTS.MaxKeyAgeUpdated.serialize({
     configId: CONFIG,
     maxKeyAgeMs: 86_400_000,
   }).toBytes(),
+  ConfigMigrated: ENCLAVE_EVENTS.ConfigMigrated.serialize({ configId: CONFIG, packageVersion: 1 }).toBytes(),
   ConfigRetired: ENCLAVE_EVENTS.ConfigRetired.serialize({ configId: CONFIG }).toBytes(),
   RegistrarCapCreated: ENCLAVE_EVENTS.RegistrarCapCreated.serialize({
     configId: CONFIG,
@@ -83,16 +109,16 @@ const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
 
 const hex = (bytes: Uint8Array) => `x"${Buffer.from(bytes).toString('hex')}"`;
 
-/** In Move: that the one event of this name has these bytes, but for an enclave's id. */
+/** In Move: that the last event of this name has these bytes, but for an enclave's id. */
 function assertEmitted(name: string): string {
   const bytes = EMITTED[name as keyof typeof EMITTED];
   const isOfEnclave = /^Enclave(Registered|Destroyed)$/.test(name);
   return `
     let events = event::events_by_type<enclave::${name}<LAYOUT>>();
-    assert_eq!(events.length(), 1);
+    assert_eq!(events.length(), ${name === 'PcrsUpdated' ? 2 : 1});
     let mut expected = ${isOfEnclave ? 'bcs::to_bytes(&enclave_id)' : 'vector[]'};
     ${hex(isOfEnclave ? bytes.subarray(32) : bytes)}.do_ref!(|byte| expected.push_back(*byte));
-    assert_eq!(bcs::to_bytes(&events[0]), expected);`;
+    assert_eq!(bcs::to_bytes(&events[events.length() - 1]), expected);`;
 }
 
 test('in the Move VM objects and events have these bytes', async () => {
@@ -100,7 +126,9 @@ test('in the Move VM objects and events have these bytes', async () => {
     extra: {
       'tests/layout.move': `#[test_only]
 module enclave::layout;
+use enclave::clock_tests;
 use enclave::enclave;
+use enclave::source;
 use std::bcs;
 use std::unit_test::assert_eq;
 use sui::event;
@@ -108,23 +136,33 @@ use sui::test_utils;
 public struct LAYOUT has drop {}
 #[test]
 fun as_written_here() {
+    let clock = clock_tests::at(1);
+    let source = source::some(
+        b"${source.url}".to_string(), ${hex(Buffer.from(source.commit, 'hex'))}, b"${source.folder}".to_string(),
+        b"${source.frameworkVersion}".to_string(), ${hex(Buffer.from(source.measurementsSha256, 'hex'))},
+    );
     let mut ctx = tx_context::new_from_hint(@0xA, ${TRANSACTION}, 0, 0, 0);
     let cap = enclave::new_cap(test_utils::create_one_time_witness<LAYOUT>(), &mut ctx);
     let mut config = cap.new_config_for_testing(&mut ctx);
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
-    config.update_pcrs(&cap, pcr0, pcr1, pcr2);
+    config.begin_overlap(&cap, pcr0, pcr1, pcr2, option::none(), 4, &clock);
+    config.end_overlap(&cap);
+    config.begin_overlap(&cap, pcr0, pcr1, pcr2, source, 5, &clock);
     config.update_name(&cap, b"testing".to_string());
     config.update_max_key_age(&cap, option::some(86400000));
     let registrar = config.new_registrar_cap(&cap, &mut ctx);
     let enclave = config.new_enclave_attested_at_for_testing(&cap, ${hex(KEY)}, 1744683923696);
     config.retire(&cap);
+    config.set_package_version_for_testing(0);
+    config.migrate(&cap);
     assert_eq!(bcs::to_bytes(&config), ${hex(config)});
     assert_eq!(bcs::to_bytes(&registrar), ${hex(registrar)});
     let mut expected = bcs::to_bytes(&object::id(&enclave));
     ${hex(enclave.subarray(32))}.do_ref!(|byte| expected.push_back(*byte));
     assert_eq!(bcs::to_bytes(&enclave), expected);
     let enclave_id = object::id(&enclave);
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old_enclave(&config, &clock);
+    clock.destroy_for_testing();
     registrar.destroy_registrar_cap(&mut config);
     ${Object.keys(ENCLAVE_EVENTS).map(assertEmitted).join('')}
     config.destroy_config_for_testing();
@@ -148,8 +186,13 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
   expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
-  // The example has no registrar, and no maximum key age.
-  expect(stored('create_enclave_config')).toBe(config.length - 32 - 8);
+  // The example has no registrar, no maximum key age, no source and no overlap: three registers with their lengths, and
+  // a time.
+  const overlap = 3 * 49 + 8;
+  const described = SourceContent.serialize(source).toBytes().length;
+  expect(stored('create_enclave_config')).toBe(config.length - 32 - 8 - overlap - described);
+  expect(stored('source::some')).toBe(described);
+  expect(stored('begin_overlap')).toBe(overlap);
   // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
   expect(stored('register_enclave')).toBe(enclave.length + 65);
   expect(stored('new_registrar_cap')).toBe(registrar.length + 32);
@@ -170,18 +213,21 @@ test('they are read from these bytes', async () => {
     id: CONFIG,
     name: 'testing',
     image: { pcr0: pcr, pcr1: pcr, pcr2: pcr },
+    source,
     capabilityId: CAP,
-    configVersion: 1n,
+    configVersion: 2n,
+    overlap: { image, untilMs: 5n },
     maxKeyAgeMs: 86_400_000n,
     registrars: [REGISTRAR],
     isRetired: true,
+    packageVersion: 1n,
   });
   expect(await readEnclave(clientOf('Enclave', ENCLAVE, enclave), ENCLAVE)).toEqual({
     ...contract,
     id: ENCLAVE,
     publicKey: KEY,
     configId: CONFIG,
-    configVersion: 1n,
+    configVersion: 2n,
     registeredAtMs: 1744683923696n,
   });
   expect(await readRegistrar(clientOf('RegistrarCap', REGISTRAR, registrar), REGISTRAR)).toEqual({

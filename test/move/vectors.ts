@@ -225,6 +225,7 @@ fun one_transaction_creates_registers_and_shares() {
         PCR0_AND_PCR1,
         PCR0_AND_PCR1,
         PCR2,
+        option::none(),
         scenario.ctx(),
     );
     config.new_enclave(&cap, nitro_attestation::load_nitro_attestation(DOCUMENT, &clock)).share();
@@ -244,7 +245,14 @@ fun a_registrar_registers_it() {
     let mut clock = clock::create_for_testing(&mut ctx);
     clock.set_for_testing(NOW_MS);
     let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(&mut ctx);
-    let mut config = cap.new_enclave_config(b"real".to_string(), PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2, &mut ctx);
+    let mut config = cap.new_enclave_config(
+        b"real".to_string(),
+        PCR0_AND_PCR1,
+        PCR0_AND_PCR1,
+        PCR2,
+        option::none(),
+        &mut ctx,
+    );
     let registrar = config.new_registrar_cap(&cap, &mut ctx);
     config.register_enclave_as_registrar(
         &registrar,
@@ -265,9 +273,9 @@ fun a_rotation_registers_the_successor() {
     let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(&mut ctx);
     let mut config = cap.new_config_for_testing(&mut ctx);
     let document = nitro_attestation::load_nitro_attestation(DOCUMENT, &clock);
-    let rotation = config.begin_rotation(&cap, PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2);
+    let rotation = config.begin_rotation(&cap, PCR0_AND_PCR1, PCR0_AND_PCR1, PCR2, option::none());
     rotation.finish_rotation(&mut config, &cap, document);
-    assert_eq!(config.config_version(), 1);
+    assert_eq!(config.current_config_version(), 1);
     assert!(config.was_registered(vectors::public_key()));
     config.destroy_config_for_testing();
     cap.destroy_cap_for_testing();

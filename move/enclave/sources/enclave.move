@@ -3,7 +3,7 @@
 /// An `EnclaveConfig` names the trusted image by its registers PCR0 to PCR2, with a version that increases when they
 /// change. An `Enclave` is a running instance of that image, identified by its attested public key. The holder of the
 /// `EnclaveCap` controls both, and may let a `RegistrarCap` register enclaves; anyone can read them, verify signatures
-/// with them and destroy stale enclaves.
+/// with them and destroy stale enclaves. In an overlap, enclaves of the version before are not stale yet.
 ///
 /// Contracts verify an answer with `assert_signed`. An answer is a statement, not a command: while it is fresh, anyone
 /// may submit it, and more than once. If an answer triggers something that must happen only once, verify it with
@@ -12,6 +12,7 @@ module enclave::enclave;
 
 use enclave::attested::{Self, Attested};
 use enclave::pcrs::{Self, Pcrs};
+use enclave::source::Source;
 use std::bcs;
 use std::string::String;
 use sui::clock::Clock;
@@ -20,6 +21,7 @@ use sui::ed25519;
 use sui::event;
 use sui::nitro_attestation::NitroAttestationDocument;
 use sui::package::Publisher;
+use sui::vec_set::{Self, VecSet};
 
 // Clients tell errors apart by these codes, which never change, or by the names: the number that a transaction aborts
 // with also contains the source line.
@@ -57,13 +59,27 @@ const ENotRegistrar: vector<u8> = b"The registrar was revoked, or never belonged
 const EKeyTooOld: vector<u8> = b"The enclave's key is older than the config allows";
 #[error(code = 16)]
 const EInvalidKeyAge: vector<u8> = b"The greatest age of keys must be more than 0 ms";
+#[error(code = 17)]
+const EInvalidOverlap: vector<u8> = b"An overlap must end in the future, and at most 24 hours from now";
+#[error(code = 18)]
+const EOverlapping: vector<u8> = b"The config has an overlap already: contracts never accept three versions";
+#[error(code = 19)]
+const ENoOverlap: vector<u8> = b"The config has no overlap";
+#[error(code = 20)]
+const EWrongPackageVersion: vector<u8> = b"The config is of another version of this package: call that one, or migrate";
+#[error(code = 21)]
+const ENotOlder: vector<u8> = b"The config is of this version of the package already, or of a newer one";
 
+/// The version of this package that configs are of. An upgrade raises it if the versions before must end for configs that
+/// migrate.
+const PACKAGE_VERSION: u64 = 1;
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
 /// Maximum lead of the enclave's clock over the chain's.
 const MAX_AHEAD_MS: u64 = 60_000;
+/// Maximum length of an overlap: 24 hours.
+const MAX_OVERLAP_MS: u64 = 24 * 60 * 60 * 1000;
 
-public use fun current_config_version as EnclaveConfig.config_version;
 public use fun share_config as EnclaveConfig.share;
 public use fun share_enclave as Enclave.share;
 
@@ -72,12 +88,25 @@ public struct EnclaveConfig<phantom T> has key {
     id: UID,
     name: String,
     pcrs: Pcrs,
+    /// Of the present registers; nothing checks it.
+    source: Option<Source>,
     capability_id: ID,
     config_version: u64,
+    /// The last overlap, which may be over, if the present registers were allowed by one.
+    overlap: Option<Overlap>,
     max_key_age_ms: Option<u64>,
     /// The ids of the `RegistrarCap`s that may register.
-    registrars: vector<ID>,
+    registrars: VecSet<ID>,
     is_retired: bool,
+    /// The only version of this package that may verify by it and change it: see `migrate`.
+    package_version: u64,
+}
+
+/// Until `until_ms`, in milliseconds since the Unix epoch, contracts also accept enclaves of the version before, which run
+/// the image of these registers. At that time they no longer do.
+public struct Overlap has copy, drop, store {
+    pcrs: Pcrs,
+    until_ms: u64,
 }
 
 /// One registered enclave of the application `T`: the attested public key of an instance that runs the image of its
@@ -137,13 +166,23 @@ public struct EnclaveConfigCreated<phantom T> has copy, drop {
     capability_id: ID,
     name: String,
     pcrs: Pcrs,
+    source: Option<Source>,
     config_version: u64,
 }
 
-/// A config has new registers: enclaves of older versions are stale from now on.
+/// A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
+/// there is `overlap_until_ms`, which become stale at that time.
 public struct PcrsUpdated<phantom T> has copy, drop {
     config_id: ID,
     pcrs: Pcrs,
+    source: Option<Source>,
+    config_version: u64,
+    overlap_until_ms: Option<u64>,
+}
+
+/// An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale.
+public struct OverlapEnded<phantom T> has copy, drop {
+    config_id: ID,
     config_version: u64,
 }
 
@@ -162,6 +201,12 @@ public struct MaxKeyAgeUpdated<phantom T> has copy, drop {
 /// A config was retired: contracts no longer accept any of its enclaves.
 public struct ConfigRetired<phantom T> has copy, drop {
     config_id: ID,
+}
+
+/// From now on only this version of the package verifies by the config and changes it.
+public struct ConfigMigrated<phantom T> has copy, drop {
+    config_id: ID,
+    package_version: u64,
 }
 
 /// A registrar was created, and may register enclaves from now on.
@@ -223,7 +268,7 @@ public fun new_registrar_cap<T>(
     config.assert_admin(cap);
     let id = object::new(ctx);
     let config_id = object::id(config);
-    config.registrars.push_back(id.to_inner());
+    config.registrars.insert(id.to_inner());
     event::emit(RegistrarCapCreated<T> { config_id, registrar_id: id.to_inner() });
     RegistrarCap { id, config_id }
 }
@@ -240,13 +285,14 @@ public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveC
 public fun destroy_registrar_cap<T>(registrar: RegistrarCap<T>, config: &mut EnclaveConfig<T>) {
     let RegistrarCap { id, config_id } = registrar;
     assert!(config_id == object::id(config), EWrongConfig);
+    config.assert_version();
     if (config.is_registrar(id.to_inner())) config.remove_registrar(id.to_inner());
     id.delete();
 }
 
 // === Configs ===
 
-/// Creates and shares a config at version 0. The registers are those of `out/nitro.pcrs`.
+/// Creates and shares a config at version 0, without a source. The registers are those of `out/nitro.pcrs`.
 public fun create_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -255,19 +301,21 @@ public fun create_enclave_config<T>(
     pcr2: vector<u8>,
     ctx: &mut TxContext,
 ) {
-    transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, ctx))
+    transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, option::none(), ctx))
 }
 
-/// `create_enclave_config`, for a transaction that goes on with the config: it must end with `share_config`.
+/// `create_enclave_config` with a source (see `enclave::source`), for a transaction that goes on with the config: it must
+/// end with `share_config`.
 public fun new_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
-    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), ctx)
+    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), source, ctx)
 }
 
 #[allow(lint(share_owned))]
@@ -276,7 +324,8 @@ public fun share_config<T>(config: EnclaveConfig<T>) {
     transfer::share_object(config)
 }
 
-/// Replaces the trusted image: every enclave registered so far becomes stale.
+/// Replaces the trusted image: every enclave registered so far becomes stale at once, also in an overlap, which this ends.
+/// The config has no source then.
 public fun update_pcrs<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -284,11 +333,54 @@ public fun update_pcrs<T>(
     pcr1: vector<u8>,
     pcr2: vector<u8>,
 ) {
+    config.update_image(cap, pcr0, pcr1, pcr2, option::none())
+}
+
+/// `update_pcrs` with a source: see `enclave::source`.
+public fun update_image<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    source: Option<Source>,
+) {
     config.assert_admin(cap);
-    config.pcrs = pcrs::new(pcr0, pcr1, pcr2);
-    config.config_version = config.config_version + 1;
-    let EnclaveConfig { id, pcrs, config_version, .. } = config;
-    event::emit(PcrsUpdated<T> { config_id: id.to_inner(), pcrs: *pcrs, config_version: *config_version });
+    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), source, option::none());
+}
+
+/// Replaces the trusted image, but lets contracts accept enclaves of the present version until `until_ms`, in
+/// milliseconds since the Unix epoch: at most 24 hours from now. Only enclaves of the new image can be registered from
+/// now on. Until then, only the capability's holder can destroy an enclave of the version before.
+///
+/// It is for an image that is still trusted. To end one that is not, call `update_pcrs`.
+///
+/// Aborts in an overlap: enclaves of a third version would become stale before the time that was set for them.
+public fun begin_overlap<T>(
+    config: &mut EnclaveConfig<T>,
+    cap: &EnclaveCap<T>,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    source: Option<Source>,
+    until_ms: u64,
+    clock: &Clock,
+) {
+    config.assert_admin(cap);
+    assert!(!config.is_overlapping(clock), EOverlapping);
+    let now = clock.timestamp_ms();
+    assert!(until_ms > now && until_ms - now <= MAX_OVERLAP_MS, EInvalidOverlap);
+    let overlap = Overlap { pcrs: config.pcrs, until_ms };
+    config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), source, option::some(overlap));
+}
+
+/// Ends the overlap at once: enclaves of the version before are stale from now on. After its time, this gives the storage
+/// of the overlap back.
+public fun end_overlap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_admin(cap);
+    assert!(config.overlap.is_some(), ENoOverlap);
+    config.overlap = option::none();
+    event::emit(OverlapEnded<T> { config_id: object::id(config), config_version: config.config_version });
 }
 
 /// Renames a config. Only people read the name: nothing depends on it.
@@ -313,6 +405,18 @@ public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_admin(cap);
     config.is_retired = true;
     event::emit(ConfigRetired<T> { config_id: object::id(config) });
+}
+
+/// Ends the versions of this package before this one, for this config: every other function of theirs that verifies by it
+/// or changes it aborts from now on. Contracts that were compiled with them accept no answers until they are upgraded too.
+///
+/// Until then, those of this version abort for the config. Versions are ended one config at a time, so that each
+/// application's admin chooses when. Also a retired config can be migrated.
+public fun migrate<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_own(cap);
+    assert!(config.package_version < PACKAGE_VERSION, ENotOlder);
+    config.package_version = PACKAGE_VERSION;
+    event::emit(ConfigMigrated<T> { config_id: object::id(config), package_version: PACKAGE_VERSION });
 }
 
 // === Enclaves ===
@@ -353,19 +457,20 @@ public fun share_enclave<T>(enclave: Enclave<T>) {
     transfer::share_object(enclave)
 }
 
-/// `update_pcrs`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
+/// `update_image`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
 /// invalid, so that the application is never left without an enclave.
 ///
-/// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again.
-/// Destroying stale enclaves is a later step.
+/// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again, or
+/// call `begin_overlap` and `register_enclave` instead. Destroying stale enclaves is a later step.
 public fun begin_rotation<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
 ): Rotation<T> {
-    config.update_pcrs(cap, pcr0, pcr1, pcr2);
+    config.update_image(cap, pcr0, pcr1, pcr2, source);
     Rotation { config_id: object::id(config) }
 }
 
@@ -389,15 +494,17 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
 /// Destroys an enclave that is stale, or whose config is retired. Anyone may call it.
 ///
 /// An enclave whose key is merely too old can't be destroyed so: the capability's holder may raise the maximum key age.
-public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>) {
-    assert!(enclave.is_stale(config) || config.is_retired, ENotStale);
+public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, clock: &Clock) {
+    config.assert_version();
+    assert!(enclave.is_stale(config, clock) || config.is_retired, ENotStale);
     enclave.destroy()
 }
 
 // === Verification ===
 
-/// Accepts only values that an enclave of this config's latest version signed recently: aborts when the enclave
-/// belongs to another config or is stale, when the config is retired or the key is older than its maximum, when
+/// Accepts only values that an enclave of this config's latest version, or in an overlap of the version before, signed
+/// recently: aborts when the enclave belongs to another config or is stale, when the config is retired or of another
+/// version of this package or the key is older than its maximum, when
 /// `timestamp_ms` is more than `max_age_ms` before the Clock or more than a minute ahead of it, or when the signature
 /// is not the enclave's for exactly these values.
 ///
@@ -414,7 +521,8 @@ public fun assert_signed<T, P: drop>(
     payload: P,
     signature: &vector<u8>,
 ) {
-    assert!(!enclave.is_stale(config), EInvalidConfigVersion);
+    config.assert_version();
+    assert!(!enclave.is_stale(config, clock), EInvalidConfigVersion);
     assert!(!config.is_retired, ERetired);
     let now = clock.timestamp_ms();
     assert!(!enclave.is_key_too_old(config, now), EKeyTooOld);
@@ -460,9 +568,30 @@ public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
     config.pcrs.pcr2()
 }
 
-/// The number of changes of the registers: 0 in a new config. Also `config.config_version()`.
+/// Where the image of the registers comes from, if the capability's holder said so with them: see `enclave::source`.
+public fun source<T>(config: &EnclaveConfig<T>): Option<Source> {
+    config.source
+}
+
+/// The number of changes of the registers: 0 in a new config.
 public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
     config.config_version
+}
+
+/// Returns whether contracts also accept enclaves of the version before the latest: see `begin_overlap`.
+public fun is_overlapping<T>(config: &EnclaveConfig<T>, clock: &Clock): bool {
+    config.overlap.is_some_and!(|overlap| clock.timestamp_ms() < overlap.until_ms)
+}
+
+/// The time at which the last overlap ends or ended, in milliseconds since the Unix epoch: see `begin_overlap`. None if
+/// the present registers were not allowed by an overlap, or it was ended.
+public fun overlap_until_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
+    config.overlap.map_ref!(|overlap| overlap.until_ms)
+}
+
+/// The registers of the version before the latest, where there is `overlap_until_ms`.
+public fun overlap_pcrs<T>(config: &EnclaveConfig<T>): Option<Pcrs> {
+    config.overlap.map_ref!(|overlap| overlap.pcrs)
 }
 
 /// The maximum key age in milliseconds, if there is one: see `update_max_key_age`.
@@ -473,6 +602,11 @@ public fun max_key_age_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
 /// Returns whether the config is retired: see `retire`.
 public fun is_retired<T>(config: &EnclaveConfig<T>): bool {
     config.is_retired
+}
+
+/// The only version of this package that may verify by the config and change it: see `migrate`.
+public fun package_version<T>(config: &EnclaveConfig<T>): u64 {
+    config.package_version
 }
 
 /// Returns whether the `RegistrarCap` with this id may register enclaves.
@@ -515,10 +649,12 @@ public fun registrar_config_id<T>(registrar: &RegistrarCap<T>): ID {
     registrar.config_id
 }
 
-/// Returns whether the registers changed since the enclave was registered. Aborts if the config is not the enclave's.
-public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>): bool {
+/// Returns whether the registers changed since the enclave was registered, and no overlap lets contracts accept it
+/// nevertheless. Aborts if the config is not the enclave's.
+public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, clock: &Clock): bool {
     enclave.assert_config(config);
-    enclave.config_version < config.config_version
+    let versions_behind = config.config_version - enclave.config_version;
+    versions_behind > 1 || (versions_behind == 1 && !config.is_overlapping(clock))
 }
 
 // === Configs and registration, on plain values ===
@@ -528,6 +664,7 @@ public(package) fun config_of<T>(
     cap: &EnclaveCap<T>,
     name: String,
     pcrs: Pcrs,
+    source: Option<Source>,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
     let id = object::new(ctx);
@@ -538,17 +675,21 @@ public(package) fun config_of<T>(
         capability_id,
         name,
         pcrs,
+        source,
         config_version,
     });
     EnclaveConfig {
         id,
         name,
         pcrs,
+        source,
         capability_id,
         config_version,
+        overlap: option::none(),
         max_key_age_ms: option::none(),
-        registrars: vector[],
+        registrars: vec_set::empty(),
         is_retired: false,
+        package_version: PACKAGE_VERSION,
     }
 }
 
@@ -568,6 +709,7 @@ public(package) fun enclave_of_registrar<T>(
     registrar: &RegistrarCap<T>,
     attested: Attested,
 ): Enclave<T> {
+    config.assert_version();
     assert!(config.is_registrar(object::id(registrar)), ENotRegistrar);
     config.register(object::id(registrar), attested)
 }
@@ -590,9 +732,28 @@ fun create_cap<T>(ctx: &mut TxContext): EnclaveCap<T> {
     EnclaveCap { id }
 }
 
+/// The caller has checked the capability, and the overlap if there is one.
+fun set_pcrs<T>(
+    config: &mut EnclaveConfig<T>,
+    pcrs: Pcrs,
+    source: Option<Source>,
+    overlap: Option<Overlap>,
+) {
+    config.pcrs = pcrs;
+    config.source = source;
+    config.overlap = overlap;
+    config.config_version = config.config_version + 1;
+    event::emit(PcrsUpdated<T> {
+        config_id: object::id(config),
+        pcrs,
+        source,
+        config_version: config.config_version,
+        overlap_until_ms: config.overlap_until_ms(),
+    });
+}
+
 fun remove_registrar<T>(config: &mut EnclaveConfig<T>, registrar_id: ID) {
-    let (_, index) = config.registrars.index_of(&registrar_id);
-    config.registrars.swap_remove(index);
+    config.registrars.remove(&registrar_id);
     event::emit(RegistrarCapRevoked<T> { config_id: object::id(config), registrar_id });
 }
 
@@ -623,8 +784,17 @@ fun destroy<T>(enclave: Enclave<T>) {
     id.delete();
 }
 
-fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+fun assert_own<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     assert!(object::id(cap) == config.capability_id, EInvalidCap);
+}
+
+fun assert_version<T>(config: &EnclaveConfig<T>) {
+    assert!(config.package_version == PACKAGE_VERSION, EWrongPackageVersion);
+}
+
+fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_own(cap);
+    config.assert_version();
 }
 
 /// A retired config can't be changed.
@@ -660,7 +830,7 @@ public fun new_cap_for_testing<T>(ctx: &mut TxContext): EnclaveCap<T> {
 public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
-    cap.new_enclave_config(b"testing".to_string(), pcr, pcr, pcr, ctx)
+    cap.new_enclave_config(b"testing".to_string(), pcr, pcr, pcr, option::none(), ctx)
 }
 
 #[test_only]
@@ -683,6 +853,12 @@ public fun new_enclave_attested_at_for_testing<T>(
 ): Enclave<T> {
     let pcrs = config.pcrs;
     config.enclave_of(cap, attested::new(pcrs, pk, registered_at_ms))
+}
+
+#[test_only]
+/// As another version of this package leaves a config, for the tests of what that version no longer allows.
+public fun set_package_version_for_testing<T>(config: &mut EnclaveConfig<T>, package_version: u64) {
+    config.package_version = package_version;
 }
 
 #[test_only]

@@ -35,9 +35,9 @@ public struct Claims<phantom T> has store {
     timestamps: Table<Claim, u64>,
 }
 
-/// It makes no difference which enclave of the config signed the nonce.
+/// It makes no difference which enclave signed the nonce, or under which config of `T` its key is registered: where it is
+/// under several, its answer counts once all the same.
 public struct Claim has copy, drop, store {
-    config_id: ID,
     intent: u8,
     nonce: vector<u8>,
 }
@@ -55,7 +55,7 @@ public fun new<T>(max_age_ms: u64, ctx: &mut TxContext): Claims<T> {
 }
 
 /// Accepts what `enclave::assert_signed` accepts, if the signed payload starts with this nonce (in BCS a vector of
-/// bytes), and no answer of this config with the same intent and nonce is claimed.
+/// bytes), and no answer with the same intent and nonce is claimed, under whichever config of `T`.
 public fun claim<T, P: drop>(
     claims: &mut Claims<T>,
     enclave: &Enclave<T>,
@@ -71,20 +71,14 @@ public fun claim<T, P: drop>(
     assert!(length >= MIN_NONCE_BYTES && length <= MAX_NONCE_BYTES, ENonceLength);
     let signed = Once { nonce, payload };
     enclave.assert_signed(config, clock, claims.max_age_ms, intent, timestamp_ms, signed, signature);
-    let claim = Claim { config_id: object::id(config), intent, nonce };
+    let claim = Claim { intent, nonce };
     assert!(!claims.timestamps.contains(claim), EAlreadyClaimed);
     claims.timestamps.add(claim, timestamp_ms);
 }
 
 /// Removes a claim whose answer `claim` would refuse as too old.
-public fun remove_expired<T>(
-    claims: &mut Claims<T>,
-    config_id: ID,
-    intent: u8,
-    nonce: vector<u8>,
-    clock: &Clock,
-) {
-    let claim = Claim { config_id, intent, nonce };
+public fun remove_expired<T>(claims: &mut Claims<T>, intent: u8, nonce: vector<u8>, clock: &Clock) {
+    let claim = Claim { intent, nonce };
     assert!(claims.timestamps.contains(claim), ENotClaimed);
     let timestamp_ms = claims.timestamps.remove(claim);
     let now = clock.timestamp_ms();
@@ -92,8 +86,8 @@ public fun remove_expired<T>(
 }
 
 /// Returns whether an answer with this nonce is claimed.
-public fun is_claimed<T>(claims: &Claims<T>, config_id: ID, intent: u8, nonce: vector<u8>): bool {
-    claims.timestamps.contains(Claim { config_id, intent, nonce })
+public fun is_claimed<T>(claims: &Claims<T>, intent: u8, nonce: vector<u8>): bool {
+    claims.timestamps.contains(Claim { intent, nonce })
 }
 
 /// The number of claims that are kept.

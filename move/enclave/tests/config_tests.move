@@ -3,6 +3,7 @@ module enclave::config_tests;
 
 use enclave::enclave::{Self, EnclaveCap, EnclaveConfig, EnclaveConfigCreated, PcrsUpdated};
 use enclave::pcrs;
+use enclave::source::Source;
 use std::bcs;
 use std::string::String;
 use std::unit_test::assert_eq;
@@ -22,6 +23,7 @@ public struct ConfigFields has drop {
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     config_version: u64,
 }
 
@@ -30,7 +32,9 @@ public struct PcrsFields has drop {
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     config_version: u64,
+    overlap_until_ms: Option<u64>,
 }
 
 const ADMIN: address = @0xAD;
@@ -86,7 +90,7 @@ fun a_new_config_is_shared_and_has_version_0() {
     assert_eq!(*config.pcr0(), PCR0);
     assert_eq!(*config.pcr1(), PCR1);
     assert_eq!(*config.pcr2(), PCR2);
-    assert_eq!(config.config_version(), 0);
+    assert_eq!(config.current_config_version(), 0);
     assert_eq!(config.capability_id(), object::id(&cap));
     end(scenario, cap, config);
 }
@@ -95,7 +99,7 @@ fun a_new_config_is_shared_and_has_version_0() {
 fun a_new_config_is_announced() {
     let mut ctx = tx_context::dummy();
     let cap = enclave::new_cap_for_testing<CONFIG_TESTS>(&mut ctx);
-    let config = cap.config_of(b"test".to_string(), pcrs::new(PCR0, PCR1, PCR2), &mut ctx);
+    let config = cap.config_of(b"test".to_string(), pcrs::new(PCR0, PCR1, PCR2), option::none(), &mut ctx);
     let events = event::events_by_type<EnclaveConfigCreated<CONFIG_TESTS>>();
     assert_eq!(
         bcs::to_bytes(&events),
@@ -108,6 +112,7 @@ fun a_new_config_is_announced() {
                     pcr0: PCR0,
                     pcr1: PCR1,
                     pcr2: PCR2,
+                    source: option::none(),
                     config_version: 0,
                 },
             ],
@@ -148,9 +153,9 @@ fun updated_registers_make_a_new_version() {
     assert_eq!(*config.pcr0(), PCR1);
     assert_eq!(*config.pcr1(), PCR2);
     assert_eq!(*config.pcr2(), PCR0);
-    assert_eq!(config.config_version(), 1);
+    assert_eq!(config.current_config_version(), 1);
     config.update_pcrs(&cap, PCR0, PCR1, PCR2);
-    assert_eq!(config.config_version(), 2);
+    assert_eq!(config.current_config_version(), 2);
     end(scenario, cap, config);
 }
 
@@ -160,12 +165,16 @@ fun updated_registers_are_announced() {
     config.update_pcrs(&cap, PCR1, PCR2, PCR0);
     let events = event::events_by_type<PcrsUpdated<CONFIG_TESTS>>();
     let config_id = object::id(&config);
-    assert_eq!(
-        bcs::to_bytes(&events),
-        bcs::to_bytes(
-            &vector[PcrsFields { config_id, pcr0: PCR1, pcr1: PCR2, pcr2: PCR0, config_version: 1 }],
-        ),
-    );
+    let fields = PcrsFields {
+        config_id,
+        pcr0: PCR1,
+        pcr1: PCR2,
+        pcr2: PCR0,
+        source: option::none(),
+        config_version: 1,
+        overlap_until_ms: option::none(),
+    };
+    assert_eq!(bcs::to_bytes(&events), bcs::to_bytes(&vector[fields]));
     end(scenario, cap, config);
 }
 
@@ -205,7 +214,7 @@ fun a_new_name_changes_nothing_else() {
     let (scenario, cap, mut config) = begin();
     config.update_name(&cap, b"renamed".to_string());
     assert_eq!(*config.name(), b"renamed".to_string());
-    assert_eq!(config.config_version(), 0);
+    assert_eq!(config.current_config_version(), 0);
     end(scenario, cap, config);
 }
 

@@ -2,6 +2,7 @@
 module enclave::enclave_tests;
 
 use enclave::attested;
+use enclave::clock_tests;
 use enclave::enclave::{
     Self,
     Enclave,
@@ -83,6 +84,9 @@ fun register(
 
 use fun register as EnclaveConfig.register;
 
+use fun clock_tests::is_stale as Enclave.is_stale_now;
+use fun clock_tests::destroy_old as Enclave.destroy_old;
+
 // === register_enclave, from the values of the document on ===
 
 #[test]
@@ -93,9 +97,9 @@ fun an_enclave_of_the_configured_image_is_registered() {
     let enclave = config.register(&cap, KEY);
     assert_eq!(*enclave.pk(), KEY);
     assert_eq!(enclave.config_id(), object::id(&config));
-    assert_eq!(enclave.config_version(), config.config_version());
+    assert_eq!(enclave.config_version(), config.current_config_version());
     assert_eq!(enclave.registered_at_ms(), AT_MS);
-    assert!(!enclave.is_stale(&config));
+    assert!(!enclave.is_stale_now(&config));
     assert!(config.was_registered(KEY));
     assert!(!config.was_registered(OTHER_KEY));
     enclave.destroy_enclave_for_testing();
@@ -219,8 +223,8 @@ fun the_same_key_at_a_new_version_is_another_enclave() {
     assert!(!config.was_registered(KEY));
     let second = config.register(&cap, KEY);
     assert!(object::id(&first) != object::id(&second));
-    assert!(first.is_stale(&config));
-    assert!(!second.is_stale(&config));
+    assert!(first.is_stale_now(&config));
+    assert!(!second.is_stale_now(&config));
     first.destroy_enclave_for_testing();
     second.destroy_enclave_for_testing();
     end(scenario, cap, config);
@@ -230,7 +234,7 @@ fun the_same_key_at_a_new_version_is_another_enclave() {
 fun staleness_is_told_by_the_enclaves_own_config_only() {
     let (mut scenario, cap, mut config) = begin();
     let other = cap.new_config_for_testing(scenario.ctx());
-    config.register(&cap, KEY).is_stale(&other);
+    config.register(&cap, KEY).is_stale_now(&other);
     abort
 }
 
@@ -254,7 +258,7 @@ fun the_admin_replaces_a_key_by_registering_its_successor() {
     let crashed = config.register(&cap, KEY);
     let successor = config.register(&cap, OTHER_KEY);
     crashed.destroy_enclave(&config, &cap);
-    assert!(!successor.is_stale(&config));
+    assert!(!successor.is_stale_now(&config));
     assert_eq!(*successor.pk(), OTHER_KEY);
     successor.destroy_enclave_for_testing();
     end(scenario, cap, config);
@@ -284,7 +288,7 @@ fun anyone_destroys_a_stale_enclave() {
     let enclave = config.register(&cap, KEY);
     config.update_pcrs(&cap, PCR0, PCR1, PCR2);
     scenario.next_tx(STRANGER);
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old(&config);
     assert_eq!(event::events_by_type<EnclaveDestroyed<ENCLAVE_TESTS>>().length(), 1);
     end(scenario, cap, config);
 }
@@ -294,7 +298,7 @@ fun an_enclave_of_the_latest_version_is_not_anyones_to_destroy() {
     let (mut scenario, cap, mut config) = begin();
     let enclave = config.register(&cap, KEY);
     scenario.next_tx(STRANGER);
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old(&config);
     abort
 }
 
@@ -304,6 +308,6 @@ fun another_configs_version_makes_no_enclave_stale() {
     let enclave = config.register(&cap, KEY);
     let mut other = cap.new_config_for_testing(scenario.ctx());
     other.update_pcrs(&cap, PCR0, PCR1, PCR2);
-    enclave.destroy_old_enclave(&other);
+    enclave.destroy_old(&other);
     abort
 }

@@ -4,6 +4,7 @@
 module enclave::lifecycle_tests;
 
 use enclave::attested::{Self, Attested};
+use enclave::clock_tests;
 use enclave::enclave::{
     Self,
     Enclave,
@@ -25,6 +26,9 @@ use sui::event;
 use sui::package;
 use sui::test_scenario;
 use sui::test_utils;
+
+use fun clock_tests::is_stale as Enclave.is_stale_now;
+use fun clock_tests::destroy_old as Enclave.destroy_old;
 
 public struct LIFECYCLE_TESTS has drop {}
 
@@ -169,14 +173,14 @@ fun what_registration_takes_is_what_was_attested() {
 fun one_transaction_creates_registers_and_shares() {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap_for_testing<T>(scenario.ctx());
-    let mut config = cap.new_enclave_config(b"test".to_string(), PCR, PCR, PCR, scenario.ctx());
+    let mut config = cap.new_enclave_config(b"test".to_string(), PCR, PCR, PCR, option::none(), scenario.ctx());
     let enclave = config.enclave_of(&cap, new_image());
     enclave::share_enclave(enclave);
     enclave::share_config(config);
     scenario.next_tx(ADMIN);
     let config = scenario.take_shared<EnclaveConfig<T>>();
     let enclave = scenario.take_shared<Enclave<T>>();
-    assert!(!enclave.is_stale(&config));
+    assert!(!enclave.is_stale_now(&config));
     enclave.destroy_enclave(&config, &cap);
     test_scenario::return_shared(config);
     cap.destroy_cap_for_testing();
@@ -189,13 +193,12 @@ fun one_transaction_creates_registers_and_shares() {
 fun a_rotation_updates_the_image_and_registers_the_successor() {
     let mut world = world();
     let World { config, cap, enclave, .. } = &mut world;
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
-    assert_eq!(config.config_version(), 1);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     assert_eq!(config.current_config_version(), 1);
-    assert!(enclave.is_stale(config));
+    assert!(enclave.is_stale_now(config));
     let successor = rotation.successor_of(config, cap, new_image());
     assert_eq!(successor.config_version(), 1);
-    assert!(!successor.is_stale(config));
+    assert!(!successor.is_stale_now(config));
     successor.destroy_enclave_for_testing();
     world.end();
 }
@@ -204,7 +207,7 @@ fun a_rotation_updates_the_image_and_registers_the_successor() {
 fun answers_that_the_predecessor_signed_just_before_abort() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     let _successor = rotation.successor_of(config, cap, new_image());
     submit(&world);
     abort
@@ -215,7 +218,7 @@ fun another_capability_rotates_nothing() {
     let mut world = world();
     let another = world.another_cap();
     let World { config, .. } = &mut world;
-    let _rotation = config.begin_rotation(&another, PCR, PCR, PCR);
+    let _rotation = config.begin_rotation(&another, PCR, PCR, PCR, option::none());
     abort
 }
 
@@ -224,7 +227,7 @@ fun a_successor_of_the_old_image_ends_no_rotation() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
     let old = pcrs::new(*config.pcr0(), *config.pcr1(), *config.pcr2());
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     let _successor = rotation.successor_of(config, cap, attested::new(old, KEY, 0));
     abort
 }
@@ -233,8 +236,8 @@ fun a_successor_of_the_old_image_ends_no_rotation() {
 fun an_enclave_of_another_config_ends_no_rotation() {
     let mut world = world();
     let World { ctx, config, cap, .. } = &mut world;
-    let mut another = cap.new_enclave_config(b"another".to_string(), PCR, PCR, PCR, ctx);
-    let rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let mut another = cap.new_enclave_config(b"another".to_string(), PCR, PCR, PCR, option::none(), ctx);
+    let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     let _successor = rotation.successor_of(&mut another, cap, new_image());
     abort
 }
@@ -244,7 +247,7 @@ fun a_retired_config_is_not_rotated() {
     let mut world = world();
     world.retire();
     let World { config, cap, .. } = &mut world;
-    let _rotation = config.begin_rotation(cap, PCR, PCR, PCR);
+    let _rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
     abort
 }
 
@@ -347,7 +350,7 @@ fun a_key_that_is_too_old_is_not_anyones_to_destroy() {
     world.limit(option::some(1));
     world.wait(HOUR_MS);
     let World { ctx: _, cap: _cap, config, enclave, clock: _clock } = world;
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old(&config);
     abort
 }
 
@@ -405,7 +408,7 @@ fun anyone_destroys_an_enclave_of_a_retired_config() {
     let mut world = world();
     world.retire();
     let World { ctx: _, cap, config, enclave, clock } = world;
-    enclave.destroy_old_enclave(&config);
+    enclave.destroy_old(&config);
     cap.destroy_cap_for_testing();
     config.destroy_config_for_testing();
     clock.destroy_for_testing();
@@ -416,7 +419,7 @@ fun a_retired_config_ends_no_enclave_of_another() {
     let World { mut ctx, cap, config: _config, enclave, clock: _clock } = world();
     let mut another = cap.new_config_for_testing(&mut ctx);
     another.retire(&cap);
-    enclave.destroy_old_enclave(&another);
+    enclave.destroy_old(&another);
     abort
 }
 

@@ -102,12 +102,12 @@ fun claim_of_other(world: &mut World) {
 }
 
 fun is_claimed(world: &World): bool {
-    world.claims.is_claimed(object::id(&world.config), vectors::once_intent(), vectors::nonce())
+    world.claims.is_claimed(vectors::once_intent(), vectors::nonce())
 }
 
 fun remove(world: &mut World) {
-    let World { claims, config, clock, .. } = world;
-    claims.remove_expired(object::id(config), vectors::once_intent(), vectors::nonce(), clock)
+    let World { claims, clock, .. } = world;
+    claims.remove_expired(vectors::once_intent(), vectors::nonce(), clock)
 }
 
 fun wait(world: &mut World, ms: u64) {
@@ -175,6 +175,27 @@ fun two_enclaves_and_one_nonce_are_one_claim() {
     let mut world = world(0);
     world.claim();
     world.claim_of_other();
+    abort
+}
+
+#[test, expected_failure(abort_code = once::EAlreadyClaimed)]
+fun one_answer_under_two_configs_is_one_claim() {
+    let mut world = world(0);
+    world.claim();
+    let mut ctx = tx_context::new_from_hint(@0xA, 1, 0, 0, 0);
+    let mut config = world.cap.new_config_for_testing(&mut ctx);
+    let World { claims, cap, clock, .. } = &mut world;
+    let enclave = config.new_enclave_for_testing(cap, vectors::once_key());
+    claims.claim(
+        &enclave,
+        &config,
+        clock,
+        vectors::once_intent(),
+        vectors::once_timestamp_ms(),
+        vectors::nonce(),
+        award(),
+        &vectors::once_signature(),
+    );
     abort
 }
 
@@ -287,7 +308,7 @@ fun a_claim_of_an_answer_from_the_future_is_kept() {
         award(),
         &vectors::once_signature(),
     );
-    claims.remove_expired(object::id(config), vectors::once_intent(), vectors::nonce(), &early);
+    claims.remove_expired(vectors::once_intent(), vectors::nonce(), &early);
     abort
 }
 
@@ -320,8 +341,8 @@ fun a_claim_of_another_intent_is_another() {
     let mut world = world(0);
     world.claim();
     world.wait(MAX_AGE_MS + 1);
-    let World { claims, config, clock, .. } = &mut world;
-    claims.remove_expired(object::id(config), vectors::once_intent() + 1, vectors::nonce(), clock);
+    let World { claims, clock, .. } = &mut world;
+    claims.remove_expired(vectors::once_intent() + 1, vectors::nonce(), clock);
     abort
 }
 

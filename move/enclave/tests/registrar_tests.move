@@ -3,8 +3,10 @@
 module enclave::registrar_tests;
 
 use enclave::attested::{Self, Attested};
+use enclave::clock_tests;
 use enclave::enclave::{
     Self,
+    Enclave,
     EnclaveCap,
     EnclaveConfig,
     EnclaveRegistered,
@@ -68,6 +70,8 @@ fun attested(config: &EnclaveConfig<T>, key: vector<u8>): Attested {
 
 use fun attested as EnclaveConfig.attested;
 
+use fun clock_tests::is_stale as Enclave.is_stale_now;
+
 fun revoke(world: &mut World) {
     let World { config, cap, registrar, .. } = world;
     config.revoke_registrar_cap(cap, object::id(registrar));
@@ -82,7 +86,7 @@ fun a_registrar_registers_enclaves_of_the_present_image() {
     let attested = config.attested(KEY);
     let enclave = config.enclave_of_registrar(registrar, attested);
     assert_eq!(*enclave.pk(), KEY);
-    assert!(!enclave.is_stale(config));
+    assert!(!enclave.is_stale_now(config));
     let fields = RegisteredFields {
         enclave_id: object::id(&enclave),
         config_id: object::id(config),
@@ -165,7 +169,7 @@ fun revoking_one_leaves_the_others_and_the_enclaves() {
     let enclave = config.enclave_of_registrar(registrar, attested);
     let kept = config.new_registrar_cap(cap, ctx);
     config.revoke_registrar_cap(cap, object::id(registrar));
-    assert!(!enclave.is_stale(config));
+    assert!(!enclave.is_stale_now(config));
     let attested = config.attested(OTHER_KEY);
     config.enclave_of_registrar(&kept, attested).destroy_enclave_for_testing();
     enclave.destroy_enclave_for_testing();

@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
@@ -104,7 +104,7 @@ export const main = command({
     writeFileSync(target(`${name}.pcrs`), registers);
     writeFileSync(target(name === 'nitro' ? 'licenses.txt' : `${name}.licenses.txt`), licenses);
     const packages = digestOfModules(readLock(ROOT), needed);
-    const measurements = makeMeasurements(ROOT, basename(appDir), channel, LOCK, packages, eif);
+    const measurements = makeMeasurements(ROOT, { folder: appDir, version }, channel, LOCK, packages, eif);
     writeFileSync(
       target(name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`),
       `${JSON.stringify(measurements, null, 2)}\n`,

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
@@ -14,12 +14,13 @@ export const CHANNELS = {
 export type Channel = keyof typeof CHANNELS;
 
 /**
+ * @param app the application's folder in the repository, and the version of the server that it was built with
  * @param packages the digest of npm's packages in it
  * @param lock the lock file of Debian's packages that the image was built from
  */
 export function makeMeasurements(
   root: string,
-  app: string,
+  app: { readonly folder: string; readonly version: string },
   channel: Channel,
   lock: string,
   packages: string,
@@ -28,7 +29,9 @@ export function makeMeasurements(
   const { kernel, ramdisks } = readEif(eif);
   const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
   return {
-    application: app,
+    application: basename(app.folder),
+    folder: app.folder,
+    framework_version: app.version,
     commit: git(root, 'rev-parse', 'HEAD'),
     unchanged_tree: isUnchanged(root, '.'),
     committed_lock: isUnchanged(root, lock),

@@ -78,7 +78,7 @@ export function mayAct({ config }: Pick<Registered, 'config'>, { image }: Rules)
 export function decide(seen: Seen, rules: Rules): Decision {
   const { config, enclaves, now } = seen;
   const isAccepted = (enclave: Enclave) =>
-    !config.isRetired && !isStale(enclave, config) && !isKeyTooOld(enclave, config, now);
+    !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now);
   const accepted = enclaves.filter(isAccepted);
   if (!mayAct(seen, rules)) {
     const message =
@@ -91,7 +91,7 @@ export function decide(seen: Seen, rules: Rules): Decision {
   const silent = accepted.filter(({ publicKey }) => !keys.has(toHex(publicKey)));
   const free = running.filter((each) => each.state === 'free');
   const register = mayRegister(config, rules) ? free : [];
-  const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config));
+  const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config, now));
   return {
     actions: [
       ...register.map(({ answer }): Action => ({ kind: 'register', candidate: answer })),

@@ -84,7 +84,7 @@ export async function worldOf(
     },
     async attest(url) {
       const attested = await askForAttestation(url, roots?.[0], connect());
-      const expected = { image, roots, configId, deployments: undefined };
+      const expected = { images: [image], roots, configId, deployments: undefined };
       const publicKey = await attestedKeyOf(attested, expected);
       const { document } = attested;
       const { timestamp: attestedAtMs } = decodeAttestation(document);

@@ -23,7 +23,7 @@ export interface Attested {
 
 /** The requirements that an enclave must meet. */
 export interface Expected {
-  readonly image: Image;
+  readonly images: readonly Image[];
   /** DER of the roots to trust in place of AWS's. */
   readonly roots: Uint8Array[] | undefined;
   /** The config for which it is attested, and the file that may name its application. */
@@ -50,13 +50,13 @@ export async function askForAttestation(
   return { document, nonce, now };
 }
 
-/** The key that the document attests, for this image. @throws AttestationError */
+/** The key that the document attests, for one of these images. @throws AttestationError */
 export async function attestedKeyOf(
   { document, nonce, now }: Attested,
   expected: Expected,
 ): Promise<Uint8Array> {
-  const { image, roots } = expected;
-  const policy = { images: [image], nonce };
+  const { images, roots } = expected;
+  const policy = { images, nonce };
   try {
     return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
   } catch (error) {

@@ -5,14 +5,15 @@ import { basename, dirname, join } from 'node:path';
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
-import type { Contract, EnclaveConfig, Registration } from 'sui-enclave/sui/objects';
+import { type Contract, type EnclaveConfig, isOverlapping, type Registration } from 'sui-enclave/sui/objects';
+import type { Source } from 'sui-enclave/sui/structs';
 import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
-import type { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
+import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
@@ -38,6 +39,8 @@ const Measurements = v.pipe(
     commit: v.nullable(plain),
     unchanged_tree: v.nullable(v.boolean()),
     channel: plain,
+    folder: v.optional(v.pipe(v.string(), v.regex(/^[\w./-]{0,100}$/))),
+    framework_version: v.optional(v.pipe(plain, v.maxLength(50))),
     registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
   }),
 );
@@ -51,43 +54,61 @@ export async function readImage(chain: Chain, pcrs: string): Promise<Image> {
   return (await readBuild(chain, pcrs)).image;
 }
 
+/** An image, and where it comes from if `--source-url` was given. */
+export interface ImageToAllow {
+  readonly image: Image;
+  readonly source: Source | undefined;
+}
+
 /**
  * The image of the PCR file, for a config that is to allow it. On a real network, it must be of a tagged release, or
  * `--experimental` be given.
  *
- * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE
+ * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
  */
 export async function imageToAllow(
   chain: Chain,
-  { pcrs, experimental }: OptionValues<typeof PCRS_OPTION & typeof EXPERIMENTAL_FLAG>,
-): Promise<Image> {
-  const { image, doubt } = await readBuild(chain, pcrs);
+  {
+    pcrs,
+    experimental,
+    'source-url': url,
+  }: OptionValues<typeof PCRS_OPTION & typeof EXPERIMENTAL_FLAG & typeof SOURCE_OPTION>,
+): Promise<ImageToAllow> {
+  const { image, doubt, origin } = await readBuild(chain, pcrs);
   if (doubt !== null && isOnRealNetwork(chain) && !experimental) {
     throw new SuiCommandError(
       'EXPERIMENTAL_IMAGE',
       `${pcrs} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
     );
   }
-  return image;
+  if (url === undefined) return { image, source: undefined };
+  if (typeof origin === 'string') {
+    throw new SuiCommandError(
+      'SOURCE_UNKNOWN',
+      `--source-url names the repository of ${pcrs}, but ${origin}: leave it out, or build the image from a commit. Nothing was sent`,
+    );
+  }
+  return { image, source: { url, ...origin } };
 }
 
-/** An image, and why it is not known to be of a tagged release: a predicate of its PCR file. */
+/** An image, where it comes from (or why that is not known), and why it is not known to be of a tagged release: a predicate of its PCR file. */
 interface Build {
   readonly image: Image;
   readonly doubt: string | null;
+  readonly origin: Omit<Source, 'url'> | string;
 }
 
 async function readBuild(chain: Chain, path: string): Promise<Build> {
   const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
   checkNotDevelopment(chain, image, path);
-  const { note, doubt } = await describeImage(path, image);
+  const { note, doubt, origin } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   else if (isOnRealNetwork(chain)) {
     chain.notes.push(
       `WARNING: the build of the registers in ${path} is unknown, since there is no measurements file beside it.`,
     );
   }
-  return { image, doubt };
+  return { image, doubt, origin };
 }
 
 /**
@@ -113,17 +134,18 @@ function isOnRealNetwork(chain: Chain): boolean {
 async function describeImage(
   path: string,
   image: Image,
-): Promise<{ note: string | null } & Pick<Build, 'doubt'>> {
+): Promise<{ note: string | null } & Pick<Build, 'doubt' | 'origin'>> {
   const name = basename(path, '.pcrs');
   const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
   const text = await readFile(beside, 'utf8').catch(() => null);
   // Registers that were copied from a release come without it.
-  if (text === null) return { note: null, doubt: null };
+  if (text === null) return { note: null, doubt: null, origin: `there is no ${basename(beside)} beside it` };
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success) {
     return {
       note: `WARNING: ${beside} is not a file that a build wrote, so the build of the registers in ${path} is unknown.`,
       doubt: `is of an unknown build, since ${beside} can't be read`,
+      origin: `${beside} can't be read`,
     };
   }
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
@@ -131,12 +153,27 @@ async function describeImage(
     return {
       note: `WARNING: ${beside} has other registers than ${path}: they come from different builds.`,
       doubt: `is of an unknown build, since ${beside} has other registers`,
+      origin: `${beside} has other registers`,
     };
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
   const note = `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
-  if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null };
-  return { note, doubt: `is of an experimental image${tree}` };
+  const origin = originOf(beside, text, parsed.output);
+  if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null, origin };
+  return { note, doubt: `is of an experimental image${tree}`, origin };
+}
+
+function originOf(
+  path: string,
+  text: string,
+  { commit, unchanged_tree, folder, framework_version }: v.InferOutput<typeof Measurements>,
+): Build['origin'] {
+  if (commit === null || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) return `${path} names no commit`;
+  if (unchanged_tree !== true) return 'it was built with changes that were not committed';
+  if (folder === undefined || framework_version === undefined)
+    return `${path} is of an older build, which did not record the folder and the version`;
+  const measurementsSha256 = createHash('sha256').update(text).digest('hex');
+  return { commit, folder, frameworkVersion: framework_version, measurementsSha256 };
 }
 
 export function isSameImage(one: Image, other: Image): boolean {
@@ -166,6 +203,31 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
       `the config ${id} is permanently retired: use the config that the application uses now`,
     );
   }
+}
+
+/**
+ * The end of an overlap that begins now, in milliseconds since 1970; undefined if there is to be none.
+ *
+ * @throws SuiCommandError: WOULD_ABORT in an overlap
+ */
+export function overlapEnd(
+  config: EnclaveConfig,
+  { overlap: minutes }: OptionValues<typeof OVERLAP_OPTION>,
+): number | undefined {
+  const now = Date.now();
+  if (minutes === undefined) return undefined;
+  if (isOverlapping(config, now)) {
+    throw new SuiCommandError(
+      'WOULD_ABORT',
+      `the config ${config.id} has an overlap until ${new Date(Number(config.overlap?.untilMs)).toISOString()}: end it by end_overlap, or leave out --overlap, which makes the enclaves of both older versions stale at once`,
+    );
+  }
+  return now + minutes * 60_000;
+}
+
+/** What to report of an overlap. */
+export function overlapField(untilMs: number | undefined): { readonly overlapUntil?: Date } {
+  return untilMs === undefined ? {} : { overlapUntil: new Date(untilMs) };
 }
 
 /** @throws SuiCommandError: NOT_REGISTERED */

@@ -13,7 +13,7 @@ import { imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import { IDS } from './ids.ts';
-import { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
 const ARGUMENTS = {
@@ -94,6 +94,7 @@ export const main = suiCommand({
   arguments: ARGUMENTS,
   options: {
     ...PCRS_OPTION,
+    ...SOURCE_OPTION,
     cap: { value: '<id>', help: 'the EnclaveCap to use, if the sender owns several', schema: objectId },
     publisher: {
       value: '<id>',
@@ -114,14 +115,14 @@ export const main = suiCommand({
       publisherId === undefined
         ? `use the capability ${capId ?? `for ${application} that the sender owns`}`
         : `call ${enclavePackage}::enclave::new_cap_from_publisher<${application}>, and give the capability to the sender`,
-      `call ${enclavePackage}::enclave::create_enclave_config<${application}> for the config ${JSON.stringify(name)}`,
+      `call ${enclavePackage}::enclave::${options['source-url'] === undefined ? 'create_enclave_config' : 'new_enclave_config'}<${application}> for the config ${JSON.stringify(name)}`,
     ];
   },
   async run(input, chain) {
     const { args, options } = input;
     const { enclave_package_id: enclavePackage, module_name: module, otw_name: witness, name } = args;
     const { cap: named, publisher: publisherId } = options;
-    const image = await imageToAllow(chain, options);
+    const { image, source } = await imageToAllow(chain, options);
     // A package's types keep the id under which it was first published.
     const original = await chain.originalPackage(args.app_package_id);
     const application = applicationType(original, module, witness);
@@ -133,7 +134,7 @@ export const main = suiCommand({
       publisherId === undefined
         ? (named ?? (await ownCapability(chain, enclavePackage, application)))
         : newCapFromPublisher(tx, { ...call, publisherId });
-    createEnclaveConfig(tx, { ...call, capId, name, image });
+    createEnclaveConfig(tx, { ...call, capId, name, image, source });
     if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());
     const outcome = await chain.submit(tx, {
       title: `create the config ${JSON.stringify(name)} for ${application}`,
@@ -142,6 +143,7 @@ export const main = suiCommand({
         application,
         ...(typeof capId === 'string' ? { capability: capId } : { publisher: publisherId }),
         ...image,
+        ...(source && { source }),
       },
       report: ({ created }) => ({
         config: created.find(({ type }) => type.includes('::enclave::EnclaveConfig<'))?.id,

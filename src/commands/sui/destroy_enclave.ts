@@ -13,7 +13,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
-    "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired; any other takes the\nholder of the EnclaveCap. The destroyed key can't be registered at that version of the config again.",
+    "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired; any other takes the\nholder of the EnclaveCap, also one of the version before in an overlap. The destroyed key can't be registered at that\nversion of the config again.",
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_object_id: { schema: objectId } },
   options: {},
   plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
@@ -26,7 +26,7 @@ export const main = suiCommand({
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { enclavePackage });
     const config = await readConfig(chain.client, enclave.configId);
-    const stale = isStale(enclave, config) || config.isRetired;
+    const stale = isStale(enclave, config, Date.now()) || config.isRetired;
     const { application } = enclave;
     const { id: configId, capabilityId: capId } = config;
     const tx = new Transaction();

@@ -21,6 +21,10 @@ export const SUI_COMMAND_CODES = {
     notTried,
     'The image is not known to be of a tagged release, and a real network would allow it. Nothing was sent.',
   ],
+  SOURCE_UNKNOWN: [
+    notTried,
+    'A repository was named for an image of which no build from a commit is recorded. Nothing was sent.',
+  ],
   NOT_CONFIRMED: [notTried, 'The step can not be undone, and nobody confirmed it. Nothing was sent.'],
   FRAMEWORK_UNREACHABLE: [notTried, "Sui's framework could not be fetched."],
   MOVE: [failed, 'The compiler refuses a package, or warns about it.'],

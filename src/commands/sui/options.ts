@@ -54,6 +54,30 @@ export const PCRS_OPTION = {
   pcrs: { value: '<file>', help: 'the registers of the image', schema: path, default: 'out/nitro.pcrs' },
 } as const;
 
+/** The option of commands that replace the registers: minutes, for which `overlapEnd` gives the end. */
+export const OVERLAP_OPTION = {
+  overlap: {
+    value: '<minutes>',
+    help: 'have contracts accept the enclaves of the present version for as long (at most 1439: a day less a minute)',
+    schema: v.pipe(
+      v.string(),
+      v.regex(/^[1-9][0-9]{0,3}$/, 'must be a whole number of minutes from 1 to 1439'),
+      v.transform(Number),
+      // The contract's limit is a day by the clock of the chain, which may be behind this one.
+      v.maxValue(1439, 'must be a whole number of minutes from 1 to 1439'),
+    ),
+  },
+} as const;
+
+/** The option of commands that write registers, for where the image comes from. */
+export const SOURCE_OPTION = {
+  'source-url': {
+    value: '<url>',
+    help: 'the public repository of the image, which the config then names with commit and folder (default: no source)',
+    schema: v.pipe(v.string(), v.regex(/^[ -~]{1,200}$/, 'must be 1 to 200 printable ASCII characters')),
+  },
+} as const;
+
 /** The flag of commands that write registers. */
 export const EXPERIMENTAL_FLAG = {
   experimental: {

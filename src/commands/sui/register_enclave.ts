@@ -63,7 +63,7 @@ export const main = suiCommand({
     await checkContract(chain, config, { enclavePackage, application });
     checkNotRetired(config);
     checkRegistrar(config, options.registrar);
-    const expected = { image: config.image, roots, configId: config.id, deployments };
+    const expected = { images: [config.image], roots, configId: config.id, deployments };
     const candidates = await candidatesOf(documents, expected);
     return await register(chain, { enclavePackage, config, deployments }, candidates, options.registrar);
   },

@@ -88,7 +88,9 @@ export async function register(
   const { application, id: configId, capabilityId: capId, configVersion } = config;
   const all = [];
   for (const candidate of candidates) {
-    const { enclaveId, state } = await findRegistration(chain.client, config, candidate.publicKey);
+    const { enclaveId, state } = await findRegistration(chain.client, config, candidate.publicKey, {
+      versions: 'latest',
+    });
     const publicKey = toHex(candidate.publicKey);
     if (state === 'destroyed') {
       throw new SuiCommandError(

@@ -1,9 +1,9 @@
 /** `sui-enclave rotate`: allows another image and registers enclaves of it, in one transaction. */
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
-import type { Image } from 'sui-enclave/attestation';
 import { enclaveAddress, readConfig } from 'sui-enclave/sui/objects';
 import {
+  beginOverlap,
   beginRotation,
   finishRotation,
   loadAttestation,
@@ -13,9 +13,18 @@ import { runAsProcess } from '../command.ts';
 import { enclaveUrl } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
-import { checkContract, checkNotRetired, imageToAllow, isSameImage, readRoots } from './contract.ts';
+import {
+  checkContract,
+  checkNotRetired,
+  type ImageToAllow,
+  imageToAllow,
+  isSameImage,
+  overlapEnd,
+  overlapField,
+  readRoots,
+} from './contract.ts';
 import { IDS } from './ids.ts';
-import { EXPERIMENTAL_FLAG, PCRS_OPTION, ROOT_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {
   askAll,
@@ -31,7 +40,7 @@ import {
 export const main = suiCommand({
   name: 'rotate',
   purpose:
-    'Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run\nthat image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just\nbefore. You can destroy them later. If the config already allows the image, rotate only registers the enclaves that are\nnot registered yet; with --again, it also makes all older enclaves stale.',
+    'Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run\nthat image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just\nbefore. You can destroy them later. With --overlap, enclaves of the version before become stale only after that time, or\nat end_overlap: for an image that is still trusted. If the config already allows the image, rotate only registers the\nenclaves that are not registered yet; with --again, it also makes all older enclaves stale.',
   arguments: {
     enclave_package_id: IDS.enclave_package_id,
     enclave_config_id: IDS.enclave_config_id,
@@ -40,6 +49,8 @@ export const main = suiCommand({
   options: {
     ...PCRS_OPTION,
     ...ROOT_OPTION,
+    ...SOURCE_OPTION,
+    ...OVERLAP_OPTION,
     ...EXPERIMENTAL_FLAG,
     again: { help: 'make all older enclaves stale even if the config allows the image already' },
   },
@@ -56,23 +67,32 @@ export const main = suiCommand({
         ? []
         : ['if it has these registers, register the enclave unless it is registered, and end here']),
       'call 0x2::nitro_attestation::load_nitro_attestation with the document',
-      `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
-      ...(urls.length > 1 ? [`call ${id}::enclave::register_enclave for each of the other enclaves`] : []),
+      ...(options.overlap === undefined
+        ? [
+            `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
+            ...(urls.length > 1
+              ? [`call ${id}::enclave::register_enclave for each of the other enclaves`]
+              : []),
+          ]
+        : [
+            `call ${id}::enclave::begin_overlap and register_enclave with the capability that the config names`,
+          ]),
     ];
   },
   async run({ args, options, deployments }, chain) {
     const { enclave_package_id: enclavePackage, enclave_config_id: configId, enclave_url: urls } = args;
-    const image = await imageToAllow(chain, options);
+    const allowed = await imageToAllow(chain, options);
+    const { image } = allowed;
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(urls, roots?.[0], chain);
-    const candidates = await candidatesOf(documents, { image, roots, configId, deployments });
+    const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);
     const target = { enclavePackage, config, deployments };
     return isSameImage(config.image, image) && !options.again
       ? await registerAlone(chain, target, candidates)
-      : await allowAndRegister(chain, target, candidates, image);
+      : await allowAndRegister(chain, target, candidates, allowed, overlapEnd(config, options));
   },
 });
 
@@ -96,18 +116,20 @@ async function allowAndRegister(
   chain: Chain,
   { enclavePackage, config, deployments }: Target,
   candidates: readonly Candidate[],
-  image: Image,
+  { image, source }: ImageToAllow,
+  untilMs: number | undefined,
 ): Promise<Outcome> {
   const { application, capabilityId: capId, id: configId } = config;
   const call = { enclavePackage, application, configId, capId };
   const configVersion = config.configVersion + 1n;
   const tx = new Transaction();
+  if (untilMs !== undefined) beginOverlap(tx, { ...call, image, source, untilMs });
   for (const [index, { document }] of candidates.entries()) {
     // The first ends the rotation; from then on, the config allows the image to the others.
-    if (index > 0) registerEnclave(tx, { ...call, attestation: document });
+    if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
       const loaded = loadAttestation(tx, document);
-      const rotation = beginRotation(tx, { ...call, image });
+      const rotation = beginRotation(tx, { ...call, image, source });
       finishRotation(tx, { ...call, rotation, document: loaded });
     }
   }
@@ -125,6 +147,8 @@ async function allowAndRegister(
       capability: capId,
       before: config.image,
       after: image,
+      ...(source && { source }),
+      ...overlapField(untilMs),
     },
   });
   const registered = enclaves.map(({ enclave, url }) => ({ id: enclave, url }));

@@ -2,9 +2,11 @@
 import { toHex } from '@mysten/sui/utils';
 import { quantity } from 'sui-enclave/errors';
 import {
+  acceptedImages,
   type Enclave,
   type EnclaveConfig,
   isKeyTooOld,
+  isOverlapping,
   isStale,
   listEnclaves,
   readConfig,
@@ -57,10 +59,20 @@ interface Found {
 const isAccepted = (answer: Answering, { accepted }: Pick<Found, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
+/** Such as ", and at version 3 until 2026-01-01T12:00:00.000Z", or nothing. */
+function overlapIn({ config, now }: Pick<Found, 'config' | 'now'>): string {
+  if (config.isRetired || !isOverlapping(config, now)) return '';
+  return `, and at version ${config.configVersion - 1n} until ${timeOf(config.overlap?.untilMs)}`;
+}
+
+function timeOf(ms: bigint | undefined): string {
+  return new Date(Number(ms)).toISOString();
+}
+
 /** The verdict in a line. */
 function verdictOf(found: Found): string {
   const { config, enclaves, accepted, asked, answering: answers, silent } = found;
-  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}`;
+  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn(found)}`;
   if (config.isRetired) return `RETIRED: ${name}. Contracts accept none of its enclaves.`;
   const registered = `${accepted.length} of ${quantity(enclaves.length, 'registered enclave')}`;
   if (asked.length === 0)
@@ -78,8 +90,15 @@ function verdictOf(found: Found): string {
 /** Why contracts accept no answer of an enclave; undefined if they do. */
 function faultOf(enclave: Enclave, { config, now }: Found): string | undefined {
   if (config.isRetired) return 'its config is retired';
-  if (isStale(enclave, config)) return `stale: registered at version ${enclave.configVersion}`;
+  if (isStale(enclave, config, now)) return `stale: registered at version ${enclave.configVersion}`;
   return isKeyTooOld(enclave, config, now) ? 'its key is too old: restart and register it' : undefined;
+}
+
+function stateOf(enclave: Enclave, found: Found): string {
+  const { configVersion, overlap } = found.config;
+  const fault = faultOf(enclave, found);
+  if (fault !== undefined || enclave.configVersion === configVersion) return fault ?? 'accepted';
+  return `accepted until ${timeOf(overlap?.untilMs)}`;
 }
 
 /** One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not accepted. */
@@ -93,14 +112,14 @@ function linesOf(found: Found): string[] {
     const enclave = enclaves.find(({ id }) => id === answer.enclave);
     if (enclave === undefined)
       return [answer.url, keyOf(answer.publicKey), answer.registration, 'not accepted'];
-    return [answer.url, keyOf(answer.publicKey), describe(enclave), faultOf(enclave, found) ?? 'accepted'];
+    return [answer.url, keyOf(answer.publicKey), describe(enclave), stateOf(enclave, found)];
   };
   const shown = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
   const others = enclaves.filter(({ id }) => !shown.has(id));
   const ofOther = (enclave: Enclave): string[] => {
-    const unasked =
-      silent.includes(enclave.id) && asked.length > 0 ? 'accepted, but it did not answer' : 'accepted';
-    return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), faultOf(enclave, found) ?? unasked];
+    const isSilent = silent.includes(enclave.id) && asked.length > 0;
+    const state = `${stateOf(enclave, found)}${isSilent ? ', but it did not answer' : ''}`;
+    return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), state];
   };
   return inColumns([...answers.map(ofAnswer), ...others.map(ofOther)]);
 }
@@ -135,26 +154,31 @@ export const main = suiCommand({
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const now = Date.now();
     const accepted = enclaves.filter(
-      (enclave) => !config.isRetired && !isStale(enclave, config) && !isKeyTooOld(enclave, config, now),
+      (enclave) => !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now),
     );
-    const expected = { image: config.image, roots, configId: config.id, deployments: input.deployments };
+    const images = acceptedImages(config, now);
+    const expected = { images, roots, configId: config.id, deployments: input.deployments };
     const answers = await answering(asked, config, accepted, chain, expected);
     const answered = new Set(answers.map((each) => (each.trusted ? each.enclave : each.url)));
     const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
     const found = { config, enclaves, accepted, asked, answering: answers, silent, now };
-    const { image, ...shown } = config;
+    const { image, overlap, ...shown } = config;
     return {
       status: 'done',
-      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${config.isRetired ? ', retired' : ''}`,
+      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn({ config, now })}${config.isRetired ? ', retired' : ''}`,
       fields: {
-        config: { ...shown, ...image },
+        config: {
+          ...shown,
+          ...image,
+          overlap: overlap && { until: new Date(Number(overlap.untilMs)), ...overlap.image },
+        },
         enclaves: enclaves.map((enclave) => ({
           id: enclave.id,
           publicKey: toHex(enclave.publicKey),
           configVersion: enclave.configVersion,
           registeredAt: new Date(Number(enclave.registeredAtMs)),
           age: ageOf(now - Number(enclave.registeredAtMs)),
-          stale: isStale(enclave, config),
+          stale: isStale(enclave, config, now),
           keyTooOld: isKeyTooOld(enclave, config, now),
         })),
         destroyed,

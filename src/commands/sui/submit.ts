@@ -4,7 +4,7 @@ import { Transaction, type TransactionArgument } from '@mysten/sui/transactions'
 import { EnclaveClient } from 'sui-enclave/client';
 import { quantity } from 'sui-enclave/errors';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
-import { type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
+import { acceptedImages, type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
 import { type SignedArguments, signedArguments } from 'sui-enclave/sui/signed';
 import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import * as v from 'valibot';
@@ -191,7 +191,7 @@ async function ask(
   const naming = { intent: request.intent, struct, fields: fields?.split(',') };
   const { schema, names } = signedTypeOf(found.module, found.call, naming);
   const client = new EnclaveClient(request.url, {
-    policy: { images: [pinned ?? config.image] },
+    policy: { images: pinned ? [pinned] : acceptedImages(config, Date.now()) },
     ...(roots && { roots }),
   });
   const expect = input.options['any-answer'] ? {} : echoes(request.body, names);

@@ -2,27 +2,41 @@
 
 import { Transaction } from '@mysten/sui/transactions';
 import { readConfig } from 'sui-enclave/sui/objects';
-import { updatePcrs } from 'sui-enclave/sui/transactions';
+import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import type { OptionValues } from '../command_line.ts';
 import { suiCommand } from './command.ts';
-import { checkContract, checkNotRetired, imageToAllow, isSameImage } from './contract.ts';
+import {
+  checkContract,
+  checkNotRetired,
+  imageToAllow,
+  isSameImage,
+  overlapEnd,
+  overlapField,
+} from './contract.ts';
 import { IDS } from './ids.ts';
-import { EXPERIMENTAL_FLAG, PCRS_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
+
+/** The function that allows the image. */
+function nameOf({ overlap, 'source-url': url }: OptionValues<typeof OVERLAP_OPTION & typeof SOURCE_OPTION>) {
+  if (overlap !== undefined) return 'begin_overlap';
+  return url === undefined ? 'update_pcrs' : 'update_image';
+}
 
 export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
-    'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate.',
+    'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate. With --overlap, contracts\naccept enclaves of the version before for some minutes more: for an image that is still trusted.',
   arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
-  options: { ...PCRS_OPTION, ...EXPERIMENTAL_FLAG },
+  options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
   plan: ({ args, options }) => [
     `read the registers in ${options.pcrs}`,
     `read the config ${args.enclave_config_id}, and end here if it has these registers`,
-    `call ${args.enclave_package_id}::enclave::update_pcrs with the capability that the config names`,
+    `call ${args.enclave_package_id}::enclave::${nameOf(options)} with the capability that the config names`,
   ],
   async run(input, chain) {
     const { enclave_package_id: enclavePackage, enclave_config_id: configId } = input.args;
-    const image = await imageToAllow(chain, input.options);
+    const { image, source } = await imageToAllow(chain, input.options);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage });
     checkNotRetired(config);
@@ -34,8 +48,11 @@ export const main = suiCommand({
         fields: { config: config.id, configVersion, ...image },
       };
     }
+    const untilMs = overlapEnd(config, input.options);
     const tx = new Transaction();
-    updatePcrs(tx, { enclavePackage, application, configId: config.id, capId, image });
+    const call = { enclavePackage, application, configId: config.id, capId, image, source };
+    if (untilMs === undefined) updatePcrs(tx, call);
+    else beginOverlap(tx, { ...call, untilMs });
     const outcome = await chain.submit(tx, {
       title: `allow another image for ${application}`,
       fields: {
@@ -44,6 +61,8 @@ export const main = suiCommand({
         capability: capId,
         before: config.image,
         after: image,
+        ...(source && { source }),
+        ...overlapField(untilMs),
       },
     });
     const version = Number(configVersion + 1n);

@@ -4,6 +4,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
 import { EnclaveClient } from 'sui-enclave/client';
 import {
+  acceptedImages,
   type Enclave,
   type EnclaveConfig,
   findRegistration,
@@ -93,15 +94,18 @@ function applicationOf({ app_package_id: id, module_name: module, otw_name: witn
 /**
  * A reading from the enclave itself, trusted only if the registered key signed it.
  *
- * @param enclave undefined: any that runs the image of the config
+ * @param enclave undefined: any that runs an image that the config allows
  */
 async function askForReading(
   { url, location }: { url: string; location: string },
-  { image }: EnclaveConfig,
+  config: EnclaveConfig,
   enclave: Enclave | undefined,
   roots: Uint8Array[] | undefined,
 ): Promise<WeatherReading & { readonly publicKey: Uint8Array }> {
-  const policy = { images: [image], ...(enclave && { publicKey: enclave.publicKey }) };
+  const policy = {
+    images: acceptedImages(config, Date.now()),
+    ...(enclave && { publicKey: enclave.publicKey }),
+  };
   const client = new EnclaveClient(url, { policy, ...(roots && { roots }) });
   const reading = await client.processData({ location }, WeatherResponse);
   // The signature is genuine, but a man in the middle may have asked for another place.

@@ -3,9 +3,11 @@ import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
 import { checkPolicy } from '../attestation/policy.ts';
 import {
+  acceptedImages,
   type EnclaveConfig,
   findRegistration,
   isKeyTooOld,
+  isOverlapping,
   readConfig,
   readEnclave,
 } from '../sui/objects.ts';
@@ -36,12 +38,14 @@ interface Snapshot {
   readonly config: EnclaveConfig;
   readonly requirements: Requirements;
   readonly at: number;
+  /** When it must be read again, whatever its age: the end of an overlap. */
+  readonly endsAt: number;
   /** The id of the enclave, by its key in hex. */
   readonly registered: Map<string, string>;
 }
 
 /**
- * Trusts the image that the config names, and the keys that are registered under it. Of a key that the client has not
+ * Trusts the image that the config names, in an overlap also the one before, and the keys that are registered under it. Of a key that the client has not
  * attested itself, registration is as good as an attestation: the contract has verified a document of that key with these
  * registers, and a key never leaves its enclave. Nor does it trust the node with more, since the registers come from there
  * too.
@@ -91,7 +95,9 @@ class ChainTrust implements Trust {
     const hex = bytesToHex(publicKey);
     const known = registered.get(hex);
     if (known !== undefined) return { enclaveId: known };
-    const { enclaveId, state } = await findRegistration(this.#client, config, publicKey);
+    const { enclaveId, state } = await findRegistration(this.#client, config, publicKey, {
+      nowMs: this.#now(),
+    });
     if (state !== 'registered') return { enclaveId, fault: state === 'free' ? 'unregistered' : 'destroyed' };
     // Its age changes: it is not kept.
     if (config.maxKeyAgeMs === null) registered.set(hex, enclaveId);
@@ -102,8 +108,10 @@ class ChainTrust implements Trust {
   }
 
   async #latest(): Promise<Snapshot> {
-    const age = this.#snapshot === undefined ? -1 : this.#now() - this.#snapshot.at;
-    return this.#snapshot && age >= 0 && age <= this.#maxAgeMs ? this.#snapshot : await this.#read();
+    const now = this.#now();
+    const age = this.#snapshot === undefined ? -1 : now - this.#snapshot.at;
+    const isFresh = age >= 0 && age <= this.#maxAgeMs;
+    return this.#snapshot && isFresh && now < this.#snapshot.endsAt ? this.#snapshot : await this.#read();
   }
 
   /** Concurrent calls share one reading. */
@@ -118,11 +126,15 @@ class ChainTrust implements Trust {
     const at = this.#now();
     const config = await readConfig(this.#client, this.#configId);
     if (config.isRetired) throw new NotRegisteredError('retired', null, this.#configId);
-    const policy = checkPolicy({ images: [config.image] });
+    const policy = checkPolicy({ images: acceptedImages(config, at) });
+    const isInOverlap = isOverlapping(config, at);
+    // The end of an overlap changes the policy too, but not the config's version.
+    const version = 2n * config.configVersion + (isInOverlap ? 0n : 1n);
     this.#snapshot = {
       config,
-      requirements: { policy, version: config.configVersion },
+      requirements: { policy, version },
       at,
+      endsAt: isInOverlap ? Number(config.overlap?.untilMs) : Infinity,
       registered: new Map(),
     };
     return this.#snapshot;

@@ -32,7 +32,7 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
   ],
   'enclave::ENotStale': [
     8,
-    "the enclave is registered at the config's latest version: only the holder of the capability can destroy it",
+    "contracts accept the enclave's version of the config: only the holder of the capability can destroy it",
   ],
   'enclave::ETooOld': [9, 'the signed timestamp is too old: call the enclave again'],
   'enclave::EInFuture': [
@@ -60,12 +60,34 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     "the enclave's key is older than the config allows: restart the enclave, and register its new key",
   ],
   'enclave::EInvalidKeyAge': [16, 'the maximum key age must be more than 0 ms: to allow any age, pass none'],
+  'enclave::EInvalidOverlap': [
+    17,
+    'an overlap must end in the future, and at most 24 hours from now by the clock of the chain',
+  ],
+  'enclave::EOverlapping': [
+    18,
+    'the config has an overlap already: end it first, or allow the image at once, which makes enclaves of both older versions stale',
+  ],
+  'enclave::ENoOverlap': [19, 'the config has no overlap to end'],
+  'enclave::EWrongPackageVersion': [
+    20,
+    'the config is of another version of the package: call that version, or have the admin migrate the config to this one',
+  ],
+  'enclave::ENotOlder': [
+    21,
+    'the config is of this version of the package already, or of a newer one: there is nothing to migrate',
+  ],
   'pcrs::EPcrMissing': [1, 'one of the registers PCR0, PCR1 and PCR2 is missing'],
   'pcrs::EPcrLength': [2, 'one of the registers is not 48 bytes long'],
   'pcrs::EDebugPcrs': [
     3,
     'PCR0 is all zero: the enclave runs in debug mode, and its parent can read its memory',
   ],
+  'source::ESourceUrl': [1, "the URL of the image's repository must be 1 to 200 printable ASCII characters"],
+  'source::ECommitLength': [2, "the commit of the image's source must be 20 or 32 bytes"],
+  'source::EFolder': [3, "the application's folder must be 0 to 100 printable ASCII characters"],
+  'source::EFrameworkVersion': [4, 'the version of the framework must be 1 to 50 printable ASCII characters'],
+  'source::EMeasurementsLength': [5, 'the digest of measurements.json must be 32 bytes (SHA-256)'],
   'once::EAlreadyClaimed': [
     1,
     'an answer with this nonce was claimed before: its effect has happened already',

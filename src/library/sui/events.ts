@@ -6,7 +6,7 @@ import { normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import { u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import type { Contract } from './objects.ts';
-import { Pcrs, parseExactly } from './structs.ts';
+import { Pcrs, parseExactly, SourceContent } from './structs.ts';
 import { addressOf, invalidValue, structTypeOf } from './values.ts';
 
 const Registrar = { configId: bcs.Address, registrarId: bcs.Address };
@@ -30,16 +30,30 @@ export const ENCLAVE_EVENTS = {
     capabilityId: bcs.Address,
     name: bcs.string(),
     image: Pcrs,
+    source: bcs.option(SourceContent),
     configVersion: u64,
   }),
-  /** A config has new registers: enclaves of older versions are stale from now on. */
-  PcrsUpdated: bcs.struct('PcrsUpdated', { configId: bcs.Address, image: Pcrs, configVersion: u64 }),
+  /**
+   * A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
+   * `overlapUntilMs` is not null: they become stale at that time, in milliseconds since the Unix epoch.
+   */
+  PcrsUpdated: bcs.struct('PcrsUpdated', {
+    configId: bcs.Address,
+    image: Pcrs,
+    source: bcs.option(SourceContent),
+    configVersion: u64,
+    overlapUntilMs: bcs.option(u64),
+  }),
+  /** An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale. */
+  OverlapEnded: bcs.struct('OverlapEnded', { configId: bcs.Address, configVersion: u64 }),
   /** A config has a new name. */
   NameUpdated: bcs.struct('NameUpdated', { configId: bcs.Address, name: bcs.string() }),
   /** A config has another maximum key age. */
   MaxKeyAgeUpdated: bcs.struct('MaxKeyAgeUpdated', { configId: bcs.Address, maxKeyAgeMs: bcs.option(u64) }),
   /** A config was retired: contracts no longer accept any of its enclaves. */
   ConfigRetired: bcs.struct('ConfigRetired', { configId: bcs.Address }),
+  /** From now on only this version of the package verifies by the config and changes it. */
+  ConfigMigrated: bcs.struct('ConfigMigrated', { configId: bcs.Address, packageVersion: u64 }),
   /** A registrar was created, and may register enclaves from now on. */
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
   /** A registrar was revoked, and may no longer register enclaves. Those that it registered remain. */

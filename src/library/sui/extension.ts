@@ -49,7 +49,7 @@ export class SuiEnclaveExtension {
   findRegistration(
     config: objects.EnclaveConfig,
     publicKey: Uint8Array,
-    options?: AskOptions,
+    options?: objects.RegistrationOptions,
   ): Promise<objects.Registration> {
     return objects.findRegistration(this.#client, config, publicKey, options);
   }

@@ -15,6 +15,7 @@ export {
 export { type EnclaveCalls, type SuiEnclaveExtension, suiEnclave } from './extension.ts';
 export { failureOf, suiErrorOf } from './failures.ts';
 export {
+  acceptedImages,
   type Contract,
   type Enclave,
   type EnclaveConfig,
@@ -22,6 +23,7 @@ export {
   enclaveAddress,
   findRegistration,
   isKeyTooOld,
+  isOverlapping,
   isStale,
   type ListedEnclave,
   type ListOptions,
@@ -29,6 +31,7 @@ export {
   listEnclaves,
   type Registrar,
   type Registration,
+  type RegistrationOptions,
   readConfig,
   readEnclave,
   readRegistrar,
@@ -40,14 +43,18 @@ export {
   type SubmittedAnswer,
   signedArguments,
 } from './signed.ts';
+export type { Source } from './structs.ts';
 export {
+  beginOverlap,
   beginRotation,
   createEnclaveConfig,
   destroyEnclave,
   destroyOldEnclave,
   destroyRegistrarCap,
+  endOverlap,
   finishRotation,
   loadAttestation,
+  migrateConfig,
   newCapFromPublisher,
   newEnclave,
   newEnclaveConfig,

@@ -7,7 +7,14 @@ import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import { ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
 import { suiErrorOf } from './failures.ts';
-import { ConfigContent, EnclaveContent, EnclaveKey, parseExactly, RegistrarContent } from './structs.ts';
+import {
+  ConfigContent,
+  EnclaveContent,
+  EnclaveKey,
+  parseExactly,
+  RegistrarContent,
+  type Source,
+} from './structs.ts';
 import { addressOf, bytesOf, invalidValue, structTypeOf, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
@@ -27,16 +34,25 @@ export interface EnclaveConfig extends Contract {
   /** Human-readable. */
   readonly name: string;
   readonly image: Image;
+  /** Where the image comes from, if the admin said so: nobody has checked it. */
+  readonly source: Source | null;
   /** The only capability that can change the config. */
   readonly capabilityId: string;
   /** The number of times that the registers changed. */
   readonly configVersion: bigint;
+  /**
+   * Contracts also accept enclaves of the version before, of this image, until this time in milliseconds since the Unix
+   * epoch, which may be over. Null: none was begun with the present registers, or it was ended.
+   */
+  readonly overlap: { readonly image: Image; readonly untilMs: bigint } | null;
   /** The maximum age of an accepted key, in milliseconds since its attestation; null: no maximum. */
   readonly maxKeyAgeMs: bigint | null;
   /** The ids of the registrars that may register enclaves. */
   readonly registrars: readonly string[];
   /** Whether it has ended: nothing can be registered under it, and none of its enclaves speaks for the application. */
   readonly isRetired: boolean;
+  /** The only version of `move/enclave` that verifies by the config and changes it: the constant PACKAGE_VERSION there. */
+  readonly packageVersion: bigint;
 }
 
 /** One registered enclave. */
@@ -45,7 +61,7 @@ export interface Enclave extends Contract {
   /** Its ed25519 key, 32 bytes. */
   readonly publicKey: Uint8Array;
   readonly configId: string;
-  /** The version of the config at registration: the enclave is stale once the config has a higher one. */
+  /** The version of the config at registration: see `isStale`. */
   readonly configVersion: bigint;
   /** The time of the attestation that it was registered with, in milliseconds since the Unix epoch. */
   readonly registeredAtMs: bigint;
@@ -96,9 +112,24 @@ export async function readRegistrar(
   return { ...contractOf(object, 'RegistrarCap'), ...parse(RegistrarContent, object), id: object.objectId };
 }
 
-/** Whether the registers changed after the enclave was registered: then it may no longer speak for the application. */
-export function isStale(enclave: Enclave, config: EnclaveConfig): boolean {
-  return enclave.configVersion < config.configVersion;
+/** Whether contracts also accept enclaves of the version before at a time, in milliseconds since the Unix epoch. */
+export function isOverlapping({ overlap }: EnclaveConfig, nowMs: number): boolean {
+  return overlap !== null && BigInt(nowMs) < overlap.untilMs;
+}
+
+/** The images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch: in an overlap two. */
+export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ...Image[]] {
+  const { image, overlap } = config;
+  return overlap !== null && isOverlapping(config, nowMs) ? [image, overlap.image] : [image];
+}
+
+/**
+ * Whether the registers changed after the enclave was registered, and no overlap lets it speak for the application at a
+ * time, in milliseconds since the Unix epoch.
+ */
+export function isStale(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
+  const oldest = config.configVersion - (isOverlapping(config, nowMs) ? 1n : 0n);
+  return enclave.configVersion < oldest;
 }
 
 /** Whether the config allows no key of this age at a time, in milliseconds since the Unix epoch. */
@@ -123,32 +154,60 @@ export function enclaveAddress(
   );
 }
 
-/** The state of a key at the latest version of a config. */
+/** The state of a key under a config. */
 export interface Registration {
   /** The id of its enclave, whether it exists or not. */
   readonly enclaveId: string;
+  /** The version of the config that `enclaveId` and `state` are of. */
+  readonly configVersion: bigint;
   /** `free`: never registered. `destroyed`: was registered, and can't be again at this version. */
   readonly state: 'free' | 'registered' | 'destroyed';
 }
 
-/** Whether a key is registered at the latest version of a config. @throws as `readConfig` does */
+export interface RegistrationOptions extends AskOptions {
+  /**
+   * `accepted`: at a version that contracts accept, which in an overlap may be the one before the latest. `latest`: at the
+   * only version at which the key can be registered. Default: `accepted`.
+   */
+  readonly versions?: 'accepted' | 'latest';
+  /** The time that decides whether there is an overlap, in milliseconds since the Unix epoch. Default: now. */
+  readonly nowMs?: number;
+}
+
+/**
+ * Whether a key is registered under a config. If it is not, the result is of the latest version.
+ *
+ * @throws as `readConfig` does
+ */
 export async function findRegistration(
   client: ClientWithCoreApi,
   config: EnclaveConfig,
   publicKey: Uint8Array,
-  options: AskOptions = {},
+  options: RegistrationOptions = {},
 ): Promise<Registration> {
-  const enclaveId = enclaveAddress(config, config.configVersion, publicKey);
+  const { versions = 'accepted', nowMs = Date.now() } = options;
+  if (versions !== 'accepted' && versions !== 'latest') {
+    throw invalidValue('"versions" must be "accepted" or "latest"');
+  }
+  const { configVersion } = config;
+  const enclaveId = enclaveAddress(config, configVersion, publicKey);
   const claimId = deriveDynamicFieldID(config.id, CLAIMED, bcs.Address.serialize(enclaveId).toBytes());
-  const [enclave, claim] = await readObjects(client, [enclaveId, claimId], options);
-  if (!enclave) return { enclaveId, state: claim ? 'destroyed' : 'free' };
-  enclaveOf(enclave);
-  return { enclaveId, state: 'registered' };
+  const before =
+    versions === 'accepted' && isOverlapping(config, nowMs)
+      ? [enclaveAddress(config, configVersion - 1n, publicKey)]
+      : [];
+  const [enclave, claim, old] = await readObjects(client, [enclaveId, claimId, ...before], options);
+  const registered = enclave ?? old;
+  if (!registered) return { enclaveId, configVersion, state: claim ? 'destroyed' : 'free' };
+  const found = enclaveOf(registered);
+  return { enclaveId: found.id, configVersion: found.configVersion, state: 'registered' };
 }
 
 export interface ListOptions extends AskOptions {
-  /** `current`: only the enclaves of the config's version; contracts accept no others. Default: `all`. */
+  /** `current`: only the enclaves of versions that contracts accept: in an overlap, of two. Default: `all`. */
   readonly versions?: 'all' | 'current';
+  /** The time that decides which are stale, in milliseconds since the Unix epoch. Default: now. */
+  readonly nowMs?: number;
   /** The greatest number of registrations to look at: then the result may have a `cursor`. Default: all of them. */
   readonly limit?: number;
   /** The `cursor` of the result before. */
@@ -157,7 +216,7 @@ export interface ListOptions extends AskOptions {
 
 /** An enclave that exists. */
 export interface ListedEnclave extends Enclave {
-  /** Whether the config has a higher version: then the enclave may not speak for the application. */
+  /** Whether contracts accept its version no longer: see the function `isStale`. */
   readonly isStale: boolean;
 }
 
@@ -183,7 +242,7 @@ export async function listEnclaves(
   config: EnclaveConfig,
   options: ListOptions = {},
 ): Promise<EnclaveList> {
-  const { versions = 'all', limit } = options;
+  const { versions = 'all', nowMs = Date.now(), limit } = options;
   if (versions !== 'all' && versions !== 'current') {
     throw invalidValue('"versions" must be "all" or "current"');
   }
@@ -193,7 +252,7 @@ export async function listEnclaves(
     const { ids, next } = await registrationsOf(client, config.id, cursor, options);
     for (const [index, object] of (await readObjects(client, ids, options)).entries()) {
       if (!object) list.destroyed.push(ids[index] ?? '');
-      else list.enclaves.push(listed(object, config));
+      else list.enclaves.push(listed(object, config, nowMs));
     }
     if (next === null || limit !== undefined) return { ...list, ...ofVersions(list, versions), cursor: next };
     cursor = next;
@@ -205,14 +264,14 @@ function ofVersions({ enclaves }: EnclaveList, versions: 'all' | 'current') {
   return { enclaves: versions === 'all' ? enclaves : enclaves.filter(({ isStale: stale }) => !stale) };
 }
 
-function listed(object: ReadObject, config: EnclaveConfig): ListedEnclave {
+function listed(object: ReadObject, config: EnclaveConfig, nowMs: number): ListedEnclave {
   const enclave = enclaveOf(object);
   if (enclave.configId !== config.id) {
     throw badAnswer(
       `the enclave ${enclave.id} is listed under ${config.id}, but belongs to ${enclave.configId}`,
     );
   }
-  return { ...enclave, isStale: isStale(enclave, config) };
+  return { ...enclave, isStale: isStale(enclave, config, nowMs) };
 }
 
 /** One page of the ids of enclaves that were ever registered. */

@@ -16,15 +16,57 @@ export const Pcrs = bcs
     output: ({ pcr0, pcr1, pcr2 }): Image => ({ pcr0: toHex(pcr0), pcr1: toHex(pcr1), pcr2: toHex(pcr2) }),
   });
 
+/** Where an image comes from, as the admin says: nothing on chain checks it. */
+export interface Source {
+  /** The URL of a public repository: 1 to 200 printable ASCII characters. */
+  readonly url: string;
+  /** The hash of a commit, in 40 or 64 lowercase hexadecimal digits. */
+  readonly commit: string;
+  /** The application's folder in the repository: up to 100 printable ASCII characters; empty for the root. */
+  readonly folder: string;
+  /** The version of the framework that the image was built with: 1 to 50 printable ASCII characters. */
+  readonly frameworkVersion: string;
+  /** The SHA-256 of the `measurements.json` of the image's build, in 64 lowercase hexadecimal digits. */
+  readonly measurementsSha256: string;
+}
+
+/** `Source`. */
+export const SourceContent = bcs
+  .struct('Source', {
+    url: bcs.string(),
+    commit: bcs.byteVector(),
+    folder: bcs.string(),
+    frameworkVersion: bcs.string(),
+    measurementsSha256: bcs.byteVector(),
+  })
+  .transform({
+    input: (source: Source) => ({
+      ...source,
+      commit: fromHex(source.commit),
+      measurementsSha256: fromHex(source.measurementsSha256),
+    }),
+    output: (source): Source => ({
+      ...source,
+      commit: toHex(source.commit),
+      measurementsSha256: toHex(source.measurementsSha256),
+    }),
+  });
+
+/** `Overlap`: the registers of the version before, and when contracts stop to accept its enclaves. */
+const Overlap = bcs.struct('Overlap', { image: Pcrs, untilMs: u64 });
+
 export const ConfigContent = bcs.struct('EnclaveConfig', {
   id: bcs.Address,
   name: bcs.string(),
   image: Pcrs,
+  source: bcs.option(SourceContent),
   capabilityId: bcs.Address,
   configVersion: u64,
+  overlap: bcs.option(Overlap),
   maxKeyAgeMs: bcs.option(u64),
   registrars: bcs.vector(bcs.Address),
   isRetired: bcs.bool(),
+  packageVersion: u64,
 });
 
 export const EnclaveContent = bcs.struct('Enclave', {

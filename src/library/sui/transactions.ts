@@ -9,7 +9,17 @@ import type { Transaction, TransactionObjectArgument, TransactionResult } from '
 import type { Image } from '../attestation/image.ts';
 import type { U64Input } from '../wire/bcs.ts';
 import { type ObjectInput, objectArgument as object } from './arguments.ts';
-import { addressOf, bytesOf, invalidValue, registersOf, structTypeOf, textOf, u64Of } from './values.ts';
+import type { Source } from './structs.ts';
+import {
+  addressOf,
+  bytesOf,
+  invalidValue,
+  registersOf,
+  sourceOf,
+  structTypeOf,
+  textOf,
+  u64Of,
+} from './values.ts';
 
 /** A call of the module `enclave` for one application. */
 export interface EnclaveCall {
@@ -51,6 +61,14 @@ function bytes(tx: Transaction, value: Uint8Array) {
   return tx.pure.vector('u8', value);
 }
 
+/** An `Option<Source>`, as a call of its own returns it. */
+function optional(tx: Transaction, { enclavePackage }: EnclaveCall, source: Source | undefined) {
+  const module = `${addressOf('the package of the enclave', enclavePackage)}::source`;
+  if (source === undefined) return tx.moveCall({ target: `${module}::none` });
+  const fields = sourceOf(source).map((field) => tx.pure(field));
+  return tx.moveCall({ target: `${module}::some`, arguments: fields });
+}
+
 function nameOf(tx: Transaction, name: string) {
   if (typeof name !== 'string' || name.trim() === '') {
     throw invalidValue('the name of the config must be a string that is not blank');
@@ -69,27 +87,35 @@ export function newCapFromPublisher(
   });
 }
 
-export interface Creation extends EnclaveCall {
-  readonly capId: ObjectInput;
-  readonly name: string;
+/** The image that a config is to allow. */
+export interface Allowed {
   readonly image: Image;
+  /** Where it comes from. Default: the config has no source, also if it had one before. */
+  readonly source?: Source | undefined;
 }
 
-function creation(tx: Transaction, call: Creation, name: string) {
-  return tx.moveCall({
-    ...target(call, name),
-    arguments: [object(tx, 'capability', call.capId), nameOf(tx, call.name), ...registers(tx, call.image)],
-  });
+export interface Creation extends EnclaveCall, Allowed {
+  readonly capId: ObjectInput;
+  readonly name: string;
+}
+
+function creation(tx: Transaction, call: Creation) {
+  return [object(tx, 'capability', call.capId), nameOf(tx, call.name), ...registers(tx, call.image)];
 }
 
 /** Creates and shares a config at version 0, which allows this image. */
 export function createEnclaveConfig(tx: Transaction, call: Creation): void {
-  creation(tx, call, 'create_enclave_config');
+  if (call.source !== undefined) shareConfig(tx, { ...call, config: newEnclaveConfig(tx, call) });
+  else tx.moveCall({ ...target(call, 'create_enclave_config'), arguments: creation(tx, call) });
 }
 
 /** Creates a config, for further calls of the transaction: the last must be `shareConfig`. */
 export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionResult {
-  return creation(tx, call, 'new_enclave_config');
+  const given = creation(tx, call);
+  return tx.moveCall({
+    ...target(call, 'new_enclave_config'),
+    arguments: [...given, optional(tx, call, call.source)],
+  });
 }
 
 /** Shares a config of `newEnclaveConfig`. */
@@ -100,12 +126,35 @@ export function shareConfig(
   tx.moveCall({ ...target(call, 'share_config'), arguments: [object(tx, 'config', call.config)] });
 }
 
-/** Allows another image instead of the current one: every enclave registered so far becomes stale. */
-export function updatePcrs(tx: Transaction, call: AdminCall & { readonly image: Image }): void {
+/** Allows another image instead of the current one: every enclave registered so far becomes stale at once. */
+export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
+  const given = [...admin(tx, call), ...registers(tx, call.image)];
+  if (call.source === undefined) tx.moveCall({ ...target(call, 'update_pcrs'), arguments: given });
+  else {
+    const source = optional(tx, call, call.source);
+    tx.moveCall({ ...target(call, 'update_image'), arguments: [...given, source] });
+  }
+}
+
+/**
+ * Allows another image, and has contracts accept enclaves of the present version until `untilMs`, in milliseconds since the
+ * Unix epoch: at most 24 hours from now. Aborts in an overlap.
+ */
+export function beginOverlap(
+  tx: Transaction,
+  call: AdminCall & Allowed & { readonly untilMs: U64Input },
+): void {
+  const given = [...admin(tx, call), ...registers(tx, call.image)];
+  const until = tx.pure(u64Of('the end of the overlap', call.untilMs));
   tx.moveCall({
-    ...target(call, 'update_pcrs'),
-    arguments: [...admin(tx, call), ...registers(tx, call.image)],
+    ...target(call, 'begin_overlap'),
+    arguments: [...given, optional(tx, call, call.source), until, tx.object.clock()],
   });
+}
+
+/** Ends an overlap at once: enclaves of the version before become stale. */
+export function endOverlap(tx: Transaction, call: AdminCall): void {
+  tx.moveCall({ ...target(call, 'end_overlap'), arguments: admin(tx, call) });
 }
 
 /** Renames a config. */
@@ -135,6 +184,11 @@ function maxKeyAge(tx: Transaction, age: U64Input | null) {
 /** Retires a config, permanently. */
 export function retireConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
+}
+
+/** Ends the versions of the package before the one that is called, for this config. */
+export function migrateConfig(tx: Transaction, call: AdminCall): void {
+  tx.moveCall({ ...target(call, 'migrate'), arguments: admin(tx, call) });
 }
 
 /** A capability that registers enclaves of the config's present image, until it is revoked. Transfer it. */
@@ -219,13 +273,11 @@ export function registerEnclaveAsRegistrar(
  * Allows another image, in a transaction that also registers an enclave of it: `finishRotation` must follow. Call
  * `loadAttestation` before.
  */
-export function beginRotation(
-  tx: Transaction,
-  call: AdminCall & { readonly image: Image },
-): TransactionResult {
+export function beginRotation(tx: Transaction, call: AdminCall & Allowed): TransactionResult {
+  const given = [...admin(tx, call), ...registers(tx, call.image)];
   return tx.moveCall({
     ...target(call, 'begin_rotation'),
-    arguments: [...admin(tx, call), ...registers(tx, call.image)],
+    arguments: [...given, optional(tx, call, call.source)],
   });
 }
 
@@ -264,7 +316,11 @@ export function destroyOldEnclave(
 ): void {
   tx.moveCall({
     ...target(call, 'destroy_old_enclave'),
-    arguments: [object(tx, 'enclave', call.enclaveId), object(tx, 'config', call.configId)],
+    arguments: [
+      object(tx, 'enclave', call.enclaveId),
+      object(tx, 'config', call.configId),
+      tx.object.clock(),
+    ],
   });
 }
 

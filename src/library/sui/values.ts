@@ -1,4 +1,5 @@
 /** Checks the values for a transaction. Browser-safe. */
+import { bcs } from '@mysten/sui/bcs';
 import {
   fromHex,
   isValidSuiObjectId,
@@ -9,6 +10,7 @@ import {
 import { checkImage, type Image } from '../attestation/image.ts';
 import { text, type U64Input, u64 } from '../wire/bcs.ts';
 import { SuiError } from './errors.ts';
+import type { Source } from './structs.ts';
 
 export function invalidValue(message: string, options?: ErrorOptions): SuiError {
   return new SuiError('SUI_VALUE', message, options);
@@ -88,6 +90,29 @@ function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
     const { message } = cause as TypeError;
     throw invalidValue(`${name} is invalid: ${message}`, { cause });
   }
+}
+
+/** The fields of a source as bytes in BCS. @throws SuiError: SUI_VALUE */
+export function sourceOf(source: Source): Uint8Array[] {
+  const printable = (name: string, value: string, min: number, max: number) => {
+    if (typeof value !== 'string' || !/^[ -~]*$/.test(value) || value.length < min || value.length > max) {
+      throw invalidValue(`${name} must be ${min} to ${max} printable ASCII characters`);
+    }
+    return textOf(name, value);
+  };
+  const digest = (name: string, value: string, form: RegExp, digits: string) => {
+    if (typeof value !== 'string' || !form.test(value)) {
+      throw invalidValue(`${name} must be ${digits} lowercase hexadecimal digits`);
+    }
+    return bcs.byteVector().serialize(fromHex(value)).toBytes();
+  };
+  return [
+    printable('the URL of the source', source.url, 1, 200),
+    digest('the commit of the source', source.commit, /^([0-9a-f]{40}|[0-9a-f]{64})$/, '40 or 64'),
+    printable("the application's folder", source.folder, 0, 100),
+    printable('the version of the framework', source.frameworkVersion, 1, 50),
+    digest('the digest of measurements.json', source.measurementsSha256, /^[0-9a-f]{64}$/, '64'),
+  ];
 }
 
 /** PCR0 to PCR2 as bytes. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE */

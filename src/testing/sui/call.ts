@@ -3,7 +3,10 @@ import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID, normalizeStructTag } from '@mysten/sui/utils';
 import { ABORT_CODES } from 'sui-enclave/sui/aborts';
 import type { Changes, LedgerObject, Owner } from './ledger.ts';
-import { Config, type ConfigValue, Enclave, Key } from './structs.ts';
+import { Config, type ConfigValue, Enclave, Key, type SourceValue } from './structs.ts';
+
+/** Of `move/enclave`. */
+export const PACKAGE_VERSION = '1';
 
 /** A Move function aborts: with the name of an `#[error]` constant, or with a number. */
 export class MoveAbort extends Error {
@@ -54,6 +57,15 @@ export class Document {
     this.pcrs = pcrs;
     this.publicKey = publicKey;
     this.timestampMs = timestampMs;
+  }
+}
+
+/** An `Option<Source>`. */
+export class OptionalSource {
+  readonly value: SourceValue | null;
+
+  constructor(value: SourceValue | null) {
+    this.value = value;
   }
 }
 
@@ -150,8 +162,14 @@ export class Frame {
 
   assertCap(config: ConfigValue, index: number): LedgerObject {
     const cap = this.object(index, 'EnclaveCap');
-    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_cap');
+    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_own');
+    this.assertVersion(config);
     return cap;
+  }
+
+  assertVersion({ package_version }: ConfigValue): void {
+    if (package_version !== PACKAGE_VERSION)
+      throw this.abort('EWrongPackageVersion', 'enclave', 'assert_version');
   }
 
   /** The config of the first arguments, which its capability may change. */
@@ -167,14 +185,26 @@ export class Frame {
     this.changes.write({ ...at, content: Config.serialize(config).toBytes() });
   }
 
-  updatePcrs(): string {
+  source(index: number): SourceValue | null {
+    const source = this.call.args[index];
+    if (!(source instanceof OptionalSource)) throw new TypeMismatch();
+    return source.value;
+  }
+
+  /** @param untilMs the end of an overlap that this begins */
+  updatePcrs(source: SourceValue | null, untilMs?: string): string {
     const config = this.administered();
     const config_version = (BigInt(config.config_version) + 1n).toString();
-    this.write({ ...config, pcrs: this.pcrs(2), config_version });
+    const overlap = untilMs === undefined ? null : { pcrs: config.pcrs, until_ms: untilMs };
+    this.write({ ...config, pcrs: this.pcrs(2), source, config_version, overlap });
     return config.id;
   }
 
-  newConfig(): LedgerObject {
+  isOverlapping({ overlap }: ConfigValue): boolean {
+    return overlap !== null && BigInt(this.context.nowMs) < BigInt(overlap.until_ms);
+  }
+
+  newConfig(source: SourceValue | null): LedgerObject {
     const cap = this.object(0, 'EnclaveCap');
     const name = bcs.string().parse(this.pure(1));
     const pcrs = this.pcrs(2);
@@ -183,11 +213,14 @@ export class Frame {
         id,
         name,
         pcrs,
+        source,
         capability_id: cap.id,
         config_version: 0,
+        overlap: null,
         max_key_age_ms: null,
         registrars: [],
         is_retired: false,
+        package_version: PACKAGE_VERSION,
       }).toBytes();
     return this.created(this.type('EnclaveConfig'), content, this.changes.shared());
   }

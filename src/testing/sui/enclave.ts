@@ -1,15 +1,40 @@
 /** A model of the functions of `move/enclave`. */
 import { createPublicKey, verify } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
-import { type Document, type Frame, type MoveFunction, nothing, Rotation, TypeMismatch } from './call.ts';
+import {
+  type Document,
+  type Frame,
+  type MoveFunction,
+  nothing,
+  OptionalSource,
+  PACKAGE_VERSION,
+  Rotation,
+  TypeMismatch,
+} from './call.ts';
 import type { LedgerObject } from './ledger.ts';
 import { type ConfigValue, Enclave, type EnclaveValue, PUBLISHER, Publisher, Registrar } from './structs.ts';
 
 const MAX_AGE_MS = 90 * 60_000;
 const MAX_AHEAD_MS = 60_000;
+const MAX_OVERLAP_MS = 24n * 3_600_000n;
 
 /** By module and name. A new object is created as a shared one: what remains of `share_…` is the check of its type. */
 export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
+  'source::none': () => [new OptionalSource(null)],
+  'source::some': (frame) => {
+    const text = (index: number) => bcs.string().parse(frame.pure(index));
+    const bytes = (index: number) => bcs.byteVector().parse(frame.pure(index));
+    const isPrintable = (value: string, min: number, max: number) =>
+      /^[ -~]*$/.test(value) && value.length >= min && value.length <= max;
+    const [url, folder, framework_version] = [text(0), text(2), text(3)];
+    const [commit, measurements_sha256] = [bytes(1), bytes(4)];
+    if (!isPrintable(url, 1, 200)) throw frame.abort('ESourceUrl');
+    if (commit.length !== 20 && commit.length !== 32) throw frame.abort('ECommitLength');
+    if (!isPrintable(folder, 0, 100)) throw frame.abort('EFolder');
+    if (!isPrintable(framework_version, 1, 50)) throw frame.abort('EFrameworkVersion');
+    if (measurements_sha256.length !== 32) throw frame.abort('EMeasurementsLength');
+    return [new OptionalSource({ url, commit, folder, framework_version, measurements_sha256 })];
+  },
   'enclave::new_cap_from_publisher': (frame) => {
     const { type, content } = frame.call.args[0] as LedgerObject;
     if (type !== PUBLISHER) throw new TypeMismatch();
@@ -20,16 +45,35 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
     return frame.returned(frame.type('EnclaveCap'), (id) => bcs.Address.serialize(id).toBytes());
   },
   'enclave::create_enclave_config': (frame) => {
-    frame.newConfig();
+    frame.newConfig(null);
     return nothing;
   },
-  'enclave::new_enclave_config': (frame) => [frame.newConfig()],
+  'enclave::new_enclave_config': (frame) => [frame.newConfig(frame.source(5))],
   'enclave::share_config': (frame) => {
     frame.object(0, 'EnclaveConfig');
     return nothing;
   },
   'enclave::update_pcrs': (frame) => {
-    frame.updatePcrs();
+    frame.updatePcrs(null);
+    return nothing;
+  },
+  'enclave::update_image': (frame) => {
+    frame.updatePcrs(frame.source(5));
+    return nothing;
+  },
+  'enclave::begin_overlap': (frame) => {
+    const config = frame.administered();
+    if (frame.isOverlapping(config)) throw frame.abort('EOverlapping');
+    const until = bcs.u64().parse(frame.pure(6));
+    const length = BigInt(until) - BigInt(frame.context.nowMs);
+    if (length <= 0n || length > MAX_OVERLAP_MS) throw frame.abort('EInvalidOverlap');
+    frame.updatePcrs(frame.source(5), until);
+    return nothing;
+  },
+  'enclave::end_overlap': (frame) => {
+    const config = frame.administered();
+    if (config.overlap === null) throw frame.abort('ENoOverlap');
+    frame.write({ ...config, overlap: null });
     return nothing;
   },
   'enclave::update_name': (frame) => {
@@ -45,6 +89,14 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   },
   'enclave::retire': (frame) => {
     frame.write({ ...frame.administered(), is_retired: true });
+    return nothing;
+  },
+  'enclave::migrate': (frame) => {
+    const config = frame.config(0);
+    if (config.capability_id !== frame.object(1, 'EnclaveCap').id)
+      throw frame.abort('EInvalidCap', 'enclave', 'assert_own');
+    if (BigInt(config.package_version) >= BigInt(PACKAGE_VERSION)) throw frame.abort('ENotOlder');
+    frame.write({ ...config, package_version: PACKAGE_VERSION });
     return nothing;
   },
   'enclave::new_registrar_cap': (frame) => {
@@ -66,6 +118,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
     const registrar = frame.object(0, 'RegistrarCap');
     const config = frame.config(1);
     if (Registrar.parse(registrar.content).config_id !== config.id) throw frame.abort('EWrongConfig');
+    frame.assertVersion(config);
     frame.removeRegistrar(config, registrar.id);
     frame.changes.delete(registrar.id);
     return nothing;
@@ -82,12 +135,13 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   'enclave::register_enclave_as_registrar': (frame) => {
     const config = frame.config(0);
     const { id } = frame.object(1, 'RegistrarCap');
+    frame.assertVersion(config);
     if (!config.registrars.includes(id))
       throw frame.abort('ENotRegistrar', 'enclave', 'enclave_of_registrar');
     frame.register(config, frame.call.args[2] as Document);
     return nothing;
   },
-  'enclave::begin_rotation': (frame) => [new Rotation(frame.updatePcrs())],
+  'enclave::begin_rotation': (frame) => [new Rotation(frame.updatePcrs(frame.source(5)))],
   'enclave::finish_rotation': (frame) => {
     const config = frame.config(1);
     const { configId } = frame.call.args[0] as Rotation;
@@ -104,7 +158,8 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   },
   'enclave::destroy_old_enclave': (frame) => {
     const { enclave, config } = ofOneConfig(frame, 0, 1);
-    if (!isStale(enclave, config) && !config.is_retired) throw frame.abort('ENotStale');
+    frame.assertVersion(config);
+    if (!isStale(frame, enclave, config) && !config.is_retired) throw frame.abort('ENotStale');
     frame.changes.delete(enclave.id);
     return nothing;
   },
@@ -123,8 +178,9 @@ export function ofOneConfig(frame: Frame, enclaveAt: number, configAt: number) {
   return { enclave, config };
 }
 
-function isStale(enclave: EnclaveValue, config: ConfigValue): boolean {
-  return BigInt(enclave.config_version) < BigInt(config.config_version);
+function isStale(frame: Frame, enclave: EnclaveValue, config: ConfigValue): boolean {
+  const behind = BigInt(config.config_version) - BigInt(enclave.config_version);
+  return behind > (frame.isOverlapping(config) ? 1n : 0n);
 }
 
 export function assertSigned(
@@ -136,7 +192,8 @@ export function assertSigned(
   signature: Uint8Array,
 ): void {
   const abort = (constant: string) => frame.abort(constant, 'enclave', 'assert_signed');
-  if (isStale(enclave, config)) throw abort('EInvalidConfigVersion');
+  frame.assertVersion(config);
+  if (isStale(frame, enclave, config)) throw abort('EInvalidConfigVersion');
   if (config.is_retired) throw abort('ERetired');
   const { nowMs } = frame.context;
   const { max_key_age_ms: maxKeyAge } = config;

@@ -127,13 +127,18 @@ function changed(old: LedgerObject, object: LedgerObject): Emitted[] {
   if (!isA('EnclaveConfig', object)) return [];
   const was = ConfigContent.parse(old.content);
   const config = ConfigContent.parse(object.content);
-  const event = { ...config, configId: object.id };
+  const event = { ...config, configId: object.id, overlapUntilMs: config.overlap?.untilMs ?? null };
   const revoked = was.registrars.filter((id) => !config.registrars.includes(id));
   const updates: [boolean, EnclaveEventName][] = [
     [was.configVersion !== config.configVersion, 'PcrsUpdated'],
+    [
+      was.configVersion === config.configVersion && was.overlap !== null && config.overlap === null,
+      'OverlapEnded',
+    ],
     [was.name !== config.name, 'NameUpdated'],
     [was.maxKeyAgeMs !== config.maxKeyAgeMs, 'MaxKeyAgeUpdated'],
     [was.isRetired !== config.isRetired, 'ConfigRetired'],
+    [was.packageVersion !== config.packageVersion, 'ConfigMigrated'],
   ];
   const names = updates.flatMap(([isChanged, name]) => (isChanged ? [name] : []));
   return [

@@ -2,15 +2,28 @@
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 
+const PCRS = bcs.tuple([bcs.byteVector(), bcs.byteVector(), bcs.byteVector()]);
+
+export const Source = bcs.struct('Source', {
+  url: bcs.string(),
+  commit: bcs.byteVector(),
+  folder: bcs.string(),
+  framework_version: bcs.string(),
+  measurements_sha256: bcs.byteVector(),
+});
+export const Overlap = bcs.struct('Overlap', { pcrs: PCRS, until_ms: bcs.u64() });
 export const Config = bcs.struct('EnclaveConfig', {
   id: bcs.Address,
   name: bcs.string(),
-  pcrs: bcs.tuple([bcs.byteVector(), bcs.byteVector(), bcs.byteVector()]),
+  pcrs: PCRS,
+  source: bcs.option(Source),
   capability_id: bcs.Address,
   config_version: bcs.u64(),
+  overlap: bcs.option(Overlap),
   max_key_age_ms: bcs.option(bcs.u64()),
   registrars: bcs.vector(bcs.Address),
   is_retired: bcs.bool(),
+  package_version: bcs.u64(),
 });
 export const Enclave = bcs.struct('Enclave', {
   id: bcs.Address,
@@ -40,5 +53,6 @@ export const Nft = bcs.struct('WeatherNFT', {
   timestamp_ms: bcs.u64(),
 });
 
+export type SourceValue = typeof Source.$inferType;
 export type ConfigValue = typeof Config.$inferType;
 export type EnclaveValue = typeof Enclave.$inferType;

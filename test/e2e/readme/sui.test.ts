@@ -45,12 +45,15 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   const { nsm, node } = fixture;
   const next = fixture.nsmOf('next');
   writeFileSync(fixture.file('next.pcrs'), next.pcrsFile());
+  const third = fixture.nsmOf('third');
+  writeFileSync(fixture.file('third.pcrs'), third.pcrsFile());
   const enclaves = [
     await startWeather({ nsm }),
     await startWeather({ nsm: next }),
-    await startWeather({ nsm: next }),
+    await startWeather({ nsm: third }),
+    await startWeather({ nsm: third }),
   ];
-  const [URL = '', NEW_URL = '', THIRD_URL = ''] = enclaves.map(({ server }) => server.url);
+  const [URL = '', NEW_URL = '', THIRD_URL = '', FOURTH_URL = ''] = enclaves.map(({ server }) => server.url);
   const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
@@ -110,15 +113,20 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   const later = commands('Lifecycle');
   expect(later.map(({ name }) => name)).toEqual([
     'update_config',
+    'rotate',
+    'end_overlap',
     'add_registrar',
     'register_enclave',
     'revoke_registrar',
     'retire_config',
     'upgrade',
   ]);
-  // A restarted enclave has a new key.
-  variables['NEW_URL'] = THIRD_URL;
-  for (const line of later) expect(await run(line), line.name).toMatchObject({ status: 'done' });
+  extra['rotate'] = ['--pcrs', fixture.file('third.pcrs'), ...root];
+  for (const line of later) {
+    // A restarted enclave has a new key.
+    variables['NEW_URL'] = line.name === 'rotate' ? THIRD_URL : FOURTH_URL;
+    expect(await run(line), line.name).toMatchObject({ status: 'done' });
+  }
   expect(await fixture.done('status', CONFIG)).toMatchObject({
     config: { maxKeyAgeMs: String(168 * 3_600_000), registrars: [], isRetired: true },
     enclaves: expect.arrayContaining([expect.objectContaining({ id: variables['ENCLAVE'] })]),

@@ -1,9 +1,9 @@
 /** A call of the model as Move source: its arguments rebuilt, the call, and the comparison of what it left behind. */
 import { bcs } from '@mysten/sui/bcs';
 import type { PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
-import { type Call, Document, Rotation } from '../call.ts';
+import { type Call, Document, OptionalSource, Rotation } from '../call.ts';
 import type { LedgerObject } from '../ledger.ts';
-import { Config, Enclave, Publisher, Registrar } from '../structs.ts';
+import { Config, Enclave, type Overlap, Publisher, Registrar, type SourceValue } from '../structs.ts';
 
 /** The abort code of a test that found everything as the model has it. An abort ends values that can't be dropped. */
 export const AGREED = 4242;
@@ -35,22 +35,34 @@ const id = (address: string) => `sui::object::id_from_address(@${address})`;
 const string = (text: string) => `std::string::utf8(${bytes(Buffer.from(text))})`;
 const option = (value: string | null) =>
   value === null ? 'std::option::none()' : `std::option::some(${value})`;
+const overlapOf = ({ pcrs, until_ms }: typeof Overlap.$inferType) =>
+  `enclave::enclave::model_overlap(${[...pcrs.map(bytes), until_ms].join(', ')})`;
+
+const sourceOf = (source: SourceValue | null) => {
+  if (source === null) return 'enclave::source::none()';
+  const { url, commit, folder, framework_version, measurements_sha256 } = source;
+  const fields = [string(url), bytes(commit), string(folder), string(framework_version)];
+  return `enclave::source::some(${[...fields, bytes(measurements_sha256)].join(', ')})`;
+};
 
 /** Expressions that rebuild objects, by the name of the type. */
 const OBJECTS: Readonly<Record<string, (content: Uint8Array, type: string) => string>> = {
   EnclaveCap: (content, type) => `enclave::enclave::model_cap<${type}>(@${bcs.Address.parse(content)})`,
   EnclaveConfig: (content, type) => {
     const config = Config.parse(content);
-    const { capability_id, config_version, max_key_age_ms: age, registrars, is_retired } = config;
+    const { capability_id, config_version, overlap, max_key_age_ms: age, registrars, is_retired } = config;
     const fields = [
       `@${config.id}`,
       string(config.name),
       ...config.pcrs.map(bytes),
+      sourceOf(config.source),
       id(capability_id),
       config_version,
+      option(overlap && overlapOf(overlap)),
       option(age),
       `vector[${registrars.map(id).join()}]`,
       is_retired,
+      config.package_version,
     ];
     return `enclave::enclave::model_config<${type}>(${fields.join(', ')})`;
   },
@@ -200,6 +212,7 @@ function expressionOf(
   if (parameter.endsWith('::tx_context::TxContext')) return undefined;
   if (parameter.endsWith('::clock::Clock')) return clockAt(nowMs);
   if (value instanceof Document) return documentOf(value);
+  if (value instanceof OptionalSource) return sourceOf(value.value);
   if (value instanceof Rotation)
     return `enclave::enclave::model_rotation<${application}>(${id(value.configId)})`;
   if (value instanceof Uint8Array) {

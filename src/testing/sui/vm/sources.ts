@@ -64,15 +64,35 @@ public fun model_config<T>(
     pcr0: vector<u8>,
     pcr1: vector<u8>,
     pcr2: vector<u8>,
+    source: Option<Source>,
     capability_id: ID,
     config_version: u64,
+    overlap: Option<Overlap>,
     max_key_age_ms: Option<u64>,
     registrars: vector<ID>,
     is_retired: bool,
+    package_version: u64,
 ): EnclaveConfig<T> {
     let pcrs = pcrs::new(pcr0, pcr1, pcr2);
     let id = sui::test_scenario::new_object(id);
-    EnclaveConfig { id, name, pcrs, capability_id, config_version, max_key_age_ms, registrars, is_retired }
+    let registrars = vec_set::from_keys(registrars);
+    EnclaveConfig {
+        id,
+        name,
+        pcrs,
+        source,
+        capability_id,
+        config_version,
+        overlap,
+        max_key_age_ms,
+        registrars,
+        is_retired,
+        package_version,
+    }
+}
+#[test_only]
+public fun model_overlap(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>, until_ms: u64): Overlap {
+    Overlap { pcrs: pcrs::new(pcr0, pcr1, pcr2), until_ms }
 }
 #[test_only]
 public fun model_enclave<T>(

@@ -15,7 +15,7 @@ import { AGREED, type Circumstances, configOf, type Effects, isLedgerObject, tes
 import { contractSources, frameworkFetcher } from './sources.ts';
 
 /** The modules that the model knows. */
-const MODULES = ['attested', 'enclave', 'once', 'pcrs', 'weather'];
+const MODULES = ['attested', 'enclave', 'once', 'pcrs', 'source', 'weather'];
 
 /** What a call did: its effects, or how it aborted. */
 type Outcome = Effects | MoveAbort;

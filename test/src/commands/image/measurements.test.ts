@@ -12,6 +12,7 @@ import { METADATA } from './metadata.ts';
 const PARTS = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [Buffer.from('b'), Buffer.from('c')] };
 const EIF = writeEif(PARTS, METADATA);
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
+const APP = { folder: 'src/apps/weather', version: '1.2.3' };
 let root: string;
 
 function git(...args: string[]): string {
@@ -32,8 +33,10 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 describe('the measurements', () => {
   test('name what the image was made from, and what it measures', () => {
-    expect(makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', 'a digest', EIF)).toEqual({
+    expect(makeMeasurements(root, APP, 'experimental', 'debian.lock.json', 'a digest', EIF)).toEqual({
       application: 'weather',
+      folder: 'src/apps/weather',
+      framework_version: '1.2.3',
       commit: git('rev-parse', 'HEAD'),
       unchanged_tree: true,
       committed_lock: true,
@@ -53,9 +56,7 @@ describe('the measurements', () => {
 
   test('distinguish a refreshed lock from the committed one', () => {
     writeFileSync(join(root, 'debian.lock.json'), 'newer');
-    expect(
-      makeMeasurements(root, 'weather', 'experimental', 'debian.lock.json', 'a digest', EIF),
-    ).toMatchObject({
+    expect(makeMeasurements(root, APP, 'experimental', 'debian.lock.json', 'a digest', EIF)).toMatchObject({
       unchanged_tree: false,
       committed_lock: false,
     });

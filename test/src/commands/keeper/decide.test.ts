@@ -46,6 +46,10 @@ function decided(seen: Partial<Seen>) {
 }
 
 const updated = { ...CONFIG, configVersion: 1n };
+const overlapping = (untilMs: number) => ({
+  ...updated,
+  overlap: { image: imageOf(1), untilMs: BigInt(untilMs) },
+});
 const aged = { ...CONFIG, maxKeyAgeMs: BigInt(10 * HOUR) };
 const at = (hours: number) => ({ registeredAtMs: BigInt(NOW - hours * HOUR) });
 
@@ -72,6 +76,13 @@ describe('registers', () => {
     const old = enclaveOf(1);
     const { actions, silent } = decided({ config: updated, enclaves: [old], answers: [answer(1)] });
     expect([actions, silent]).toEqual([[`register ${ONE}`, `destroy ${old.id}`], []]);
+  });
+
+  test('no old enclave is destroyed while an overlap has contracts accept it, to its last millisecond', () => {
+    const old = enclaveOf(1);
+    const at = (untilMs: number) => decided({ config: overlapping(untilMs), enclaves: [old] });
+    expect(at(NOW + 1)).toMatchObject({ actions: [], accepted: [old] });
+    expect(at(NOW)).toMatchObject({ actions: [`destroy ${old.id}`], accepted: [] });
   });
 
   test.each<[string, Partial<typeof CONFIG>, AlertCode]>([

@@ -165,7 +165,7 @@ function wanted({ config, processes, destroyed }: Simulation): string[] {
 
 const stale = ({ enclaves, config }: Simulation) =>
   [...enclaves.values()]
-    .filter((enclave) => config.isRetired || isStale(enclave, config))
+    .filter((enclave) => config.isRetired || isStale(enclave, config, 0))
     .map(({ id }) => id);
 
 test('after any history, the living enclaves of the image are registered, and the stale ones destroyed', async () => {

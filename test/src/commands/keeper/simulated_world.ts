@@ -38,6 +38,9 @@ export const CONFIG: EnclaveConfig = {
   id: CONFIG_ID,
   name: 'weather',
   image: imageOf(0),
+  source: null,
+  overlap: null,
+  packageVersion: 1n,
   capabilityId: id('d'),
   configVersion: 0n,
   maxKeyAgeMs: null,
@@ -149,7 +152,7 @@ export class Simulation {
         await send(() => {
           if (config.image !== imageOf(image)) this.violations.push('destroyed where the file differs');
           if (!this.enclaves.has(enclave.id)) return 'theirs';
-          if (!isStale(enclave, this.config) && !this.config.isRetired) {
+          if (!isStale(enclave, this.config, 0) && !this.config.isRetired) {
             this.violations.push('tried to destroy a fresh enclave');
             throw new MoveAbortError('enclave::ENotStale', '', '');
           }

@@ -1,10 +1,10 @@
 /** The commands for a config's later life: registrars, rotation, the age of keys and the end. */
 import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { main } from '../../../../src/commands/sui/retire_config.ts';
-import { Changes } from '../../../../src/testing/sui/ledger.ts';
-import { PUBLISHER, Publisher } from '../../../../src/testing/sui/structs.ts';
+import { Changes, type LedgerObject } from '../../../../src/testing/sui/ledger.ts';
+import { Config, PUBLISHER, Publisher } from '../../../../src/testing/sui/structs.ts';
 import { startServer } from '../../server/support.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -151,6 +151,75 @@ describe('rotate', () => {
     expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
   });
 
+  test('with --overlap lets contracts accept the old enclave until the time that was set, or until end_overlap', async () => {
+    const old = await startServer({ nsm: fixture.nsm });
+    const oldId = await fixture.register(configId, capId, old.url);
+    const nsm = fixture.nsmOf('weather');
+    // The same registers: the enclaves of both versions meet the policy of the commands.
+    const successor = await startServer({ nsm });
+    const update = (url: string, ...args: string[]) =>
+      fixture.run('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
+    const before = sent();
+    const rotated = (await update(successor.url, '--again', '--overlap', '30')).json();
+    expect(rotated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
+    const until = Date.parse(String(rotated['overlapUntil']));
+    expect(Math.abs(until - Date.now() - 30 * 60_000)).toBeLessThan(60_000);
+    expect(sent()).toBe(before + 1);
+    const status = async () => await script('status', [configId, '--rpc-url', fixture.node.url]);
+    expect((await status()).out).toMatch(/at version 1, and at version 0 until 2\d{3}-[-0-9T:.]+Z/);
+    expect((await status()).out).toMatch(/accepted until 2\d{3}-[-0-9T:.]+Z\n/);
+    expect(await fixture.done('status', configId, old.url, successor.url, ...root)).toMatchObject({
+      config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
+      enclaves: expect.arrayContaining([
+        expect.objectContaining({ id: oldId, stale: false, configVersion: '0' }),
+        expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
+      ]),
+      answering: expect.arrayContaining([
+        expect.objectContaining({ registration: 'registered', enclave: oldId }),
+        expect.objectContaining({ registration: 'registered', enclave: rotated['enclave'] }),
+      ]),
+    });
+    const refused = await update(successor.url, '--again', '--overlap', '30');
+    expect(refused.json()).toMatchObject({
+      code: 'WOULD_ABORT',
+      error: expect.stringContaining('end_overlap'),
+    });
+    // The key of version 0 can still be registered at version 1.
+    expect((await update(old.url)).json()).toMatchObject({ status: 'done', configVersion: '1' });
+    expect(await fixture.done('end_overlap', PACKAGE, configId)).toMatchObject({
+      status: 'done',
+      capability: capId,
+    });
+    expect(await fixture.done('end_overlap', PACKAGE, configId)).toMatchObject({ status: 'unchanged' });
+    expect(await fixture.done('status', configId)).toMatchObject({
+      config: { overlap: null },
+      enclaves: expect.arrayContaining([expect.objectContaining({ id: oldId, stale: true })]),
+    });
+    expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
+  });
+
+  test('an enclave of the version before is destroyed with the capability in an overlap, and without it after', async () => {
+    const servers = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const ids = [];
+    for (const { url } of servers) ids.push(await fixture.register(configId, capId, url));
+    const updated = await fixture.done(
+      'update_pcrs',
+      ...[PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'), '--overlap', '1'],
+    );
+    expect(updated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
+    expect(await fixture.done('destroy_enclave', PACKAGE, ids[0] ?? '')).toMatchObject({ capability: capId });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(String(updated['overlapUntil'])) });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await fixture.done('destroy_enclave', PACKAGE, ids[1] ?? '')).not.toHaveProperty('capability');
+  });
+
+  test.each(['0', '1440', '1.5', 'day'])('--overlap %s is a usage error', async (minutes) => {
+    const args = [PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'), '--overlap', minutes];
+    const { exit, json } = await fixture.run('update_pcrs', ...args);
+    expect(json()).toMatchObject({ code: 'USAGE', error: expect.stringContaining('from 1 to 1439') });
+    expect(exit).toBe(2);
+  });
+
   test('of the same registers does nothing, registers an enclave that is not registered, and bumps with --again', async () => {
     const same = (url: string, ...args: string[]) =>
       fixture.done('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
@@ -259,6 +328,33 @@ describe('status', () => {
     expect(whole.out.split(id)).toHaveLength(3);
     const json = await fixture.done('status', configId, url, ...root);
     expect(JSON.stringify(json).split(url)).toHaveLength(2);
+  });
+});
+
+describe('migrate_config', () => {
+  test('makes a config of an older version usable by this one, once', async () => {
+    const { ledger } = fixture.node;
+    const changes = new Changes(ledger, 'older');
+    const object = ledger.objects.get(configId) as LedgerObject;
+    const older = { ...Config.parse(object.content), package_version: 0 };
+    changes.write({ ...object, content: Config.serialize(older).toBytes() });
+    ledger.commit('older', changes);
+    const rename = () => fixture.run('update_config', PACKAGE, configId, '--name', 'renamed');
+    expect((await rename()).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('have the admin migrate the config'),
+    });
+    expect(await fixture.done('migrate_config', PACKAGE, configId)).toMatchObject({
+      status: 'done',
+      capability: capId,
+      packageVersionBefore: '0',
+    });
+    expect(await fixture.done('status', configId)).toMatchObject({ config: { packageVersion: '1' } });
+    expect((await rename()).json()).toMatchObject({ status: 'done' });
+    expect((await fixture.run('migrate_config', PACKAGE, configId)).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('nothing to migrate'),
+    });
   });
 });
 

@@ -1,4 +1,5 @@
 /** The answers of every command that talks to Sui without a network, and before it does anything. */
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,10 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { parsePcrs } from '../../../../src/library/sui/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { startServer, startWeather } from '../../server/support.ts';
-import { ChainFixture } from './chain_fixture.ts';
+import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 const ENCLAVE = `0x${'e'.repeat(64)}`;
@@ -54,6 +56,8 @@ const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
     args: () => [ENCLAVE, OBJECT, ADDRESS],
     says: `transfer the RegistrarCap to ${ADDRESS}`,
   },
+  migrate_config: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::migrate` },
+  end_overlap: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::end_overlap` },
   revoke_registrar: {
     args: () => [ENCLAVE, OBJECT, APP],
     says: `call ${ENCLAVE}::enclave::revoke_registrar_cap`,
@@ -142,7 +146,7 @@ describe('publish', () => {
     const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
     fixture.close();
-    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 5 modules, \d+ bytes/);
+    expect(err).toMatch(/Compiled move\/enclave and move\/weather: 6 modules, \d+ bytes/);
     expect(out).toContain('publish the modules');
     expect(out).toContain('Not checked on the chain');
     expect(exit).toBe(2);
@@ -342,6 +346,73 @@ describe('the image that is allowed', () => {
     ],
   ])('causes a warning where the measurements beside it are those %s', async (_, measurements, warning) => {
     expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
+  });
+
+  test('is named on chain with its source, where --source-url names the repository of a recorded build', async () => {
+    const fixture = await ChainFixture.start();
+    onTestFinished(() => fixture.close());
+    fixture.publish();
+    const url = 'https://git.example/weather';
+    const origin = { commit: '0c'.repeat(20), folder: 'src/apps/weather', framework_version: '0.1.0' };
+    const registers = parsePcrs(fixture.nsm.pcrsFile());
+    const text = JSON.stringify({ ...built, ...origin, registers });
+    const write = (measurements: string) =>
+      writeFileSync(fixture.file('dev.measurements.json'), measurements);
+    const create = (...args: string[]) =>
+      fixture.run(
+        'create_config',
+        ...[
+          PACKAGE,
+          PACKAGE,
+          'weather',
+          'WEATHER',
+          'x',
+          '--again',
+          '--pcrs',
+          fixture.file('dev.pcrs'),
+          ...args,
+        ],
+      );
+    write(text);
+    const created = (await create('--source-url', url)).json();
+    const source = {
+      url,
+      commit: origin.commit,
+      folder: origin.folder,
+      frameworkVersion: '0.1.0',
+      measurementsSha256: createHash('sha256').update(text).digest('hex'),
+    };
+    expect(created).toMatchObject({ status: 'done', source });
+    expect(await fixture.done('status', String(created['config']))).toMatchObject({ config: { source } });
+    const updated = await fixture.done(
+      'update_pcrs',
+      ...[PACKAGE, String(created['config']), '--pcrs', fixture.file('other.pcrs')],
+    );
+    expect(updated).not.toHaveProperty('source');
+    expect(await fixture.done('status', String(created['config']))).toMatchObject({
+      config: { source: null },
+    });
+    const sent = fixture.node.ledger.executed.length;
+    for (const [measurements, reason] of [
+      [{ ...built, ...origin, registers, unchanged_tree: false }, /changes that were not committed/],
+      [{ ...built, ...origin, registers, commit: null }, /names no commit/],
+      [{ ...built, ...origin, registers, folder: undefined }, /of an older build/],
+      [{ ...built, ...origin, registers: { ...registers, pcr2: '7'.repeat(96) } }, /has other registers/],
+      ['{', /can't be read/],
+    ] as const) {
+      write(typeof measurements === 'string' ? measurements : JSON.stringify(measurements));
+      const { exit, json } = await create('--source-url', url);
+      expect(json()).toMatchObject({ code: 'SOURCE_UNKNOWN', error: expect.stringMatching(reason) });
+      expect(exit).toBe(2);
+    }
+    rmSync(fixture.file('dev.measurements.json'));
+    expect((await create('--source-url', url)).json()).toMatchObject({
+      code: 'SOURCE_UNKNOWN',
+      error: expect.stringContaining('there is no dev.measurements.json beside it'),
+    });
+    expect((await create('--source-url', 'ü')).json()).toMatchObject({ code: 'USAGE' });
+    expect(fixture.node.ledger.executed).toHaveLength(sent);
+    expect((await create()).json()).toMatchObject({ status: 'done' });
   });
 
   test("has no name if the measurements beside it are of another image's", async () => {

@@ -1,4 +1,5 @@
 /** `EnclaveClient.forConfig`: what an EnclaveConfig on Sui says, on the loopback node. */
+import { writeFileSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type OutputChunk, rolldown } from 'rolldown';
@@ -139,6 +140,36 @@ describe('the config', () => {
     const again = await fixture.register(configId, capId, server.url);
     expect(again).not.toBe(enclaveId);
     expect(await draw(client)).toMatchObject({ enclaveId: again });
+  });
+
+  test('in an overlap is met by the enclaves of both images, until the time that was set', async () => {
+    const { server: old, enclaveId: oldId } = await register();
+    const nsm = fixture.nsmOf('next');
+    writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
+    const successor = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm });
+    let now = Date.now();
+    const [before, later] = await Promise.all(
+      [old, successor].map((server) => open(server, { now: () => now, configMaxAgeMs: 100 * HOUR })),
+    );
+    expect(await draw(before as RegisteredEnclaveClient)).toMatchObject({ enclaveId: oldId });
+    const { enclave } = await fixture.done(
+      'rotate',
+      ...[PACKAGE, configId, successor.url, '--pcrs', fixture.file('next.pcrs')],
+      ...['--root', fixture.file('root.pem'), '--overlap', '10'],
+    );
+    expect(await draw(later as RegisteredEnclaveClient)).toMatchObject({ enclaveId: enclave });
+    const during = await open(old, { now: () => now, configMaxAgeMs: 100 * HOUR });
+    const balancer = await Balancer.start(old.url, successor.url);
+    const both = await open(balancer, { now: () => now, configMaxAgeMs: 100 * HOUR });
+    expect(await draw(during)).toMatchObject({ enclaveId: oldId });
+    const ids = new Set<string>();
+    for (let call = 0; call < 4; call++) ids.add((await draw(both)).enclaveId);
+    expect(ids).toEqual(new Set([oldId, enclave]));
+    // The command looked at the clock later than this test.
+    now += 11 * 60_000;
+    await expect(draw(during)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
+    balancer.route = () => successor.url;
+    expect(await draw(both)).toMatchObject({ enclaveId: enclave });
   });
 
   test('that allows another image ends the trust in keys that were attested before', async () => {

@@ -11,7 +11,7 @@ function errorsOf(module: string): { name: string; code: number; text: string }[
 }
 
 describe('the explanations of aborts', () => {
-  const MODULES = ['enclave', 'pcrs', 'once'];
+  const MODULES = ['enclave', 'pcrs', 'source', 'once'];
   const inSources = MODULES.flatMap((module) => errorsOf(module).map(({ name }) => `${module}::${name}`));
 
   test('cover every error of the Move sources with its code, and no other', () => {

@@ -49,6 +49,12 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
     (tx, given: Admin) => sui.updatePcrs(tx, { ...contract, ...given, image }),
   ],
   [
+    'begin_overlap',
+    ['configId', 'capId'],
+    (tx, given: Admin) => sui.beginOverlap(tx, { ...contract, ...given, image, untilMs: 1 }),
+  ],
+  ['end_overlap', ['configId', 'capId'], (tx, given: Admin) => sui.endOverlap(tx, { ...contract, ...given })],
+  [
     'update_name',
     ['configId', 'capId'],
     (tx, given: Admin) => sui.updateName(tx, { ...contract, ...given, name: 'x' }),
@@ -58,6 +64,7 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
     ['configId', 'capId'],
     (tx, given: Admin) => sui.updateMaxKeyAge(tx, { ...contract, ...given, maxKeyAgeMs: null }),
   ],
+  ['migrate', ['configId', 'capId'], (tx, given: Admin) => sui.migrateConfig(tx, { ...contract, ...given })],
   ['retire', ['configId', 'capId'], (tx, given: Admin) => sui.retireConfig(tx, { ...contract, ...given })],
   [
     'new_registrar_cap',

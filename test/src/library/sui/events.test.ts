@@ -188,3 +188,17 @@ describe('a node that answers', () => {
     await expect(endless).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 });
+
+test('the end of an overlap is in the event of its registers, or in one of its own', async () => {
+  const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
+  const begun = await fixture.done('update_pcrs', PACKAGE, configId, ...pcrs, '--overlap', '5');
+  const overlapUntilMs = BigInt(Date.parse(String(begun['overlapUntil'])));
+  await fixture.done('end_overlap', PACKAGE, configId);
+  const { events } = await sui.readEvents(client, { ...contract, order: 'descending', limit: 3 });
+  const configVersion = BigInt(String(begun['configVersion']));
+  expect(events.map(({ name, data }) => [name, data])).toEqual([
+    ['OverlapEnded', { configId, configVersion }],
+    ['PcrsUpdated', expect.objectContaining({ configId, configVersion, overlapUntilMs })],
+    ['PcrsUpdated', expect.objectContaining({ configVersion: configVersion - 1n, overlapUntilMs: null })],
+  ]);
+});

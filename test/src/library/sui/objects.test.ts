@@ -38,11 +38,14 @@ describe('readConfig', () => {
       application: APPLICATION,
       name: 'weather',
       image: sui.parsePcrs(fixture.nsm.pcrsFile()),
+      source: null,
       capabilityId: capId,
       configVersion: 0n,
+      overlap: null,
       maxKeyAgeMs: null,
       registrars: [],
       isRetired: false,
+      packageVersion: 1n,
     });
   });
 
@@ -119,10 +122,43 @@ describe('enclaves', () => {
     const found = (key: Uint8Array) => sui.findRegistration(client, config, key);
     expect(await found(kept[0]?.publicKey ?? new Uint8Array())).toEqual({
       enclaveId: kept[0]?.id,
+      configVersion: 0n,
       state: 'registered',
     });
-    expect(await found(gone.publicKey)).toEqual({ enclaveId: gone.id, state: 'destroyed' });
+    expect(await found(gone.publicKey)).toMatchObject({ enclaveId: gone.id, state: 'destroyed' });
     expect(await found(new Uint8Array(32))).toMatchObject({ state: 'free' });
+  });
+
+  test('of the version before are found and not stale in an overlap, and not after it', async () => {
+    const old = await register();
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
+    const { enclave: successor } = await fixture.done(
+      'rotate',
+      ...[PACKAGE, configId, url, ...files, '--overlap', '10'],
+    );
+    const config = await sui.readConfig(client, configId);
+    const end = Number(config.overlap?.untilMs);
+    const current = async (nowMs?: number) => {
+      const options = { versions: 'current', ...(nowMs !== undefined && { nowMs }) } as const;
+      const { enclaves } = await sui.listEnclaves(client, config, options);
+      return enclaves.map(({ id }) => id).sort();
+    };
+    const both = [old.id, String(successor)].sort();
+    expect([await current(), await current(end - 1), await current(end)]).toEqual([both, both, [successor]]);
+    const found = (options?: sui.RegistrationOptions) =>
+      sui.findRegistration(client, config, old.publicKey, options);
+    const registered = { enclaveId: old.id, configVersion: 0n, state: 'registered' };
+    expect(await found()).toEqual(registered);
+    expect(await found({ nowMs: end - 1 })).toEqual(registered);
+    const free = {
+      enclaveId: sui.enclaveAddress(config, 1n, old.publicKey),
+      configVersion: 1n,
+      state: 'free',
+    };
+    expect(await found({ nowMs: end })).toEqual(free);
+    expect(await found({ versions: 'latest' })).toEqual(free);
+    await expect(found({ versions: 'all' as never })).rejects.toMatchObject({ code: 'SUI_VALUE' });
   });
 
   test('are listed by version, and by page', async () => {
@@ -173,9 +209,9 @@ describe('enclaves', () => {
       registeredAtMs: expect.any(BigInt),
     });
     expect(Math.abs(Number(enclave.registeredAtMs) - Date.now())).toBeLessThan(60_000);
-    expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(false);
+    expect(sui.isStale(enclave, await sui.readConfig(client, configId), Date.now())).toBe(false);
     await fixture.rotate(configId, capId);
-    expect(sui.isStale(enclave, await sui.readConfig(client, configId))).toBe(true);
+    expect(sui.isStale(enclave, await sui.readConfig(client, configId), Date.now())).toBe(true);
     await expect(sui.readEnclave(client, configId)).rejects.toMatchObject({ code: 'SUI_OBJECT_TYPE' });
   });
 });

@@ -11,6 +11,13 @@ import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startWeather } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
+const SOURCE = {
+  url: 'https://git.example/weather',
+  commit: '0c'.repeat(20),
+  folder: 'src/apps/weather',
+  frameworkVersion: '0.1.0',
+  measurementsSha256: '5e'.repeat(32),
+};
 const CLOCK = `0x${'6'.padStart(64, '0')}`;
 const FRAMEWORK = `0x${'2'.padStart(64, '0')}`;
 const byteVector = bcs.byteVector();
@@ -165,6 +172,7 @@ describe('the builders for move/enclave', () => {
       sui.shareConfig(tx, { ...common, config });
     };
     expect((await callsOf(build)).map((call) => typeof call === 'object' && call.call)).toEqual([
+      `${PACKAGE}::source::none<>`,
       `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
       `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
       `${PACKAGE}::enclave::new_enclave<${APPLICATION}>`,
@@ -215,17 +223,127 @@ describe('the builders for move/enclave', () => {
       sui.finishRotation(tx, { ...admin, rotation, document });
     });
     expect(calls.slice(1)).toEqual([
+      { call: `${PACKAGE}::source::none<>`, args: [] },
       {
         call: `${PACKAGE}::enclave::begin_rotation<${APPLICATION}>`,
-        args: [configId, capId, ...registers(image)],
+        args: [configId, capId, ...registers(image), 'result 1'],
       },
       {
         call: `${PACKAGE}::enclave::finish_rotation<${APPLICATION}>`,
-        args: ['result 1', configId, capId, 'result 0'],
+        args: ['result 2', configId, capId, 'result 0'],
       },
     ]);
     const half = callsOf((tx) => sui.beginRotation(tx, { ...admin, image }));
     await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
+  });
+
+  test('beginOverlap, endOverlap: two versions are accepted until the time given, or at once no longer', async () => {
+    const admin = { ...common, configId: await fixture.config(capId), capId };
+    const read = () => sui.readConfig(client, admin.configId);
+    const { image: before } = await read();
+    const untilMs = Date.now() + 60_000;
+    const begin = (tx: Transaction) => sui.beginOverlap(tx, { ...admin, image, untilMs });
+    expect(await callsOf(begin)).toEqual([
+      { call: `${PACKAGE}::source::none<>`, args: [] },
+      {
+        call: `${PACKAGE}::enclave::begin_overlap<${APPLICATION}>`,
+        args: [
+          admin.configId,
+          capId,
+          ...registers(image),
+          'result 0',
+          bcs.u64().serialize(untilMs).toBytes(),
+          CLOCK,
+        ],
+      },
+    ]);
+    await run(begin);
+    const config = await read();
+    expect(config).toMatchObject({
+      image,
+      configVersion: 1n,
+      overlap: { image: before, untilMs: BigInt(untilMs) },
+    });
+    const enclaves = [-1n, 0n, 1n].map((configVersion) => ({ configVersion }) as sui.Enclave);
+    const staleAt = (nowMs: number) => enclaves.map((enclave) => sui.isStale(enclave, config, nowMs));
+    expect([untilMs - 1, untilMs, untilMs + 1].map(staleAt)).toEqual([
+      [true, false, false],
+      [true, true, false],
+      [true, true, false],
+    ]);
+    expect([untilMs - 1, untilMs].map((nowMs) => sui.acceptedImages(config, nowMs))).toEqual([
+      [image, before],
+      [image],
+    ]);
+    await expect(callsOf(begin)).rejects.toThrow('EOverlapping');
+    const end = (tx: Transaction) => sui.endOverlap(tx, admin);
+    expect(await callsOf(end)).toEqual([
+      { call: `${PACKAGE}::enclave::end_overlap<${APPLICATION}>`, args: [admin.configId, capId] },
+    ]);
+    await run(end);
+    expect(await read()).toMatchObject({ image, configVersion: 1n, overlap: null });
+    await expect(callsOf(end)).rejects.toThrow('ENoOverlap');
+    for (const refused of [Date.now() - 1, Date.now() + 25 * 3_600_000]) {
+      const call = callsOf((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: refused }));
+      await expect(call).rejects.toThrow('EInvalidOverlap');
+    }
+    await run((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: Date.now() + 60_000 }));
+    await run((tx) => sui.updatePcrs(tx, { ...admin, image: before }));
+    expect(await read()).toMatchObject({ image: before, configVersion: 3n, overlap: null });
+  });
+
+  test('a source comes with the registers, and goes with the next ones that have none', async () => {
+    const text = (value: string) => bcs.string().serialize(value).toBytes();
+    const digest = (hex: string) => byteVector.serialize(Buffer.from(hex, 'hex')).toBytes();
+    const fields = [
+      text(SOURCE.url),
+      digest(SOURCE.commit),
+      text(SOURCE.folder),
+      text(SOURCE.frameworkVersion),
+      digest(SOURCE.measurementsSha256),
+    ];
+    const create = (tx: Transaction) =>
+      sui.createEnclaveConfig(tx, { ...common, capId, name: 'x', image, source: SOURCE });
+    expect(await callsOf(create)).toEqual([
+      { call: `${PACKAGE}::source::some<>`, args: fields },
+      {
+        call: `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
+        args: [capId, text('x'), ...registers(image), 'result 0'],
+      },
+      { call: `${PACKAGE}::enclave::share_config<${APPLICATION}>`, args: ['result 1'] },
+    ]);
+    const admin = { ...common, configId: (await run(create))('EnclaveConfig'), capId };
+    const sourceAfter = async (build: (tx: Transaction) => unknown) => {
+      await run((tx) => void build(tx));
+      return (await sui.readConfig(client, admin.configId)).source;
+    };
+    expect((await sui.readConfig(client, admin.configId)).source).toEqual(SOURCE);
+    expect(await sourceAfter((tx) => sui.updatePcrs(tx, { ...admin, image }))).toBeNull();
+    const source = { ...SOURCE, commit: '1d'.repeat(32), folder: '' };
+    const update = (tx: Transaction) => sui.updatePcrs(tx, { ...admin, image, source });
+    expect((await callsOf(update)).at(-1)).toEqual({
+      call: `${PACKAGE}::enclave::update_image<${APPLICATION}>`,
+      args: [admin.configId, capId, ...registers(image), 'result 0'],
+    });
+    expect(await sourceAfter(update)).toEqual(source);
+    const untilMs = Date.now() + 60_000;
+    const begin = (given: object) => (tx: Transaction) =>
+      sui.beginOverlap(tx, { ...admin, image, untilMs, ...given });
+    expect(await sourceAfter(begin({}))).toBeNull();
+    await run((tx) => sui.endOverlap(tx, admin));
+    expect(await sourceAfter(begin({ source: SOURCE }))).toEqual(SOURCE);
+    const attestation = await attestationOf();
+    const rotated = await sourceAfter((tx) => {
+      const document = sui.loadAttestation(tx, attestation);
+      sui.finishRotation(tx, {
+        ...admin,
+        rotation: sui.beginRotation(tx, { ...admin, image, source }),
+        document,
+      });
+    });
+    expect(rotated).toEqual(source);
+    const { events } = await sui.readEvents(client, { ...common, name: 'PcrsUpdated', order: 'descending' });
+    expect(events[0]?.data).toMatchObject({ configId: admin.configId, source });
   });
 
   test('updateName, updateMaxKeyAge and retireConfig change what readConfig reads', async () => {
@@ -284,8 +402,27 @@ describe('the builders for move/enclave', () => {
       ['authorize_upgrade', 3],
       ['Upgrade', undefined],
       ['commit_upgrade', 2],
-      ['destroy_old_enclave', 2],
+      ['destroy_old_enclave', 3],
     ]);
+  });
+});
+
+describe('a source is refused before anything is sent', () => {
+  test.each<[string, object]>([
+    ['no URL', { url: '' }],
+    ['a URL of 201 characters', { url: 'u'.repeat(201) }],
+    ['a URL beyond ASCII', { url: 'https://git.example/zürich' }],
+    ['a commit of 38 digits', { commit: '0c'.repeat(19) }],
+    ['a commit in capitals', { commit: '0C'.repeat(20) }],
+    ['a folder of 101 characters', { folder: 'f'.repeat(101) }],
+    ['a folder with a line feed', { folder: 'apps\n' }],
+    ['no version', { frameworkVersion: '' }],
+    ['a version of 51 characters', { frameworkVersion: '1'.repeat(51) }],
+    ['a digest of 62 digits', { measurementsSha256: '5e'.repeat(31) }],
+  ])('with %s', (_, fault) => {
+    const call = { ...common, capId: PACKAGE, name: 'x', image, source: { ...SOURCE, ...fault } };
+    const refused = expect.objectContaining({ code: 'SUI_VALUE' });
+    expect(() => sui.createEnclaveConfig(new Transaction(), call)).toThrow(refused);
   });
 });
 

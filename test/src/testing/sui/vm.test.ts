@@ -39,7 +39,7 @@ function transaction() {
   };
   const call = (name: string, ...args: unknown[]) => {
     const [module = '', fn = ''] = name.split('::');
-    const typeArguments = module === 'weather' ? [] : [`${packageId}::weather::WEATHER`];
+    const typeArguments = module !== 'enclave' ? [] : [`${packageId}::weather::WEATHER`];
     return vm.run(context, { package: packageId, module, function: fn, typeArguments, args });
   };
   return { changes, context, call, commit: () => ledger.commit('', changes) };
@@ -140,11 +140,81 @@ describe('the Move code does what the model does', () => {
 
   test('a rotation in two calls, of which the second sees the first', async () => {
     const { changes, call } = transaction();
-    const [rotation] = await call('enclave::begin_rotation', config(), cap, ...registers(OTHER));
+    const [none] = await call('source::none');
+    const [rotation] = await call('enclave::begin_rotation', config(), cap, ...registers(OTHER), none);
     const rotated = changes.get(config().id);
     const image = new Map([0, 1, 2].map((index) => [index, OTHER] as const));
     await call('enclave::finish_rotation', rotation, rotated, cap, document(image));
     expect(Config.parse(rotated?.content ?? new Uint8Array()).config_version).toBe('1');
+  });
+
+  test('a source, its bounds, and a config that has one', async () => {
+    const { changes, call } = transaction();
+    const fields = [
+      text('https://git.example/weather'),
+      vector(new Uint8Array(20).fill(1)),
+      text(''),
+      text('0.1.0'),
+      vector(new Uint8Array(32).fill(2)),
+    ];
+    const refused: [number, Uint8Array, string][] = [
+      [0, text('ü'), 'ESourceUrl'],
+      [1, vector(new Uint8Array(21)), 'ECommitLength'],
+      [2, text('f'.repeat(101)), 'EFolder'],
+      [3, text(''), 'EFrameworkVersion'],
+      [4, vector(new Uint8Array(31)), 'EMeasurementsLength'],
+    ];
+    for (const [index, value, constant] of refused) {
+      const given = fields.map((field, at) => (at === index ? value : field));
+      await expect(call('source::some', ...given)).rejects.toMatchObject({ constant });
+    }
+    const [source] = await call('source::some', ...fields);
+    await call('enclave::update_image', config(), cap, ...registers(OTHER), source);
+    const updated = changes.get(config().id);
+    expect(Config.parse(updated?.content ?? new Uint8Array()).source?.framework_version).toBe('0.1.0');
+    // The config with a source is an argument too.
+    await call('enclave::update_pcrs', updated, cap, ...registers(OTHER));
+    const [made] = await call('enclave::new_enclave_config', cap, text('x'), ...registers(PCR), source);
+    expect(made).toMatchObject({ type: expect.stringContaining('::EnclaveConfig<') });
+  });
+
+  test('a config of an older version of the package, and its migration', async () => {
+    const { changes, call } = transaction();
+    const now = () => changes.get(config().id);
+    await expect(call('enclave::migrate', now(), cap)).rejects.toMatchObject({ constant: 'ENotOlder' });
+    const older = Config.serialize({ ...Config.parse(config().content), package_version: 0 }).toBytes();
+    changes.write({ ...config(), content: older });
+    const refused = { constant: 'EWrongPackageVersion' };
+    await expect(call('enclave::retire', now(), cap)).rejects.toMatchObject(refused);
+    await expect(call('enclave::destroy_old_enclave', enclave(), now(), undefined)).rejects.toMatchObject(
+      refused,
+    );
+    const submit = async () => call('weather::update_weather', ...(await reading(4n)), enclave(), now());
+    await expect(submit()).rejects.toMatchObject(refused);
+    await call('enclave::migrate', now(), cap);
+    await submit();
+  });
+
+  test('an overlap, in which the enclave is not stale, and its end', async () => {
+    const { changes, call } = transaction();
+    const now = () => changes.get(config().id);
+    const [none] = await call('source::none');
+    const begin = (untilMs: number) =>
+      call('enclave::begin_overlap', now(), cap, ...registers(OTHER), none, u64(untilMs), undefined);
+    const day = 86_400_000;
+    for (const refused of [NOW, NOW + day + 1])
+      await expect(begin(refused)).rejects.toMatchObject({ constant: 'EInvalidOverlap' });
+    await begin(NOW + 1);
+    await expect(begin(NOW + 2)).rejects.toMatchObject({ constant: 'EOverlapping' });
+    await call('weather::update_weather', ...(await reading(4n)), enclave(), now());
+    await expect(call('enclave::destroy_old_enclave', enclave(), now(), undefined)).rejects.toMatchObject({
+      constant: 'ENotStale',
+    });
+    await call('enclave::end_overlap', now(), cap);
+    await expect(call('enclave::end_overlap', now(), cap)).rejects.toMatchObject({ constant: 'ENoOverlap' });
+    await expect(
+      call('weather::update_weather', ...(await reading(4n)), enclave(), now()),
+    ).rejects.toMatchObject({ constant: 'EInvalidConfigVersion' });
   });
 
   test('a transaction is refused if the model gives another result', async () => {
@@ -161,6 +231,8 @@ describe('the Move code does what the model does', () => {
     const { changes, call } = transaction();
     const [registrar] = await call('enclave::new_registrar_cap', config(), cap);
     const now = () => changes.get(config().id);
+    // The others keep their order when the first is revoked.
+    for (let others = 0; others < 2; others++) await call('enclave::new_registrar_cap', now(), cap);
     await call('enclave::update_max_key_age', now(), cap, bcs.option(bcs.u64()).serialize(5n).toBytes());
     await call(
       'enclave::revoke_registrar_cap',
@@ -169,7 +241,7 @@ describe('the Move code does what the model does', () => {
       bcs.Address.serialize((registrar as LedgerObject).id).toBytes(),
     );
     await call('enclave::retire', now(), cap);
-    await call('enclave::destroy_old_enclave', enclave(), now());
-    expect(vm.runs).toBe(14);
+    await call('enclave::destroy_old_enclave', enclave(), now(), undefined);
+    expect(vm.runs).toBe(42);
   });
 });

@@ -46,6 +46,11 @@ public macro fun do_ref<$T, $R: drop>($o: &Option<$T>, $f: |&$T| -> $R) {
     }
 }
 
+public macro fun map_ref<$T, $U>($o: &Option<$T>, $f: |&$T| -> $U): Option<$U> {
+    let given = $o;
+    if (given.is_some()) some($f(given.borrow())) else none()
+}
+
 public macro fun is_some_and<$T>($o: &Option<$T>, $f: |&$T| -> bool): bool {
     let given = $o;
     given.is_some() && $f(given.borrow())

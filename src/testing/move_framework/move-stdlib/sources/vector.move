@@ -35,10 +35,12 @@ public fun is_empty<Element>(v: &vector<Element>): bool {
     v.length() == 0
 }
 
-public fun swap_remove<Element>(v: &mut vector<Element>, i: u64): Element {
+public fun remove<Element>(v: &mut vector<Element>, mut i: u64): Element {
     assert!(i < v.length(), EIndexOutOfBounds);
-    let last = v.length() - 1;
-    v.swap(i, last);
+    while (i + 1 < v.length()) {
+        v.swap(i, i + 1);
+        i = i + 1;
+    };
     v.pop_back()
 }
 
