@@ -29,7 +29,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     package: ID,
     upgradeCap: ID,
     enclaveCaps: [{ id: ID, type: `${packageId}::enclave::EnclaveCap<${packageId}::weather::WEATHER>` }],
-    modules: 5,
+    modules: 6,
   });
   expect(
     node.executor.published[0]?.map((module) =>

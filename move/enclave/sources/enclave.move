@@ -276,7 +276,7 @@ public fun new_registrar_cap<T>(
 /// Revokes a registrar, wherever it is. The enclaves that it registered remain: each `EnclaveRegistered` names the
 /// capability that was used.
 public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, registrar_id: ID) {
-    config.assert_cap(cap);
+    config.assert_governs(cap);
     assert!(config.is_registrar(registrar_id), ENotRegistrar);
     config.remove_registrar(registrar_id);
 }
@@ -413,7 +413,7 @@ public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
 /// Until then, those of this version abort for the config. Versions are ended one config at a time, so that each
 /// application's admin chooses when. Also a retired config can be migrated.
 public fun migrate<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
-    config.assert_own(cap);
+    config.assert_cap(cap);
     assert!(config.package_version < PACKAGE_VERSION, ENotOlder);
     config.package_version = PACKAGE_VERSION;
     event::emit(ConfigMigrated<T> { config_id: object::id(config), package_version: PACKAGE_VERSION });
@@ -486,7 +486,7 @@ public fun finish_rotation<T>(
 
 /// Destroys any enclave of a config, stale or not. Its key can't be registered at that version again.
 public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
-    config.assert_cap(cap);
+    config.assert_governs(cap);
     enclave.assert_config(config);
     enclave.destroy()
 }
@@ -699,7 +699,7 @@ public(package) fun enclave_of<T>(
     cap: &EnclaveCap<T>,
     attested: Attested,
 ): Enclave<T> {
-    config.assert_cap(cap);
+    config.assert_governs(cap);
     config.register(object::id(cap), attested)
 }
 
@@ -784,7 +784,7 @@ fun destroy<T>(enclave: Enclave<T>) {
     id.delete();
 }
 
-fun assert_own<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     assert!(object::id(cap) == config.capability_id, EInvalidCap);
 }
 
@@ -792,14 +792,15 @@ fun assert_version<T>(config: &EnclaveConfig<T>) {
     assert!(config.package_version == PACKAGE_VERSION, EWrongPackageVersion);
 }
 
-fun assert_cap<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
-    config.assert_own(cap);
+/// The capability made this config, and this version of the package may change it.
+fun assert_governs<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
+    config.assert_cap(cap);
     config.assert_version();
 }
 
 /// A retired config can't be changed.
 fun assert_admin<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
-    config.assert_cap(cap);
+    config.assert_governs(cap);
     assert!(!config.is_retired, ERetired);
 }
 

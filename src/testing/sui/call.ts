@@ -162,7 +162,7 @@ export class Frame {
 
   assertCap(config: ConfigValue, index: number): LedgerObject {
     const cap = this.object(index, 'EnclaveCap');
-    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_own');
+    if (config.capability_id !== cap.id) throw this.abort('EInvalidCap', 'enclave', 'assert_cap');
     this.assertVersion(config);
     return cap;
   }

@@ -94,7 +94,7 @@ export const ENCLAVE: Readonly<Record<string, MoveFunction>> = {
   'enclave::migrate': (frame) => {
     const config = frame.config(0);
     if (config.capability_id !== frame.object(1, 'EnclaveCap').id)
-      throw frame.abort('EInvalidCap', 'enclave', 'assert_own');
+      throw frame.abort('EInvalidCap', 'enclave', 'assert_cap');
     if (BigInt(config.package_version) >= BigInt(PACKAGE_VERSION)) throw frame.abort('ENotOlder');
     frame.write({ ...config, package_version: PACKAGE_VERSION });
     return nothing;
