@@ -5,7 +5,7 @@
  * one list. What needs a registered enclave is skipped by name where the node does not trust the development root, which
  * `DEV_ROOT` names by its folder, such as the `out` in which `make dev ATTEST=emulated` keeps it.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,6 +18,7 @@ import { type DevSui, startDevSui } from '../../src/commands/dev/sui/service.ts'
 import { certificatesFromPem } from '../../src/library/attestation/index.ts';
 import { EnclaveClient } from '../../src/library/client/index.ts';
 import { DevelopmentTrust } from '../../src/testing/development_trust.ts';
+import { callScript } from '../src/commands/run.ts';
 import { script } from '../src/commands/sui/run_script.ts';
 import { startWeather } from '../src/server/support.ts';
 
@@ -228,6 +229,47 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     expect((await run('update_weather', asked)).json).toMatchObject({ status: 'failed' });
     const destroyed = await done('destroy_enclave', [String(enclave)], operator);
     expect(destroyed).not.toHaveProperty('capability');
+  });
+
+  test('in an overlap contracts accept the enclaves of two versions, until end_overlap', async (context) => {
+    needsRegistration(context);
+    const [old, successor] = [await startEnclave(), await startEnclave()];
+    await done('register_enclave', [old, ...root()]);
+    await done('rotate', [successor, '--again', '--overlap', '10', ...pcrs(), ...root()]);
+    const asked = (url: string) => ['--from-url', url, '--location', 'Oslo', ...root()];
+    for (const url of [old, successor])
+      expect(await done('update_weather', asked(url))).toMatchObject({ nft: ID });
+    await done('end_overlap', []);
+    expect((await run('update_weather', asked(old))).json).toMatchObject({ status: 'failed' });
+    expect(await done('update_weather', asked(successor))).toMatchObject({ nft: ID });
+  });
+
+  test('a keeper registers a restarted enclave, and destroys what is stale', async (context) => {
+    needsRegistration(context);
+    const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
+    const url = await startEnclave();
+    const { config, enclaves } = await done('status', [configId]);
+    const { enclavePackage, pcr0, pcr1, pcr2 } = config as Record<string, string>;
+    const stale = (enclaves as { stale: boolean }[]).filter((each) => each.stale);
+    expect(stale.length).toBeGreaterThan(0);
+    const yaml = {
+      ...{ network: 'localnet', node: node.url, package: enclavePackage, config: configId, registrar },
+      ...{ registers: { pcr0, pcr1, pcr2 }, enclaves: [url], root: file('dev-root.pem') },
+      ...{ gas_a_day: 5_000_000_000 },
+    };
+    const keeper = join(out, 'keeper.yaml');
+    writeFileSync(keeper, JSON.stringify(yaml));
+    const env = { SUI_PRIVATE_KEY: operator.getSecretKey() };
+    const kept = await callScript('keeper/keep.ts', [keeper, '--once', '--json'], { env });
+    expect(JSON.parse(kept.stdout)).toMatchObject({
+      status: 'done',
+      done: expect.arrayContaining([{ kind: 'register', subject: url, result: 'done' }]),
+    });
+    expect(await done('status', [configId, url, ...root()])).toMatchObject({
+      answering: [{ registration: 'registered' }],
+    });
+    const after = (await done('status', [configId]))['enclaves'] as { stale: boolean }[];
+    expect(after.filter((each) => each.stale)).toEqual([]);
   });
 
   test('update_pcrs allows another image', async () => {
