@@ -2,10 +2,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { parseKeeperFile } from '../../../../src/commands/keeper/file.ts';
-import { worldOf } from '../../../../src/commands/keeper/world.ts';
-import { startServer, type TestServer } from '../../server/support.ts';
-import { KeeperFixture, type Operator } from './keeper_fixture.ts';
+import { parseKeeperFile } from '../../../src/commands/keeper/file.ts';
+import { worldOf } from '../../../src/commands/keeper/world.ts';
+import { KeeperFixture, type Operator } from '../../src/commands/keeper/keeper_fixture.ts';
+import { startServer, type TestServer } from '../../src/server/support.ts';
 
 let fixture: KeeperFixture;
 beforeEach(async () => {

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../enclave/init.ts';
-import { Host } from '../../library/client/host.ts';
-import { startServer } from '../../server/support.ts';
-import { KeeperFixture } from './keeper_fixture.ts';
+import { freePort } from '../../enclave/init.ts';
+import { KeeperFixture } from '../../src/commands/keeper/keeper_fixture.ts';
+import { Host } from '../../src/library/client/host.ts';
+import { startServer } from '../../src/server/support.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../../../src/commands/keeper/keep.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../../src/commands/keeper/keep.ts', import.meta.url));
 
 const WITHIN = { timeout: 10_000 };
 
