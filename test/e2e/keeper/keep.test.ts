@@ -280,7 +280,7 @@ describe('nothing is tried', () => {
   test('without a signer, or without the file', async () => {
     const path = fixture.write(fixture.content(['https://one.example']));
     const { key } = fixture.operator;
-    const { callScript } = await import('../run.ts');
+    const { callScript } = await import('../../src/commands/run.ts');
     expect(await callScript('keeper/keep.ts', [path, '--once'])).toMatchObject({
       status: 2,
       stderr: expect.stringMatching(/^NO_SENDER: /),
