@@ -1,10 +1,16 @@
 #!/usr/bin/env node
 /** The program `sui-enclave`: runs a command by its name, or lists the commands. */
 import { existsSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { EXIT, type Io, type Main, runAsProcess } from './command.ts';
 import { COMMANDS, type Entry, READERS } from './commands.ts';
 
 const isClone = existsSync(new URL('../../Makefile', import.meta.url));
+// Most of a start is compiling. What it gives is kept in a folder of this project: whoever may write there may change the
+// code itself.
+const cache = isClone ? '../../build/compile-cache' : '../../.cache/sui-enclave';
+
 /** Those that work where the program is. */
 const available = ([, { inClone }]: [name: string, entry: Entry]) => isClone || !inClone;
 
@@ -48,4 +54,7 @@ export const main: Main = async (argv, env, io) => {
   return await command.main(isHelp ? ['--help'] : rest, env, io);
 };
 
-if (import.meta.main) await runAsProcess(main);
+if (import.meta.main) {
+  enableCompileCache(fileURLToPath(new URL(cache, import.meta.url)));
+  await runAsProcess(main);
+}
