@@ -206,7 +206,7 @@ describe('the test image', () => {
     const key = async () => ((await machine.request('/health_check')).json() as { pk: string }).pk;
     const before = await key();
     await machine.request('/end', { how: 'throw' });
-    await expect.poll(() => machine.console()).toMatch(/an error outside/);
+    await expect.poll(() => machine.console()).toMatch(/an error occurred outside/);
     expect(await key()).toBe(before);
     expect(machine.console()).not.toMatch(/must not be seen/);
   });
