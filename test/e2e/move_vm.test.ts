@@ -3,14 +3,14 @@
 import { bcs } from '@mysten/sui/bcs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
-import { compileForPublishing } from '../../../../src/commands/sui/bytecode.ts';
-import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
-import { Document, type ExecutionContext, MoveAbort } from '../../../../src/testing/sui/call.ts';
-import { publish } from '../../../../src/testing/sui/contract.ts';
-import { Changes, Ledger, type LedgerObject } from '../../../../src/testing/sui/ledger.ts';
-import { Config } from '../../../../src/testing/sui/structs.ts';
-import { MoveVm } from '../../../../src/testing/sui/vm/vm.ts';
+import { WeatherResponse } from '../../src/apps/weather/types.ts';
+import { compileForPublishing } from '../../src/commands/sui/bytecode.ts';
+import { frameworkOf } from '../../src/commands/sui/move_packages.ts';
+import { Document, type ExecutionContext, MoveAbort } from '../../src/testing/sui/call.ts';
+import { publish } from '../../src/testing/sui/contract.ts';
+import { Changes, Ledger, type LedgerObject } from '../../src/testing/sui/ledger.ts';
+import { Config } from '../../src/testing/sui/structs.ts';
+import { MoveVm } from '../../src/testing/sui/vm/vm.ts';
 
 const ADMIN = `0x${'ad'.repeat(32)}`;
 const NOW = 1_800_000_000_000;
