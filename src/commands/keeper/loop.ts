@@ -22,7 +22,7 @@ export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
     try {
       report = await loop.round(stop);
       for (const line of linesOf(report)) loop.log(line);
-      // What a round did not come to is not over.
+      // A round that was stopped early has not looked at everything: its alerts would seem to be over.
       if (!stop.aborted) saidOf(report.alerts);
     } catch {
       // Its message may contain anything.

@@ -74,7 +74,7 @@ export function fieldsOf(
 }
 
 /**
- * Sends one transaction for all keys that are not registered, and nothing if there is none.
+ * Sends one transaction that registers all missing keys, or nothing if all are registered.
  *
  * @param registrarId a RegistrarCap of the sender, in place of the config's capability
  * @throws SuiCommandError: WOULD_ABORT for a key that was destroyed; SuiError
