@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { hasBody } from './json_body.ts';
-import { addHeader, sendJson } from './respond.ts';
+import { addHeader, isAnswered, sendJson } from './respond.ts';
 
 /** An error of any other class is a bug: its message is for the log alone. */
 function statusOf(thrown: unknown): number {
@@ -31,7 +31,7 @@ export function errorAnswers(write: WriteError): AnswerError {
       // A handler may fail after its deadline, when the request has been answered.
       if (!response.headersSent) sendError(write, status, thrown, request, response);
       // Its caller must not take a part of an answer for the whole.
-      else if (!response.writableEnded) request.socket.destroy();
+      else if (!isAnswered(response)) request.socket.destroy();
     } catch {
       request.socket.destroy();
     }

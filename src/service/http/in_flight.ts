@@ -7,7 +7,7 @@ import { type Listed, OrderedList } from '../ordered_list.ts';
 import { runAs, WaitingRoom, type Work } from '../waiting.ts';
 import type { Connection, Connections } from './connections.ts';
 import { refusalCode } from './errors.ts';
-import { addHeader } from './respond.ts';
+import { addHeader, isAnswered } from './respond.ts';
 
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
@@ -228,7 +228,7 @@ export class InFlight {
       if (entry.closed) continue;
       if (response.headersSent) {
         // A whole answer may wait for that of an earlier request of the connection, so it has twice the time.
-        if (!response.writableEnded || start <= now - 2 * this.#timeoutMs) request.socket.destroy();
+        if (!isAnswered(response) || start <= now - 2 * this.#timeoutMs) request.socket.destroy();
       } else if (request.complete)
         fail(new ServerError('ANSWER_TIMEOUT', `the request was not answered within ${this.#timeoutMs} ms`));
       else

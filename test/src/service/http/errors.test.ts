@@ -1,10 +1,13 @@
 /** Checks how connections with malformed HTTP end (in_flight.test.ts checks the answers), and what a bug answers. */
-import type { Socket } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { endpoint } from '../../../../src/server/app.ts';
-import { onClientError } from '../../../../src/service/http/errors.ts';
+import { answerError, onClientError } from '../../../../src/service/http/errors.ts';
+import { sendJson } from '../../../../src/service/http/respond.ts';
+import { createLog } from '../../../../src/service/log.ts';
 import { startServer } from '../../server/support.ts';
 
 /** A connection that records what is written to it. */
@@ -90,4 +93,23 @@ test('whatever a handler throws or rejects with is 500, in the same words', asyn
     ]);
   }
   expect(printed()).not.toContain('hunter2');
+});
+
+test('an answer that waits for the end of its turn is not lost by an error after it', async () => {
+  const waited: boolean[] = [];
+  const listener: RequestListener = (request, response) => {
+    sendJson(response, 200, { whole: true });
+    waited.push(!response.writableEnded);
+    answerError(new Error('a bug'), request, response, createLog('silent'));
+  };
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    expect(await answer.json()).toEqual({ whole: true });
+    expect(waited).toEqual([true]);
+  } finally {
+    server.close();
+  }
 });
