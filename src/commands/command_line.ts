@@ -27,6 +27,8 @@ type Schema = v.GenericSchema<string, unknown>;
 /** A positional argument. */
 export interface Argument {
   readonly schema: Schema;
+  /** Its name in the help and in errors. Default: its key. */
+  readonly label?: string;
   /** May be left out; only at the end. */
   readonly optional?: boolean;
   /** May be given more than once: one argument at most, and none before an optional one. */
@@ -127,9 +129,9 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
   const texts = assign(positionals, options);
   requireOptions(line.options, options);
   const args = Object.fromEntries(
-    Object.entries(line.arguments).map(([name, { schema }]) => [
+    Object.entries(line.arguments).map(([name, argument]) => [
       name,
-      check(`<${name}>`, schema, texts[name]),
+      check(wordOf(name, argument), argument.schema, texts[name]),
     ]),
   ) as ArgumentValues<A>;
   return { args, options, positionals };
@@ -194,7 +196,7 @@ export function inOrder(args: Arguments, positionals: readonly string[]): Texts 
   const unexpected = repeated < 0 ? positionals[names.length] : undefined;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
   const missing = names.slice(positionals.length).filter((name) => !args[name]?.optional);
-  if (missing.length > 0) throw new UsageError(`missing: ${wordsOf(missing)}`);
+  if (missing.length > 0) throw new UsageError(`missing: ${wordsOf(args, missing)}`);
   if (repeated < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
   const behind = names.length - repeated - 1;
   const end = Math.max(repeated, positionals.length - behind);
@@ -218,16 +220,21 @@ function check(label: string, schema: Schema, text: string | readonly string[] |
   return parsed.output;
 }
 
+/** An argument in the help and in errors, such as `<a>`. */
+export function wordOf(name: string, argument: Argument | undefined): string {
+  return `<${argument?.label ?? name}>`;
+}
+
 /** Such as `<a> <b>`. */
-export function wordsOf(names: readonly string[]): string {
-  return names.map((name) => `<${name}>`).join(' ');
+export function wordsOf(args: Arguments, names: readonly string[] = Object.keys(args)): string {
+  return names.map((name) => wordOf(name, args[name])).join(' ');
 }
 
 /** What follows the name in a command line, such as `<from> [<to>] [options]`. */
 export function formOf(args: Arguments): string {
-  const words = Object.entries(args).map(([name, { optional, repeated }]) => {
-    const word = `<${name}>${repeated ? '...' : ''}`;
-    return optional ? `[${word}]` : word;
+  const words = Object.entries(args).map(([name, argument]) => {
+    const word = `${wordOf(name, argument)}${argument.repeated ? '...' : ''}`;
+    return argument.optional ? `[${word}]` : word;
   });
   return [...words, '[options]'].join(' ');
 }

@@ -14,24 +14,24 @@ export const main = suiCommand({
   purpose:
     "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's current image, with\nregister_enclave --registrar, until the registrar is revoked.",
   arguments: {
-    enclave_package_id: IDS.enclave_package_id,
-    enclave_config_id: IDS.enclave_config_id,
+    enclavePackage: IDS.enclavePackage,
+    configId: IDS.configId,
     holder: { schema: objectId },
   },
   options: {},
   plan: ({ args }) => [
-    `read the config ${args.enclave_config_id}`,
-    `call ${args.enclave_package_id}::enclave::new_registrar_cap with the capability that the config names`,
+    `read the config ${args.configId}`,
+    `call ${args.enclavePackage}::enclave::new_registrar_cap with the capability that the config names`,
     `transfer the RegistrarCap to ${args.holder}`,
   ],
   async run({ args, deployments }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId, holder } = args;
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+    const { holder } = args;
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     checkNotRetired(config);
     const { application, capabilityId: capId } = config;
     const tx = new Transaction();
-    const registrar = newRegistrarCap(tx, { enclavePackage, application, configId: config.id, capId });
+    const registrar = newRegistrarCap(tx, { ...args, application, capId });
     tx.transferObjects([registrar], holder);
     const outcome = await chain.submit(tx, {
       title: `let ${holder} register enclaves for ${application}`,

@@ -150,14 +150,14 @@ function textsOf(args: SuiArguments, given: readonly string[], deployments: Depl
   const others = Object.keys(args).filter((name) => !shortNames.includes(name));
   const takesMore = Object.values(short).some(({ repeated }) => repeated);
   if (given.length > shortNames.length && !takesMore) {
-    const alone = shortNames.length === 0 ? 'none of them' : `${wordsOf(shortNames)} alone`;
+    const alone = shortNames.length === 0 ? 'none of them' : `${wordsOf(short)} alone`;
     throw new UsageError(
-      `${given.length} of the arguments ${wordsOf(Object.keys(args))} are given: give all, or ${alone}`,
+      `${given.length} of the arguments ${wordsOf(args)} are given: give all, or ${alone}`,
     );
   }
   if (deployments === undefined) {
     throw new UsageError(
-      `missing: ${wordsOf(others)}. Give all arguments, or --network with a deployments/<network>.json that has these`,
+      `missing: ${wordsOf(args, others)}. Give all arguments, or --network with a deployments/<network>.json that has these`,
     );
   }
   const texts = inOrder(short, given);

@@ -4,7 +4,6 @@ import { Transaction } from '@mysten/sui/transactions';
 import type { Image } from 'sui-enclave/attestation';
 import { listCapabilities, readConfig } from 'sui-enclave/sui/objects';
 import { createEnclaveConfig, newCapFromPublisher } from 'sui-enclave/sui/transactions';
-import { applicationType } from 'sui-enclave/sui/values';
 import { runAsProcess, UsageError } from '../command.ts';
 import { objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
@@ -12,15 +11,15 @@ import { type Input, suiCommand } from './command.ts';
 import { imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import { IDS } from './ids.ts';
+import { applicationOf, IDS } from './ids.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
 const ARGUMENTS = {
-  enclave_package_id: IDS.enclave_package_id,
-  app_package_id: IDS.app_package_id,
-  module_name: IDS.module_name,
-  otw_name: IDS.otw_name,
+  enclavePackage: IDS.enclavePackage,
+  appPackage: IDS.appPackage,
+  module: IDS.module,
+  witness: IDS.witness,
   name: { schema: text },
 };
 type ConfigInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
@@ -71,7 +70,7 @@ async function present(
 /** Writes the deployment file: the entry of the package, or a new one for a package that was published elsewhere. */
 async function note(input: ConfigInput, chain: Chain, outcome: Outcome, application: string): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
-    const { enclave_package_id: enclavePackage, app_package_id: packageId, name } = input.args;
+    const { enclavePackage, appPackage, name } = input.args;
     const [original = '', module = '', witness = ''] = application.split('::');
     const found = Object.entries(applications).find(
       ([, each]) => each.original === original && (each.module === undefined || each.module === module),
@@ -80,7 +79,7 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, applicat
     if (found === undefined && applications[entry] !== undefined)
       return `it has another application ${entry}: name this one by --app`;
     const { config, capability } = outcome.fields as { config: string; capability: string };
-    const before: Application = found?.[1] ?? { package: packageId, original, registrars: [], enclaves: [] };
+    const before: Application = found?.[1] ?? { package: appPackage, original, registrars: [], enclaves: [] };
     if (before.config !== undefined) chain.notes.push(`The config before was ${before.config.id}.`);
     const created = { enclavePackage, module, witness, capability, config: { id: config, name, version: 0 } };
     return [entry, { ...before, ...created, registrars: [], enclaves: [] }];
@@ -105,10 +104,10 @@ export const main = suiCommand({
     again: { help: 'create another config even if the deployment file has one' },
   },
   plan({ args, options }) {
-    const { enclave_package_id: enclavePackage, module_name: module, otw_name: witness, name } = args;
+    const { enclavePackage, name } = args;
     const { cap: capId, publisher: publisherId } = options;
     if (capId !== undefined && publisherId !== undefined) throw new UsageError('give --cap or --publisher');
-    const application = applicationType(args.app_package_id, module, witness);
+    const application = applicationOf(args);
     return [
       ...(options.again ? [] : ['end here if the deployment file has a config for the application']),
       `read the registers in ${options.pcrs}`,
@@ -120,12 +119,12 @@ export const main = suiCommand({
   },
   async run(input, chain) {
     const { args, options } = input;
-    const { enclave_package_id: enclavePackage, module_name: module, otw_name: witness, name } = args;
+    const { enclavePackage, name } = args;
     const { cap: named, publisher: publisherId } = options;
     const { image, source } = await imageToAllow(chain, options);
     // A package's types keep the id under which it was first published.
-    const original = await chain.originalPackage(args.app_package_id);
-    const application = applicationType(original, module, witness);
+    const original = await chain.originalPackage(args.appPackage);
+    const application = applicationOf({ ...args, appPackage: original });
     const there = options.again ? undefined : await present(input, chain, application, image);
     if (there !== undefined) return there;
     const call = { enclavePackage, application };

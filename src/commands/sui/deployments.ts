@@ -8,9 +8,10 @@ import { dirname, join, relative } from 'node:path';
 import { baseUrl } from 'sui-enclave/client/http';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
+import { wordOf } from '../command_line.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
-import type { IdName, Ids } from './ids.ts';
+import { IDS, type IdName, type Ids, isIdName } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import { CHAIN_IDS, chainOf } from './published.ts';
 
@@ -70,11 +71,11 @@ export type Deployment = v.InferOutput<typeof DeploymentFile>;
 const SOURCES: Readonly<
   Record<IdName, readonly [of: (application: Application) => string | null | undefined, writer: string]>
 > = {
-  enclave_package_id: [({ enclavePackage }) => enclavePackage, 'publish'],
-  app_package_id: [(application) => application.package, 'publish'],
-  module_name: [({ module }) => module, 'publish'],
-  otw_name: [({ witness }) => witness, 'publish'],
-  enclave_config_id: [({ config }) => config?.id, 'create_config'],
+  enclavePackage: [({ enclavePackage }) => enclavePackage, 'publish'],
+  appPackage: [(application) => application.package, 'publish'],
+  module: [({ module }) => module, 'publish'],
+  witness: [({ witness }) => witness, 'publish'],
+  configId: [({ config }) => config?.id, 'create_config'],
 };
 
 /** The deployment file of a network. */
@@ -156,7 +157,10 @@ export class Deployments {
     const values = names.map((name) => {
       const [of, writer] = SOURCES[name];
       const value = of(entry);
-      if (!value) throw this.#error(`has no <${name}> of ${application}: run ${writer}, or give all ids`);
+      if (!value)
+        throw this.#error(
+          `has no ${wordOf(name, IDS[name])} of ${application}: run ${writer}, or give all ids`,
+        );
       return [name, value];
     });
     return Object.fromEntries(values);
@@ -290,8 +294,8 @@ function strictMessage(message: string): string {
 
 /** Whether the arguments are about this application. */
 function isMeant(application: Application, args: Readonly<Record<string, unknown>>): boolean {
-  const { app_package_id: packageId, enclave_config_id: configId, module_name: module } = args;
-  const isPackage = packageId === application.package || packageId === application.original;
+  const { appPackage, configId, module } = args;
+  const isPackage = appPackage === application.package || appPackage === application.original;
   return (
     (configId !== undefined && configId === application.config?.id) ||
     (isPackage && module === application.module)
@@ -303,11 +307,15 @@ function differences(
   application: Application,
   where: string,
 ): string[] {
-  return Object.entries(SOURCES).flatMap(([name, [of]]) => {
-    const [given, noted] = [args[name], of(application)];
-    // Both ids of a package that was upgraded are right.
-    const same = given === noted || (name.endsWith('package_id') && given === application.original);
-    if (given === undefined || !noted || same) return [];
-    return [`WARNING: <${name}> is ${given}, but ${noted} in ${where}. The given one is used.`];
-  });
+  return Object.keys(IDS)
+    .filter(isIdName)
+    .flatMap((name) => {
+      const [given, noted] = [args[name], SOURCES[name][0](application)];
+      // Both ids of a package that was upgraded are right.
+      const same = given === noted || (name.endsWith('Package') && given === application.original);
+      if (given === undefined || !noted || same) return [];
+      return [
+        `WARNING: ${wordOf(name, IDS[name])} is ${given}, but ${noted} in ${where}. The given one is used.`,
+      ];
+    });
 }

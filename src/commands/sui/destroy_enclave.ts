@@ -14,24 +14,27 @@ export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
     "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired; any other takes the\nholder of the EnclaveCap, also one of the version before in an overlap. The destroyed key can't be registered at that\nversion of the config again.",
-  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_object_id: { schema: objectId } },
+  arguments: {
+    enclavePackage: IDS.enclavePackage,
+    enclaveId: { label: 'enclave_object_id', schema: objectId },
+  },
   options: {},
-  plan: ({ args: { enclave_package_id: id, enclave_object_id: enclaveId } }) => [
-    `read the enclave ${enclaveId} and its config`,
-    `if it is stale, or the config retired, call ${id}::enclave::destroy_old_enclave`,
-    `otherwise call ${id}::enclave::destroy_enclave with the capability that the config names`,
+  plan: ({ args }) => [
+    `read the enclave ${args.enclaveId} and its config`,
+    `if it is stale, or the config retired, call ${args.enclavePackage}::enclave::destroy_old_enclave`,
+    `otherwise call ${args.enclavePackage}::enclave::destroy_enclave with the capability that the config names`,
   ],
   async run({ args, deployments }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_object_id: enclaveId } = args;
+    const { enclaveId } = args;
     const enclave = await readEnclave(chain.client, enclaveId);
-    await checkContract(chain, enclave, { enclavePackage });
+    await checkContract(chain, enclave, args);
     const config = await readConfig(chain.client, enclave.configId);
     const stale = isStale(enclave, config, Date.now()) || config.isRetired;
     const { application } = enclave;
     const { id: configId, capabilityId: capId } = config;
     const tx = new Transaction();
-    if (stale) destroyOldEnclave(tx, { enclavePackage, application, enclaveId, configId });
-    else destroyEnclave(tx, { enclavePackage, application, enclaveId, configId, capId });
+    if (stale) destroyOldEnclave(tx, { ...args, application, configId });
+    else destroyEnclave(tx, { ...args, application, configId, capId });
     const outcome = await chain.submit(tx, {
       title: `destroy the enclave ${enclaveId}`,
       fields: {

@@ -12,16 +12,15 @@ export const main = suiCommand({
   name: 'end_overlap',
   purpose:
     'Ends the overlap of a config, which rotate or update_pcrs began with --overlap: from then on, contracts accept enclaves\nof the latest version only. After the time that was set, it gives the storage of the overlap back.',
-  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
   options: {},
   plan: ({ args }) => [
-    `read the config ${args.enclave_config_id}, and end here if it has no overlap`,
-    `call ${args.enclave_package_id}::enclave::end_overlap with the capability that the config names`,
+    `read the config ${args.configId}, and end here if it has no overlap`,
+    `call ${args.enclavePackage}::enclave::end_overlap with the capability that the config names`,
   ],
   async run({ args }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     checkNotRetired(config);
     const { id, name, application, capabilityId: capId, configVersion, overlap } = config;
     const fields = { config: id, configVersion, capability: capId };
@@ -29,7 +28,7 @@ export const main = suiCommand({
       return { status: 'unchanged', title: 'The config has no overlap: nothing to do.', fields };
     }
     const tx = new Transaction();
-    endOverlap(tx, { enclavePackage, application, configId: id, capId });
+    endOverlap(tx, { ...args, application, capId });
     return await chain.submit(tx, {
       title: `end the overlap of the config ${JSON.stringify(name)} of ${application}`,
       fields: { ...fields, overlapUntil: new Date(Number(overlap.untilMs)) },

@@ -1,4 +1,5 @@
 /** The ids of a deployment: arguments of the commands, which its file can stand in for. */
+import { applicationType } from 'sui-enclave/sui/values';
 import { UsageError } from '../command.ts';
 import type { Argument } from '../command_line.ts';
 import { identifier, objectId } from '../values.ts';
@@ -11,16 +12,16 @@ export interface SuiArgument extends Argument {
   readonly fromFile?: 'id' | 'omitted';
 }
 
-/** The arguments that are ids of a deployment. */
+/** The arguments that are ids of a deployment, by the names that transactions have for them. */
 export const IDS = {
   /** The latest version of the package that has `enclave::enclave`. */
-  enclave_package_id: { schema: objectId, fromFile: 'id' },
+  enclavePackage: { label: 'enclave_package_id', schema: objectId, fromFile: 'id' },
   /** The latest version of the application's package. */
-  app_package_id: { schema: objectId, fromFile: 'id' },
-  module_name: { schema: identifier, fromFile: 'id' },
+  appPackage: { label: 'app_package_id', schema: objectId, fromFile: 'id' },
+  module: { label: 'module_name', schema: identifier, fromFile: 'id' },
   /** The one-time witness. */
-  otw_name: { schema: identifier, fromFile: 'id' },
-  enclave_config_id: { schema: objectId, fromFile: 'id' },
+  witness: { label: 'otw_name', schema: identifier, fromFile: 'id' },
+  configId: { label: 'enclave_config_id', schema: objectId, fromFile: 'id' },
 } as const satisfies Readonly<Record<string, SuiArgument>>;
 
 export type IdName = keyof typeof IDS;
@@ -30,11 +31,17 @@ export function isIdName(name: string): name is IdName {
   return Object.hasOwn(IDS, name);
 }
 
+/** The type that names an application on chain: its one-time witness. */
+export function applicationOf({
+  appPackage,
+  module,
+  witness,
+}: Pick<Ids, 'appPackage' | 'module' | 'witness'>): string {
+  return applicationType(appPackage, module, witness);
+}
+
 /** Structs begin with an upper-case letter, and a one-time witness is named as its module, in upper case. @throws UsageError */
-export function checkWitness({
-  otw_name: name,
-  module_name: module,
-}: Readonly<Record<string, unknown>>): void {
+export function checkWitness({ witness: name, module }: Readonly<Record<string, unknown>>): void {
   if (typeof name !== 'string' || typeof module !== 'string' || /^[A-Z]/.test(name)) return;
   const swapped = name.toUpperCase() === module.toUpperCase() && /^[A-Z]/.test(module);
   throw new UsageError(

@@ -12,19 +12,18 @@ export const main = suiCommand({
   name: 'migrate_config',
   purpose:
     'After an upgrade that raised PACKAGE_VERSION: lets only the new version of the package verify by a config and change\nit. Contracts that were compiled with an older version accept no answers from then on, until they are upgraded too.\nIt can not be undone. Fails with ENotOlder where the package has no newer version than the config.',
-  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
   options: {},
   plan: ({ args }) => [
-    `read the config ${args.enclave_config_id}`,
-    `call ${args.enclave_package_id}::enclave::migrate with the capability that the config names`,
+    `read the config ${args.configId}`,
+    `call ${args.enclavePackage}::enclave::migrate with the capability that the config names`,
   ],
   async run({ args }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     const { id, name, application, capabilityId: capId, packageVersion } = config;
     const tx = new Transaction();
-    migrateConfig(tx, { enclavePackage, application, configId: id, capId });
+    migrateConfig(tx, { ...args, application, capId });
     return await chain.submit(tx, {
       title: `migrate the config ${JSON.stringify(name)} of ${application}`,
       fields: { config: id, capability: capId, packageVersionBefore: packageVersion },

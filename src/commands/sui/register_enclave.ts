@@ -1,12 +1,11 @@
 /** `sui-enclave register_enclave`: registers the enclaves at some URLs, if the chain can be expected to accept them. */
 import { type EnclaveConfig, readConfig } from 'sui-enclave/sui/objects';
-import { applicationType } from 'sui-enclave/sui/values';
 import { runAsProcess } from '../command.ts';
 import { enclaveUrl, objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { IDS } from './ids.ts';
+import { applicationOf, IDS } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 import { askAll, candidatesOf, checkUrls, register } from './registration.ts';
 
@@ -24,12 +23,12 @@ export const main = suiCommand({
   purpose:
     'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. An enclave that is registered already is reported, not registered again.',
   arguments: {
-    enclave_package_id: IDS.enclave_package_id,
-    app_package_id: IDS.app_package_id,
-    enclave_config_id: IDS.enclave_config_id,
-    enclave_url: { schema: enclaveUrl, repeated: true },
-    module_name: IDS.module_name,
-    otw_name: IDS.otw_name,
+    enclavePackage: IDS.enclavePackage,
+    appPackage: IDS.appPackage,
+    configId: IDS.configId,
+    urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true },
+    module: IDS.module,
+    witness: IDS.witness,
   },
   options: {
     ...ROOT_OPTION,
@@ -40,8 +39,8 @@ export const main = suiCommand({
     },
   },
   plan({ args, options: { registrar } }) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId, enclave_url: urls } = args;
-    const application = applicationType(args.app_package_id, args.module_name, args.otw_name);
+    const { enclavePackage, configId, urls } = args;
+    const application = applicationOf(args);
     checkUrls(urls);
     return [
       ...urls.map((url) => `ask ${url} for its attestation, with a fresh nonce`),
@@ -55,10 +54,10 @@ export const main = suiCommand({
     ];
   },
   async run({ args, options, deployments }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
-    const application = applicationType(args.app_package_id, args.module_name, args.otw_name);
+    const { enclavePackage, configId } = args;
+    const application = applicationOf(args);
     const roots = await readRoots(chain, options.root);
-    const documents = await askAll(args.enclave_url, roots?.[0], chain);
+    const documents = await askAll(args.urls, roots?.[0], chain);
     const config = await readConfig(chain.client, configId);
     await checkContract(chain, config, { enclavePackage, application });
     checkNotRetired(config);

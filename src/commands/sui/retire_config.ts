@@ -13,7 +13,7 @@ export const main = suiCommand({
   name: 'retire_config',
   purpose:
     'Retires a config permanently: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can then destroy those enclaves. It asks for confirmation on the terminal; without a terminal, give --yes.',
-  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
   options: { yes: { help: 'retire it without asking' } },
   plan(input) {
     const { args, ask, isTrial, options } = input;
@@ -24,16 +24,15 @@ export const main = suiCommand({
       );
     }
     return [
-      `read the config ${args.enclave_config_id}, and end here if it is retired`,
+      `read the config ${args.configId}, and end here if it is retired`,
       'ask for confirmation on the terminal, unless --yes is given',
-      `call ${args.enclave_package_id}::enclave::retire with the capability that the config names`,
+      `call ${args.enclavePackage}::enclave::retire with the capability that the config names`,
     ];
   },
   async run(input, chain) {
     const { args, ask, isTrial, options } = input;
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     const { id, name, application, capabilityId: capId, configVersion } = config;
     const fields = { config: id, name, configVersion, capability: capId };
     if (config.isRetired) {
@@ -46,7 +45,7 @@ export const main = suiCommand({
       }
     }
     const tx = new Transaction();
-    retireConfig(tx, { enclavePackage, application, configId: id, capId });
+    retireConfig(tx, { ...args, application, capId });
     return await chain.submit(tx, {
       title: `retire the config ${JSON.stringify(name)} of ${application}`,
       fields,

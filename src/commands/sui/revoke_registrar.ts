@@ -14,20 +14,19 @@ export const main = suiCommand({
   purpose:
     'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `npm run status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
   arguments: {
-    enclave_package_id: IDS.enclave_package_id,
-    enclave_config_id: IDS.enclave_config_id,
-    registrar_id: { schema: objectId },
+    enclavePackage: IDS.enclavePackage,
+    configId: IDS.configId,
+    registrarId: { label: 'registrar_id', schema: objectId },
   },
   options: {},
   plan: ({ args }) => [
-    `read the config ${args.enclave_config_id}, and end here if ${args.registrar_id} is not its registrar`,
-    `call ${args.enclave_package_id}::enclave::revoke_registrar_cap with the capability that the config names`,
+    `read the config ${args.configId}, and end here if ${args.registrarId} is not its registrar`,
+    `call ${args.enclavePackage}::enclave::revoke_registrar_cap with the capability that the config names`,
   ],
   async run({ args, deployments }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = args;
-    const { registrar_id: registrarId } = args;
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+    const { registrarId } = args;
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     const { application, capabilityId: capId, registrars } = config;
     if (!registrars.includes(registrarId)) {
       return {
@@ -37,7 +36,7 @@ export const main = suiCommand({
       };
     }
     const tx = new Transaction();
-    revokeRegistrarCap(tx, { enclavePackage, application, configId: config.id, capId, registrarId });
+    revokeRegistrarCap(tx, { ...args, application, capId });
     const outcome = await chain.submit(tx, {
       title: `revoke the registrar ${registrarId}`,
       fields: { config: config.id, registrar: registrarId, capability: capId },

@@ -42,9 +42,9 @@ export const main = suiCommand({
   purpose:
     'Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run\nthat image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just\nbefore. You can destroy them later. With --overlap, enclaves of the version before become stale only after that time, or\nat end_overlap: for an image that is still trusted. If the config already allows the image, rotate only registers the\nenclaves that are not registered yet; with --again, it also makes all older enclaves stale.',
   arguments: {
-    enclave_package_id: IDS.enclave_package_id,
-    enclave_config_id: IDS.enclave_config_id,
-    enclave_url: { schema: enclaveUrl, repeated: true },
+    enclavePackage: IDS.enclavePackage,
+    configId: IDS.configId,
+    urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true },
   },
   options: {
     ...PCRS_OPTION,
@@ -55,7 +55,7 @@ export const main = suiCommand({
     again: { help: 'make all older enclaves stale even if the config allows the image already' },
   },
   plan({ args, options }) {
-    const { enclave_package_id: id, enclave_config_id: configId, enclave_url: urls } = args;
+    const { enclavePackage, configId, urls } = args;
     checkUrls(urls);
     return [
       `read the registers in ${options.pcrs}`,
@@ -69,25 +69,25 @@ export const main = suiCommand({
       'call 0x2::nitro_attestation::load_nitro_attestation with the document',
       ...(options.overlap === undefined
         ? [
-            `call ${id}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
+            `call ${enclavePackage}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
             ...(urls.length > 1
-              ? [`call ${id}::enclave::register_enclave for each of the other enclaves`]
+              ? [`call ${enclavePackage}::enclave::register_enclave for each of the other enclaves`]
               : []),
           ]
         : [
-            `call ${id}::enclave::begin_overlap and register_enclave with the capability that the config names`,
+            `call ${enclavePackage}::enclave::begin_overlap and register_enclave with the capability that the config names`,
           ]),
     ];
   },
   async run({ args, options, deployments }, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId, enclave_url: urls } = args;
+    const { enclavePackage, configId } = args;
     const allowed = await imageToAllow(chain, options);
     const { image } = allowed;
     const roots = await readRoots(chain, options.root);
-    const documents = await askAll(urls, roots?.[0], chain);
+    const documents = await askAll(args.urls, roots?.[0], chain);
     const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
     const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+    await checkContract(chain, config, args);
     checkNotRetired(config);
     const target = { enclavePackage, config, deployments };
     return isSameImage(config.image, image) && !options.again

@@ -31,13 +31,13 @@ function ageOf(ms: number): string {
 }
 
 interface Asked {
-  readonly args: { readonly enclave_url: readonly string[] };
+  readonly args: { readonly urls: readonly string[] };
   readonly isFilled: boolean;
   readonly deployments: Deployments | undefined;
 }
 
 /** The URLs to ask: the arguments, or those that the deployment file has for the config. */
-function urlsOf({ args: { enclave_url: given }, isFilled, deployments }: Asked): string[] {
+function urlsOf({ args: { urls: given }, isFilled, deployments }: Asked): string[] {
   if (given.length > 0 || !isFilled) return [...new Set(given)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
@@ -136,13 +136,13 @@ export const main = suiCommand({
   purpose:
     'Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are\nregistered under the config. It requests the attestation several times at each URL, since a proxy may lead to several\nenclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not\nregistered or not accepted, or if no answer can be trusted.',
   arguments: {
-    enclave_config_id: IDS.enclave_config_id,
-    enclave_url: { schema: enclaveUrl, repeated: true, optional: true, fromFile: 'omitted' },
+    configId: IDS.configId,
+    urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true, optional: true, fromFile: 'omitted' },
   },
   isReader: true,
   options: { ...ROOT_OPTION, verbose: { help: 'print everything about the config and its enclaves' } },
   plan: (input) => [
-    `read the config ${input.args.enclave_config_id}, and every enclave registered under it`,
+    `read the config ${input.args.configId}, and every enclave registered under it`,
     ...urlsOf(input).map(
       (url) => `attest what answers at ${url} against the config's registers, and look up its keys`,
     ),
@@ -150,7 +150,7 @@ export const main = suiCommand({
   async run(input, chain) {
     const asked = urlsOf(input);
     const roots = await readRoots(chain, input.options.root);
-    const config = await readConfig(chain.client, input.args.enclave_config_id);
+    const config = await readConfig(chain.client, input.args.configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const now = Date.now();
     const accepted = enclaves.filter(

@@ -21,7 +21,7 @@ export const main = suiCommand({
   name: 'update_config',
   purpose:
     'Renames a config, or sets a maximum age for the keys of its enclaves, including those that are registered: contracts\nreject answers of older keys. Restart each enclave, and register its new key, before the old one reaches that age.',
-  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
   options: {
     name: { value: '<name>', help: 'the new name, which only people read', schema: text },
     'max-key-age': {
@@ -30,7 +30,7 @@ export const main = suiCommand({
       schema: maxKeyAge,
     },
   },
-  plan({ args: { enclave_package_id: id, enclave_config_id: configId }, options }) {
+  plan({ args, options }) {
     const { name, 'max-key-age': maxKeyAgeMs } = options;
     if (name === undefined && maxKeyAgeMs === undefined) throw new UsageError('give --name or --max-key-age');
     const calls = [
@@ -38,18 +38,17 @@ export const main = suiCommand({
       ...(maxKeyAgeMs === undefined ? [] : ['update_max_key_age']),
     ];
     return [
-      `read the config ${configId}`,
-      `call ${id}::enclave::${calls.join(' and ')} with the capability that the config names`,
+      `read the config ${args.configId}`,
+      `call ${args.enclavePackage}::enclave::${calls.join(' and ')} with the capability that the config names`,
     ];
   },
-  async run(input, chain) {
-    const { name, 'max-key-age': maxKeyAgeMs } = input.options;
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = input.args;
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+  async run({ args, options, deployments }, chain) {
+    const { name, 'max-key-age': maxKeyAgeMs } = options;
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     checkNotRetired(config);
     const { application, capabilityId: capId } = config;
-    const call = { enclavePackage, application, configId: config.id, capId };
+    const call = { ...args, application, capId };
     const tx = new Transaction();
     if (name !== undefined) updateName(tx, { ...call, name });
     if (maxKeyAgeMs !== undefined) updateMaxKeyAge(tx, { ...call, maxKeyAgeMs });
@@ -63,7 +62,7 @@ export const main = suiCommand({
       },
     });
     if (name !== undefined) {
-      await input.deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+      await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
         ...noted,
         ...(noted.config && { config: { ...noted.config, name } }),
       }));

@@ -27,18 +27,17 @@ export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
     'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate. With --overlap, contracts\naccept enclaves of the version before for some minutes more: for an image that is still trusted.',
-  arguments: { enclave_package_id: IDS.enclave_package_id, enclave_config_id: IDS.enclave_config_id },
+  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
   options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
   plan: ({ args, options }) => [
     `read the registers in ${options.pcrs}`,
-    `read the config ${args.enclave_config_id}, and end here if it has these registers`,
-    `call ${args.enclave_package_id}::enclave::${nameOf(options)} with the capability that the config names`,
+    `read the config ${args.configId}, and end here if it has these registers`,
+    `call ${args.enclavePackage}::enclave::${nameOf(options)} with the capability that the config names`,
   ],
-  async run(input, chain) {
-    const { enclave_package_id: enclavePackage, enclave_config_id: configId } = input.args;
-    const { image, source } = await imageToAllow(chain, input.options);
-    const config = await readConfig(chain.client, configId);
-    await checkContract(chain, config, { enclavePackage });
+  async run({ args, options, deployments }, chain) {
+    const { image, source } = await imageToAllow(chain, options);
+    const config = await readConfig(chain.client, args.configId);
+    await checkContract(chain, config, args);
     checkNotRetired(config);
     const { application, capabilityId: capId, configVersion } = config;
     if (isSameImage(config.image, image)) {
@@ -48,9 +47,9 @@ export const main = suiCommand({
         fields: { config: config.id, configVersion, ...image },
       };
     }
-    const untilMs = overlapEnd(config, input.options);
+    const untilMs = overlapEnd(config, options);
     const tx = new Transaction();
-    const call = { enclavePackage, application, configId: config.id, capId, image, source };
+    const call = { ...args, application, capId, image, source };
     if (untilMs === undefined) updatePcrs(tx, call);
     else beginOverlap(tx, { ...call, untilMs });
     const outcome = await chain.submit(tx, {
@@ -66,7 +65,7 @@ export const main = suiCommand({
       },
     });
     const version = Number(configVersion + 1n);
-    await input.deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
+    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
       ...noted,
       ...(noted.config && { config: { ...noted.config, version } }),
     }));

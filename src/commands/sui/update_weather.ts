@@ -11,7 +11,6 @@ import {
   readConfig,
   readEnclave,
 } from 'sui-enclave/sui/objects';
-import { applicationType } from 'sui-enclave/sui/values';
 import { updateWeather, type WeatherReading } from 'sui-enclave/sui/weather';
 import { WeatherResponse } from 'sui-enclave-weather/types';
 import * as v from 'valibot';
@@ -21,7 +20,7 @@ import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkContract, checkRegistered, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { IDS } from './ids.ts';
+import { applicationOf, IDS } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 
 /** 64 bytes. */
@@ -33,10 +32,10 @@ const signature = v.pipe(
 const isU64 = (value: string) => /^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n;
 
 const ARGUMENTS = {
-  app_package_id: IDS.app_package_id,
-  module_name: IDS.module_name,
-  otw_name: IDS.otw_name,
-  enclave_object_id: { schema: objectId, fromFile: 'omitted' },
+  appPackage: IDS.appPackage,
+  module: IDS.module,
+  witness: IDS.witness,
+  enclaveId: { label: 'enclave_object_id', schema: objectId, fromFile: 'omitted' },
   signature_hex: { schema: signature, optional: true },
   timestamp_ms: {
     schema: v.pipe(v.string(), v.check(isU64, 'must be an integer number of milliseconds, below 2^64')),
@@ -87,10 +86,6 @@ function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
   return { ask: null, given: reading as WeatherReading };
 }
 
-function applicationOf({ app_package_id: id, module_name: module, otw_name: witness }: WeatherInput['args']) {
-  return applicationType(id, module, witness);
-}
-
 /**
  * A reading from the enclave itself, trusted only if the registered key signed it.
  *
@@ -120,7 +115,7 @@ async function askForReading(
 
 /** The reading, and the objects that the call takes. */
 async function submission(input: WeatherInput, chain: Chain) {
-  const { enclave_object_id: enclaveId } = input.args;
+  const { enclaveId } = input.args;
   const application = applicationOf(input.args);
   const { ask, given } = sourceOf(input);
   const roots = await readRoots(chain, input.options.root);
@@ -148,7 +143,7 @@ export const main = suiCommand({
   arguments: ARGUMENTS,
   options: OPTIONS,
   plan(input) {
-    const { app_package_id: appPackage, module_name: module, enclave_object_id: enclaveId } = input.args;
+    const { appPackage, module, enclaveId } = input.args;
     const application = applicationOf(input.args);
     const { ask } = sourceOf(input);
     return [
@@ -164,7 +159,7 @@ export const main = suiCommand({
     ];
   },
   async run(input, chain) {
-    const { app_package_id: appPackage, module_name: moduleName } = input.args;
+    const { appPackage, module: moduleName } = input.args;
     const { reading, enclaveId, configId } = await submission(input, chain);
     const tx = new Transaction();
     const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId, reading });

@@ -410,17 +410,17 @@ describe('the file', () => {
       config: { id: id('c'), name: '', version: 0 },
     };
     write({ ...valid, applications: { one: app, two: { ...app, module: 'two' }, enclave: application } });
-    expect(() => deployments.fill(['enclave_config_id'])).toThrow('one, two, enclave: name one by --app');
+    expect(() => deployments.fill(['configId'])).toThrow('one, two, enclave: name one by --app');
     const named = (name: string) => new Deployments('testnet', { DEPLOYMENTS: folder }, name);
-    expect(named('two').fill(['module_name', 'enclave_config_id'])).toEqual({
-      module_name: 'two',
-      enclave_config_id: id('c'),
+    expect(named('two').fill(['module', 'configId'])).toEqual({
+      module: 'two',
+      configId: id('c'),
     });
     expect(() => named('three').fill([])).toThrow('no application "three"');
-    expect(() => named('enclave').fill(['enclave_config_id'])).toThrow('run create_config');
+    expect(() => named('enclave').fill(['configId'])).toThrow('run create_config');
     // A library has no enclaves, so one application is meant.
     write({ ...valid, applications: { one: app, enclave: application } });
-    expect(deployments.fill(['module_name'])).toEqual({ module_name: 'app' });
+    expect(deployments.fill(['module'])).toEqual({ module: 'app' });
   });
 
   test('is replaced as a whole, and a failure to write it is a note', async () => {
