@@ -38,7 +38,7 @@ test('a target has the name of the npm script that it runs, with - for :', () =>
 
 test('every npm script of these kinds is a target too', () => {
   const kinds = /^(dev|test|package|fuzz|bench)\b/;
-  for (const name of Object.keys(scripts).filter((each) => kinds.test(each))) {
+  for (const name of Object.keys(scripts).filter((script) => kinds.test(script))) {
     expect(targets).toContain(name.replaceAll(':', '-'));
   }
 });

@@ -31,7 +31,7 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
   const files = globSync(`${folder}/**/*.ts`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   return { ...manifestOf(folder), folder, files };
 });
-const byName = new Map(PACKAGES.map((each) => [each.name, each]));
+const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 
 /** What tests and fakes of a package import may be for development only. */
 const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|fake\.ts$)/.test(file);
@@ -92,7 +92,7 @@ describe.each(PACKAGES)('$name', ({ files, ...own }) => {
   test('imports nothing out of its folder by a relative path, and no package that it does not declare', () => {
     expect(files.length).toBeGreaterThan(0);
     const found = files.flatMap((file) =>
-      breachesIn(read(file), file, own).map((each) => `${file} imports ${each}`),
+      breachesIn(read(file), file, own).map((item) => `${file} imports ${item}`),
     );
     expect(found).toEqual([]);
   });
@@ -105,7 +105,7 @@ describe.each(PACKAGES)('$name', ({ files, ...own }) => {
 
   test('exports modules that are there, and, but for the entries of the published ones, only what others import', () => {
     const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
-    const packages = PACKAGES.filter(({ name }) => name !== own.name).flatMap((each) => each.files);
+    const packages = PACKAGES.filter(({ name }) => name !== own.name).flatMap((item) => item.files);
     const others = [...packages, ...tests];
     const imported = new Set(others.flatMap(importsOf));
     for (const [path, target] of Object.entries(own.exports ?? {})) {
@@ -184,14 +184,14 @@ describe('cycles', () => {
     const graph = new Map(
       PACKAGES.map(({ name, dependencies, devDependencies }) => [
         name,
-        Object.keys({ ...dependencies, ...devDependencies }).filter((each) => byName.has(each)),
+        Object.keys({ ...dependencies, ...devDependencies }).filter((item) => byName.has(item)),
       ]),
     );
     expect(cyclesIn(graph)).toEqual([]);
   });
 
   test('files have none, even if type-only and dynamic imports count', () => {
-    const files = [...PACKAGES.flatMap((each) => each.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
+    const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
     const graph = new Map(
       files.map((file) => [file, importsOf(file).flatMap((specifier) => fileOf(file, specifier) ?? [])]),
     );
@@ -223,7 +223,7 @@ test('the HTTP service knows nothing of enclaves and of Sui', () => {
   const files = byName.get('sui-enclave-service')?.files ?? [];
   const imported = files.flatMap(importsOf).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/errors');
-  expect(imported.filter((each) => !/^sui-enclave\/(errors|fetch|token\/\w+)$/.test(each))).toEqual([]);
+  expect(imported.filter((item) => !/^sui-enclave\/(errors|fetch|token\/\w+)$/.test(item))).toEqual([]);
 });
 
 test('an application imports one module of the server, and what is in an image imports no fake', () => {
@@ -231,12 +231,12 @@ test('an application imports one module of the server, and what is in an image i
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
     const imported = files.flatMap(importsOf);
     expect(imported).toContain('sui-enclave-server');
-    expect(imported.filter((each) => /^sui-enclave-server\/|\bfake\b|testing/.test(each))).toEqual([]);
+    expect(imported.filter((item) => /^sui-enclave-server\/|\bfake\b|testing/.test(item))).toEqual([]);
   }
 });
 
 test('scripts and packages never import test', () => {
-  const files = [...PACKAGES.flatMap((each) => each.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
+  const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
   const isTest = (file: string, specifier: string) => fileOf(file, specifier)?.startsWith('test/');
   expect(files.filter((file) => importsOf(file).some((specifier) => isTest(file, specifier)))).toEqual([]);
 });
@@ -246,13 +246,13 @@ test('the table of ARCHITECTURE.md says what each package imports', () => {
   const shown = rows.map(([, folder, name, imports = '']) => [
     folder,
     name,
-    [...imports.matchAll(/`([\w-]+)`/g)].map(([, each]) => each).sort(),
+    [...imports.matchAll(/`([\w-]+)`/g)].map(([, item]) => item).sort(),
   ]);
   const expected = PACKAGES.map(({ folder, name, dependencies }) => [
     folder,
     name,
     Object.keys(dependencies ?? {})
-      .filter((each) => byName.has(each))
+      .filter((item) => byName.has(item))
       .sort(),
   ]);
   expect(shown.sort()).toEqual(expected.sort());
@@ -263,12 +263,12 @@ test('no two modules of what runs as a service or in a dapp export the same name
   const files = PACKAGES.filter(({ folder }) =>
     /^src\/(library|service|server|prover|apps\/\w+)$/.test(folder),
   );
-  for (const file of files.flatMap((each) => each.files).filter((each) => !isForDevelopment(each))) {
+  for (const file of files.flatMap((item) => item.files).filter((item) => !isForDevelopment(item))) {
     const declared = read(file).matchAll(
       /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
     );
     // A type may have the name of its schema, in the same module.
-    for (const name of new Set([...declared].map(([, each = '']) => each))) {
+    for (const name of new Set([...declared].map(([, item = '']) => item))) {
       modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
     }
   }

@@ -5,7 +5,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
-import { type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
+import { CHANNEL_OPTION, type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
 import { compileCommands, packCommands } from './pack/commands.ts';
 import { packLibrary } from './pack/library.ts';
@@ -16,7 +16,7 @@ import { ROOT, readManifest } from './pack/tarball.ts';
 const SOURCES = [
   ...['library', 'service', 'server', 'apps', 'move_bytecode', 'testing', 'commands'],
   ...['prover/backend', 'prover/frontend', 'prover/keys'],
-].map((each) => `src/${each}`);
+].map((folder) => `src/${folder}`);
 
 /** The commit that is packed. */
 export interface Source {
@@ -77,12 +77,15 @@ export const main = command({
   name: 'package',
   program: 'npm run package --',
   purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
-as out/sui-enclave-cli-<version>.tgz. CHANNEL=stable needs an unchanged tree at the tag of the version;
-CHANNEL=experimental, the default, adds the commit to the version.`,
+as out/sui-enclave-cli-<version>.tgz. --channel stable needs an unchanged tree at the tag of the version;
+--channel experimental, the default, adds the commit to the version.`,
   arguments: {},
-  options: {},
+  options: CHANNEL_OPTION,
   notes: 'exit codes: 0 packed; 1 refused or failed; 2 invalid command line',
-  run: (_given, { env }) => pack(checkChannel(ROOT, env['CHANNEL'] ?? 'experimental', SOURCES)),
+  run({ options: { channel } }) {
+    checkChannel(ROOT, channel, SOURCES);
+    return pack(channel);
+  },
 });
 
 if (import.meta.main) await runAsProcess(main);

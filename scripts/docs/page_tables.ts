@@ -124,12 +124,12 @@ export function errorTable<Code extends string>(
 ): string {
   const codes = Object.keys(table) as Code[];
   const rows = codes.flatMap((code) => {
-    const group = groups.find((each) => each.includes(code)) ?? [code];
+    const group = groups.find((codes) => codes.includes(code)) ?? [code];
     if (group[0] !== code) return [];
-    const statuses = new Set(group.map((each) => table[each].status));
+    const statuses = new Set(group.map((member) => table[member].status));
     if (statuses.size > 1) throw new TableError(`${code}: the errors of a group need one status`);
-    const names = group.map((each) => `\`${each}\``).join(', ');
-    return [[`${table[code].status}`, names, group.map((each) => table[each].meaning).join('; ')]];
+    const names = group.map((member) => `\`${member}\``).join(', ');
+    return [[`${table[code].status}`, names, group.map((member) => table[member].meaning).join('; ')]];
   });
   const byStatus = rows.toSorted(([one], [other]) => Number(one) - Number(other));
   return inMarkdown(['status', 'code', 'cause'], byStatus);

@@ -117,7 +117,7 @@ export function command<const A extends Arguments, const O extends Options>(spec
 }
 
 function formatJson(value: object): string {
-  return JSON.stringify(value, (_name, each) => (typeof each === 'bigint' ? each.toString() : each), 2);
+  return JSON.stringify(value, (_name, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
 }
 
 type Reporting = Pick<CommandLine, 'name' | 'program'> &

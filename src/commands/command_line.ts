@@ -214,7 +214,7 @@ export function inOrder(args: Arguments, positionals: readonly string[]): Texts 
 /** @throws UsageError */
 function check(label: string, schema: Schema, text: string | readonly string[] | undefined): unknown {
   if (text === undefined) return undefined;
-  if (typeof text !== 'string') return text.map((each) => check(label, schema, each));
+  if (typeof text !== 'string') return text.map((one) => check(label, schema, one));
   const parsed = v.safeParse(schema, text);
   if (!parsed.success) throw new UsageError(`${label} ${parsed.issues[0].message}`);
   return parsed.output;
@@ -252,10 +252,10 @@ export function programOf(
 /** The output of `--help`. */
 export function helpOf(line: CommandLine, env: Environment): string {
   const { purpose, arguments: args, options, forms = [formOf(args)], notes } = line;
-  const rows = Object.entries({ ...options, ...COMMON }).map(([option, each]): [string, string] =>
-    each.schema === undefined
-      ? [`--${option}`, each.help]
-      : [`--${option} ${each.value}`, `${each.help}${remark(each)}`],
+  const rows = Object.entries({ ...options, ...COMMON }).map(([name, option]): [string, string] =>
+    option.schema === undefined
+      ? [`--${name}`, option.help]
+      : [`--${name} ${option.value}`, `${option.help}${remark(option)}`],
   );
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [

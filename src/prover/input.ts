@@ -149,7 +149,7 @@ export function readNumbers(request: ProofRequest): Numbers {
 
 /** The flags of Sui's schemes with a single key: 0 ed25519, 1 secp256k1, 2 secp256r1. */
 function readKey(value: BigNumber): bigint {
-  const size = EXTENDED_KEY_SIZES.find((each) => isNumber(value, each));
+  const size = EXTENDED_KEY_SIZES.find((bytes) => isNumber(value, bytes));
   const key = size === undefined ? undefined : readNumber('extendedEphemeralPublicKey', value, size);
   // The flag precedes 32 bytes of ed25519, or 33 of the others.
   const isEd25519 = size !== 34 && key !== undefined && key >> 256n === 0n;

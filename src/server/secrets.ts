@@ -99,7 +99,7 @@ export class Secrets {
 
 /** @throws ConfigError that names the first of these variables that is set */
 export function requireNotInEnv(names: readonly string[], env: Env): void {
-  const name = names.find((each) => env[each] !== undefined);
+  const name = names.find((candidate) => env[candidate] !== undefined);
   if (name === undefined) return;
   throw new ConfigError(
     `${name} must not be in the environment, where shells and process lists show it: use ${name}_FILE or SECRETS_FD`,

@@ -55,7 +55,7 @@ export class OrderedList<T extends Listed<T>> {
   /** The present elements, oldest first; the list may change meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const elements: T[] = [];
-    for (let each = this.#first; each; each = each.after) elements.push(each);
+    for (let element = this.#first; element; element = element.after) elements.push(element);
     return elements[Symbol.iterator]();
   }
 }

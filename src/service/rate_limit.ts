@@ -20,8 +20,8 @@ export class RateLimit {
   /** @returns 0 if the request is allowed, otherwise the seconds until the next one is; refusals cost nothing */
   take(key: string): number {
     const now = this.#now();
-    const each = MINUTE_MS / this.#perMinute;
-    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + each;
+    const perRequest = MINUTE_MS / this.#perMinute;
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + perRequest;
     const wait = fullAt - now - MINUTE_MS;
     // Ignores rounding errors of the sums.
     if (wait > 0.001) return Math.ceil(wait / 1000);

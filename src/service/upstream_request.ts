@@ -92,7 +92,7 @@ function isObject(value: unknown): value is object {
 
 function methodOf(given: unknown): UpstreamRequest['method'] {
   const upper = typeof given === 'string' ? given.toUpperCase() : undefined;
-  const method = METHODS.find((each) => each === upper);
+  const method = METHODS.find((known) => known === upper);
   if (!method) throw new ApplicationMistake(`the method of an upstream request must be ${list(METHODS)}`);
   return method;
 }
@@ -235,7 +235,7 @@ function validateStatusOf(given: unknown): UpstreamRequest['validateStatus'] {
 const isSuccess = (status: number) => status >= 200 && status < 300;
 
 function responseTypeOf(given: unknown = 'json'): UpstreamRequest['responseType'] {
-  const type = RESPONSE_TYPES.find((each) => each === given);
+  const type = RESPONSE_TYPES.find((type) => type === given);
   if (!type)
     throw new ApplicationMistake(`responseType of an upstream request must be ${list(RESPONSE_TYPES)}`);
   return type;

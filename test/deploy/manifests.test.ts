@@ -52,14 +52,14 @@ const manifests = globSync('kubernetes/*.yaml', { cwd: DEPLOY }).flatMap((name) 
 const PARTS = ['frontend', 'haproxy', 'backend'];
 
 function find(kind: string, name: string): Manifest {
-  const found = manifests.find((each) => each.kind === kind && each.metadata.name === name);
+  const found = manifests.find((entry) => entry.kind === kind && entry.metadata.name === name);
   if (!found) throw new Error(`there is no ${kind} ${name}`);
   return found;
 }
 
 const containerOf = (name: string) => find('Deployment', name).spec.template.spec.containers[0] as Container;
 const envOf = (name: string): Settings =>
-  Object.fromEntries(containerOf(name).env.map((each) => [each.name, each.value]));
+  Object.fromEntries(containerOf(name).env.map((entry) => [entry.name, entry.value]));
 
 /** The settings of each part, by the name of the way to run it. */
 const ways: [string, (part: string) => Settings][] = [

@@ -250,7 +250,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     const url = await startEnclave();
     const { config, enclaves } = await done('status', [configId]);
     const { enclavePackage, pcr0, pcr1, pcr2 } = config as Record<string, string>;
-    const stale = (enclaves as { stale: boolean }[]).filter((each) => each.stale);
+    const stale = (enclaves as { stale: boolean }[]).filter((enclave) => enclave.stale);
     expect(stale.length).toBeGreaterThan(0);
     const yaml = {
       ...{ network: 'localnet', node: node.url, package: enclavePackage, config: configId, registrar },
@@ -269,7 +269,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       answering: [{ registration: 'registered' }],
     });
     const after = (await done('status', [configId]))['enclaves'] as { stale: boolean }[];
-    expect(after.filter((each) => each.stale)).toEqual([]);
+    expect(after.filter((enclave) => enclave.stale)).toEqual([]);
   });
 
   test('update_pcrs allows another image', async () => {

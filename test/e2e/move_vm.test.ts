@@ -132,7 +132,7 @@ describe('the Move code does what the model does', () => {
   ])('%s aborts in both, by the same name', async (_, constant, call) => {
     const error = await call().then(
       () => undefined,
-      (each: unknown) => each,
+      (value: unknown) => value,
     );
     if (!(error instanceof MoveAbort)) throw error;
     expect(error).toMatchObject({ constant });

@@ -25,10 +25,10 @@ function printed(): string[] {
   const files = globSync(PRINTING, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   const texts = files.map((file) => readFileSync(join(ROOT, file), 'utf8'));
   const commands = texts.flatMap((text) => text.match(ASKING) ?? []);
-  const filled = commands.map((each) =>
-    each.replace(/<version>|\$\{version\}/g, '0.1.0').replace(/\$\{[^}]*\}/g, ' '),
+  const filled = commands.map((command) =>
+    command.replace(/<version>|\$\{version\}/g, '0.1.0').replace(/\$\{[^}]*\}/g, ' '),
   );
-  return [...new Set(filled.map((each) => each.trim()))];
+  return [...new Set(filled.map((command) => command.trim()))];
 }
 
 /** The names that a command asks for in an empty folder. */

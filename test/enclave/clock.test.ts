@@ -121,7 +121,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     const ours = { timestamp: AT, nonce: NONCE };
     const twice = (key: string, value: unknown) => {
       const entries = [...Object.entries(ours), [key, value] as const];
-      return answerAround(encodeMap(entries.map(([name, each]) => [name, encode(each)])));
+      return answerAround(encodeMap(entries.map(([name, value]) => [name, encode(value)])));
     };
     const forged = Buffer.concat([encode('timestamp'), encode(AT)]);
     const refused: Uint8Array[] = [
@@ -187,7 +187,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     const read = times(nonce, wrong);
     // Where the time itself was changed, another is read.
     const others = read.filter((_, at) => at < time || at > time + 8);
-    expect(others.filter((each) => each !== 'none' && each !== '1795154233000')).toEqual([]);
+    expect(others.filter((value) => value !== 'none' && value !== '1795154233000')).toEqual([]);
     const garbage = Array.from({ length: 500 }, (_, at) =>
       Buffer.concat([answer.subarray(0, at), randomBytes(100)]),
     );

@@ -24,15 +24,15 @@ export function drawChart(title: string, comparisons: readonly Comparison[]): st
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="10" y="18" font-weight="bold">${escapeXml(title)}</text>`,
     `<text x="${floor}" y="36" text-anchor="middle" fill="#555">floor</text>`,
-    ...comparisons.flatMap((each, index) => bar(each, TOP + LINE * index, x)),
+    ...comparisons.flatMap((comparison, index) => bar(comparison, TOP + LINE * index, x)),
     `<line x1="${floor}" x2="${floor}" y1="${TOP - 4}" y2="${height - 8}" stroke="#555" stroke-dasharray="3 3"/>`,
     '</svg>',
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function bar(each: Comparison, y: number, x: (ratio: number) => number): string[] {
-  const { name, ratio, target } = each;
+function bar(comparison: Comparison, y: number, x: (ratio: number) => number): string[] {
+  const { name, ratio, target } = comparison;
   const end = x(ratio);
   const marks =
     target?.of === 'ratio'
@@ -40,7 +40,7 @@ function bar(each: Comparison, y: number, x: (ratio: number) => number): string[
       : [];
   return [
     `<text x="${NAMES - 8}" y="${y + 13}" text-anchor="end">${escapeXml(name)}</text>`,
-    `<rect x="${NAMES}" y="${y + 2}" width="${(end - NAMES).toFixed(1)}" height="14" fill="${COLOURS[`${isMet(each)}`]}"/>`,
+    `<rect x="${NAMES}" y="${y + 2}" width="${(end - NAMES).toFixed(1)}" height="14" fill="${COLOURS[`${isMet(comparison)}`]}"/>`,
     ...marks,
     `<text x="${(end + 6).toFixed(1)}" y="${y + 13}" stroke="#fff" stroke-width="3" paint-order="stroke">${ratio.toFixed(2)}</text>`,
   ];

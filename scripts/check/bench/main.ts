@@ -95,7 +95,7 @@ async function report(
   const chart = new URL('bench.svg', OUT);
   mkdirSync(OUT, { recursive: true });
   writeFileSync(chart, drawChart(title, comparisons));
-  const rows = comparisons.map((each) => ({ ...each, met: isMet(each) ?? null }));
+  const rows = comparisons.map((comparison) => ({ ...comparison, met: isMet(comparison) ?? null }));
   const text = [
     `${title}. Ours / floor, medians; CPU of the server's process for each request.`,
     formatTable(rowsOf(comparisons)),

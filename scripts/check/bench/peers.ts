@@ -120,10 +120,10 @@ function megabytesOfGroup(group: number | undefined): number {
   const members = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(readProcess)
-    .filter((each) => each?.group === group);
-  const parents = members.map((each) => each?.parent);
-  const leaves = members.filter((each) => !parents.includes(each?.pid));
-  return leaves.reduce((sum, each) => sum + residentMegabytes(each?.pid), 0);
+    .filter((member) => member?.group === group);
+  const parents = members.map((member) => member?.parent);
+  const leaves = members.filter((member) => !parents.includes(member?.pid));
+  return leaves.reduce((sum, member) => sum + residentMegabytes(member?.pid), 0);
 }
 
 /** Undefined if it has ended. */

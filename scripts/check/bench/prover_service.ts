@@ -128,7 +128,7 @@ async function askAtOnce(url: string, issuer: DevelopmentIssuer, requests: numbe
 }
 
 function sharesOf(lines: readonly Line[], seconds: readonly number[]): Record<string, number> {
-  const total = 1000 * seconds.reduce((sum, each) => sum + each, 0);
+  const total = 1000 * seconds.reduce((sum, part) => sum + part, 0);
   const sum = (part: (line: Line) => number | undefined) =>
     lines.reduce((all, line) => all + (part(line) ?? 0), 0);
   const parts = {
@@ -137,7 +137,7 @@ function sharesOf(lines: readonly Line[], seconds: readonly number[]): Record<st
     'checks of the token': sum(({ ms }) => ms && (ms['verify'] ?? 0) + (ms['input'] ?? 0)),
     'check of the proof': sum(({ ms }) => ms?.['check']),
   };
-  const rest = total - Object.values(parts).reduce((all, each) => all + each, 0);
+  const rest = total - Object.values(parts).reduce((sum, part) => sum + part, 0);
   const percent = Object.entries({ ...parts, 'the rest': rest }).map(
     ([name, ms]) => [name, rounded((100 * ms) / total)] as const,
   );
@@ -172,7 +172,7 @@ class Memory {
       engine: residentMegabytes([engine]),
       'witness generator': residentMegabytes(generators.flatMap(withDescendants)),
     };
-    const all = Object.values(parts).reduce((sum, each) => sum + each, 0);
+    const all = Object.values(parts).reduce((sum, part) => sum + part, 0);
     for (const [name, megabytes] of Object.entries({ ...parts, 'all at once': all })) {
       this.#peaks.set(name, Math.max(this.#peaks.get(name) ?? 0, Math.round(megabytes)));
     }
@@ -192,7 +192,7 @@ function residentMegabytes(pids: readonly number[]): number {
   const kilobytes = pids.map(
     (pid) => /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`) ?? '')?.[1] ?? 0,
   );
-  return kilobytes.reduce((sum: number, each) => sum + Number(each), 0) / 1024;
+  return kilobytes.reduce((sum: number, part) => sum + Number(part), 0) / 1024;
 }
 
 function textOf(file: string): string | undefined {

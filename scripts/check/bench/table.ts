@@ -45,16 +45,20 @@ export function isMet({ target, ...figures }: Comparison): boolean | undefined {
 /** The comparisons as rows of a table. */
 export function rowsOf(comparisons: readonly Comparison[]): Record<string, object> {
   return Object.fromEntries(
-    comparisons.map((each) => [
-      each.name,
+    comparisons.map((comparison) => [
+      comparison.name,
       {
-        ours: withUnit(each.ours, each.unit),
-        floor: `${withUnit(each.floor, each.unit)} ${each.floorName}`,
-        ratio: each.ratio.toFixed(2),
-        target: targetOf(each),
-        met: { true: 'yes', false: 'no', undefined: '' }[`${isMet(each)}`],
-        'p99 ms': each.p99 ? `${each.p99.ours.toFixed(1)} / ${each.p99.floor.toFixed(1)}` : '',
-        'CPU µs': each.cpu ? `${each.cpu.ours.toFixed(0)} / ${each.cpu.floor.toFixed(0)}` : '',
+        ours: withUnit(comparison.ours, comparison.unit),
+        floor: `${withUnit(comparison.floor, comparison.unit)} ${comparison.floorName}`,
+        ratio: comparison.ratio.toFixed(2),
+        target: targetOf(comparison),
+        met: { true: 'yes', false: 'no', undefined: '' }[`${isMet(comparison)}`],
+        'p99 ms': comparison.p99
+          ? `${comparison.p99.ours.toFixed(1)} / ${comparison.p99.floor.toFixed(1)}`
+          : '',
+        'CPU µs': comparison.cpu
+          ? `${comparison.cpu.ours.toFixed(0)} / ${comparison.cpu.floor.toFixed(0)}`
+          : '',
       },
     ]),
   );

@@ -31,7 +31,7 @@ const RUNNER = 'vitest';
 export function compileCommands(elsewhere: ReadonlyMap<string, string>): string[] {
   const entries = [
     ...globSync('commands/**/*.ts', { cwd: SRC }),
-    ...TESTING.map((each) => `testing/${each}.ts`),
+    ...TESTING.map((name) => `testing/${name}.ts`),
   ];
   return compile({ entries, packages: PACKAGES, folder: FOLDER, elsewhere });
 }
@@ -42,14 +42,14 @@ export function packCommands(version: string, channel: Channel): Tarball {
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   const { [RUNNER]: runner = '', ...dependencies }: Record<string, string> = Object.assign(
     {},
-    ...PACKAGES.map((each) => readManifest(each).dependencies),
+    ...PACKAGES.map((name) => readManifest(name).dependencies),
   );
   const peerDependencies = { ...server.peerDependencies, [server.name]: version, [RUNNER]: runner };
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE, dependencies, peerDependencies },
     bin: { 'sui-enclave': './commands/main.js' },
-    entries: Object.fromEntries(TESTING.map((each) => [`./testing/${each}`, `./testing/${each}`])),
+    entries: Object.fromEntries(TESTING.map((name) => [`./testing/${name}`, `./testing/${name}`])),
   });
 }
 

@@ -68,9 +68,9 @@ function withoutExtension(path: string): string {
 /** The sources, from `src`, by the name under which other packages import them. */
 function modulesByName(packages: readonly string[]): ReadonlyMap<string, string> {
   const modules = new Map<string, string>();
-  for (const each of packages) {
-    const { name, exports } = readManifest(each);
-    for (const [entry, path] of Object.entries(exports)) modules.set(join(name, entry), join(each, path));
+  for (const folder of packages) {
+    const { name, exports } = readManifest(folder);
+    for (const [entry, path] of Object.entries(exports)) modules.set(join(name, entry), join(folder, path));
   }
   return modules;
 }
@@ -119,7 +119,7 @@ function targetOf(specifier: string, file: string, { modules, elsewhere, importe
 
 /** The compiler reads only the declarations of what is written in CommonJS, and emits neither. */
 function copyCommonJs(folder: string, file: string): void {
-  for (const each of [file, file.replace(/\.cjs$/, '.d.cts')]) {
-    copyFileSync(join(ROOT, 'src', each), join(folder, each));
+  for (const name of [file, file.replace(/\.cjs$/, '.d.cts')]) {
+    copyFileSync(join(ROOT, 'src', name), join(folder, name));
   }
 }

@@ -42,10 +42,12 @@ export function compileServer(): ReadonlyMap<string, string> {
 export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
   const own = readManifest('server');
   const entries = entriesOf(own);
-  const isPublic = (module: string) => entries.some(([, each]) => each === module);
+  const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
   const exported = [
     ...entries,
-    ...internal.filter((each) => !isPublic(each)).map((each) => [`./internal/${each}`, each] as const),
+    ...internal
+      .filter((module) => !isPublic(module))
+      .map((module) => [`./internal/${module}`, module] as const),
   ];
   // Whoever builds an image compiles it, against the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
@@ -55,7 +57,7 @@ export function packServer(version: string, channel: Channel, internal: readonly
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
     entries: Object.fromEntries(exported.map(([entry, module]) => [entry, `./${module}`])),
-    dependencies: Object.assign({}, ...PACKED_WITH_SERVER.map((each) => readManifest(each).dependencies)),
+    dependencies: Object.assign({}, ...PACKED_WITH_SERVER.map((name) => readManifest(name).dependencies)),
   });
 }
 

@@ -69,8 +69,8 @@ export function makeTarball(content: Content): Tarball {
 function published(content: Content): object {
   const { folder, own, version, channel, node, entries, dependencies, peerDependencies, bin } = content;
   const { name, description, license, type, sideEffects } = own;
-  const imported = importedPackages(folder).filter((each) => !Object.hasOwn(peerDependencies, each));
-  const unknown = imported.find((each) => dependencies[each] === undefined);
+  const imported = importedPackages(folder).filter((name) => !Object.hasOwn(peerDependencies, name));
+  const unknown = imported.find((name) => dependencies[name] === undefined);
   if (unknown !== undefined) {
     throw new Error(`${name} imports ${unknown}, but no package.json in it depends on that`);
   }
@@ -90,7 +90,7 @@ function published(content: Content): object {
         { types: `${path}.d.ts`, default: `${path}.js` },
       ]),
     ),
-    dependencies: Object.fromEntries(imported.map((each) => [each, dependencies[each]])),
+    dependencies: Object.fromEntries(imported.map((name) => [name, dependencies[name]])),
     peerDependencies,
   };
 }

@@ -91,7 +91,7 @@ export function commandsSteps(work: string, tarball: () => string): Steps {
     async "they install beside the server by their README's command, and bring no second copy of it or of a peer"() {
       const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
       const [, wanted = ''] = /^npm install (.*)$/m.exec(readme) ?? [];
-      const files = wanted.split(' ').filter((each) => each.startsWith('./'));
+      const files = wanted.split(' ').filter((word) => word.startsWith('./'));
       const { version, peerDependencies } = readPublished(shipped);
       expectEqual(files, [`./sui-enclave-cli-${version}.tgz`, `./sui-enclave-server-${version}.tgz`]);
       copyFileSync(tarball(), join(project, files[0] ?? ''));

@@ -44,7 +44,9 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       const declarations = modules.map((path) => path.replace(/\.(c?)js$/, '.d.$1ts'));
       const others = ['README.md', 'package.json', 'server/nsm/addon.cc'];
       expectEqual(paths.sort(), [...modules, ...declarations, ...others].sort());
-      const targets = Object.values(readPublished(shipped).exports).flatMap((each) => Object.values(each));
+      const targets = Object.values(readPublished(shipped).exports).flatMap((conditions) =>
+        Object.values(conditions),
+      );
       expectEqual(
         targets.filter((target) => !paths.includes(target.slice(2))),
         [],
@@ -58,7 +60,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       expectEqual(peerDependencies, Object.fromEntries(peers));
       const count = await checkDependencies(
         shipped,
-        Object.values(exports).map((each) => each.default),
+        Object.values(exports).map((conditions) => conditions.default),
       );
       return quantity(count, 'package');
     },

@@ -53,13 +53,13 @@ function create({ env, log, upstream }: AppContext): Application {
       requireSeeds(parsed, clients, fingerprints);
       seeds = parsed;
       // Users lose their addresses if a client's seed version changes between starts: the log shows the versions.
-      const shown = clients.map(({ issuer, clientId, seed }) => ({
+      const logged = clients.map(({ issuer, clientId, seed }) => ({
         issuer,
         client_id: clientId,
         version: seed,
         fingerprint: fingerprint(parsed[seed - 1] as Buffer),
       }));
-      log.info({ seed_fingerprints: seeds.map(fingerprint), clients: shown }, 'the seed has arrived');
+      log.info({ seed_fingerprints: seeds.map(fingerprint), clients: logged }, 'the seed has arrived');
     },
     endpoints: [
       endpoint({

@@ -21,7 +21,7 @@ import { digestOfModules, imageSources, makeContext, neededByImage, readLock } f
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
 import { licensesOf } from './licenses.ts';
-import { checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
+import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LOCK = 'enclave/debian.lock.json';
@@ -38,12 +38,7 @@ export const main = command({
       default: 'src/apps/weather',
     },
     name: { value: '<name>', help: 'the name of the files that it writes', schema: text, default: 'nitro' },
-    channel: {
-      value: '<channel>',
-      help: 'stable for a tagged release, or experimental',
-      schema: text,
-      default: 'experimental',
-    },
+    ...CHANNEL_OPTION,
     dir: {
       value: '<folder>',
       help: 'the folder for intermediate files',
@@ -77,7 +72,8 @@ export const main = command({
       throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
     }
     const needed = neededByImage(ROOT, appDir);
-    const channel = checkChannel(ROOT, options.channel, imageSources(needed, appDir));
+    const { channel } = options;
+    checkChannel(ROOT, channel, imageSources(needed, appDir));
     const dir = resolve(options.dir);
     mkdirSync(dir, { recursive: true });
     const context = makeContext(ROOT, dir, appDir);

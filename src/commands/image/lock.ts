@@ -62,7 +62,7 @@ export function parseLock(text: string, name: string): Lock {
     );
   }
   const names = [...result.output.packages, ...result.output.sources].map((file) => file.name);
-  const twice = names.find((each, at) => names.indexOf(each) !== at);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw new ImageError('LOCK_INVALID', `${name} names ${twice} twice`);
   return result.output;
 }

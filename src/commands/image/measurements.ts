@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
+import * as v from 'valibot';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
 
@@ -12,6 +13,17 @@ export const CHANNELS = {
   experimental: 'Any other build: the next commit may change the registers, and nothing should rely on them.',
 } as const;
 export type Channel = keyof typeof CHANNELS;
+
+/** The option of the commands that build and pack. */
+export const CHANNEL_OPTION = {
+  channel: {
+    value: '<channel>',
+    help: 'stable for a tagged release, or experimental',
+    schema: v.picklist(['stable', 'experimental'], 'must be stable or experimental'),
+    default: 'experimental',
+    variable: 'CHANNEL',
+  },
+} as const;
 
 /**
  * @param app the application's folder in the repository, and the version of the server that it was built with
@@ -50,10 +62,8 @@ export function makeMeasurements(
 }
 
 /** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
-export function checkChannel(root: string, channel: string, sources: readonly string[]): Channel {
-  if (!Object.hasOwn(CHANNELS, channel))
-    throw new ConfigError('the channel (CHANNEL, --channel) must be stable or experimental');
-  if (channel !== 'stable') return channel as Channel;
+export function checkChannel(root: string, channel: Channel, sources: readonly string[]): void {
+  if (channel !== 'stable') return;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
   if (!/^v\d+\.\d+\.\d+$/m.test(tags)) {
     throw new ConfigError(
@@ -67,7 +77,6 @@ export function checkChannel(root: string, channel: string, sources: readonly st
   if (ignored !== '') {
     throw new ConfigError(`CHANNEL=stable needs ${sources.join(', ')} without ignored files:\n${ignored}`);
   }
-  return 'stable';
 }
 
 /** Null outside a git repository, for example in an archive of a release. */

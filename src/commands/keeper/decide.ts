@@ -89,7 +89,7 @@ export function decide(seen: Seen, rules: Rules): Decision {
   const running = runningOf(seen);
   const keys = new Set(running.map(({ answer }) => toHex(answer.publicKey)));
   const silent = accepted.filter(({ publicKey }) => !keys.has(toHex(publicKey)));
-  const free = running.filter((each) => each.state === 'free');
+  const free = running.filter((enclave) => enclave.state === 'free');
   const register = mayRegister(config, rules) ? free : [];
   const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config, now));
   return {
@@ -100,7 +100,7 @@ export function decide(seen: Seen, rules: Rules): Decision {
     alerts: [
       ...alertsOfConfig(config, rules),
       ...seen.answers.flatMap(alertOfAnswer),
-      ...(config.isRetired ? [] : running.flatMap((each) => alertOfKey(each, seen))),
+      ...(config.isRetired ? [] : running.flatMap((enclave) => alertOfKey(enclave, seen))),
       ...silent.map(alertOfSilence),
     ],
     accepted,

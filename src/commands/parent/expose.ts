@@ -90,7 +90,7 @@ export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Reco
   }
   const given = Object.entries(data);
   const missing = secrets.filter(
-    (name) => !given.some(([each, value]) => each === name && typeof value === 'string' && value !== ''),
+    (name) => !given.some(([option, value]) => option === name && typeof value === 'string' && value !== ''),
   );
   const unknown = given.map(([name]) => name).filter((name) => !secrets.includes(name));
   if (missing.length > 0 || unknown.length > 0) {

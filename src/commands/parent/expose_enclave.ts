@@ -110,6 +110,9 @@ still read them in the file or in Secrets Manager. To keep them off the instance
   async run({ options }, context) {
     const { env, io } = context;
     const { address, port } = options;
+    if (options.secrets !== undefined && options['secret-id'] !== undefined) {
+      throw new UsageError('give either --secrets or --secret-id');
+    }
     const image = loadImage(options.eif);
     const manifest = manifestOf(image.eif);
     const isBehindProxy = trustedProxiesOf(image.eif) > 0;
@@ -222,7 +225,6 @@ async function readSecrets(
   manifest: Manifest,
   { env, io }: Context,
 ): Promise<Readonly<Record<string, string>> | undefined> {
-  if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
   if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);
   if (secrets === undefined) return undefined;
   try {

@@ -50,7 +50,7 @@ function fileIn({ ramdisks }: Eif, path: string): string {
   let text: string | undefined;
   try {
     const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });
-    const file = readCpio(archive).find((each) => each.path === path);
+    const file = readCpio(archive).find((entry) => entry.path === path);
     if (file) text = Buffer.from(file.data).toString('utf8');
   } catch {
     // Not an image of this project: reported below.

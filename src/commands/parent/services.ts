@@ -102,7 +102,7 @@ export function requireRunning(dir: string, services: readonly Service[]): void 
 /** Stops every service that has a record here, and nothing else. @returns their names */
 export async function stopServices(dir: string): Promise<string[]> {
   const stopped: string[] = [];
-  for (const file of readdirSync(dir).filter((each) => each.endsWith('.json'))) {
+  for (const file of readdirSync(dir).filter((name) => name.endsWith('.json'))) {
     const name = file.slice(0, -'.json'.length);
     const record = readRecord(dir, name);
     // The file is not a record.

@@ -77,7 +77,7 @@ async function applicationsOf(document: Uint8Array, { configId, deployments }: E
   }
   const says = `The enclave reports that it runs ${runs}`;
   const known = deployments?.known() ?? {};
-  const name = Object.keys(known).find((each) => known[each]?.config?.id === configId);
+  const name = Object.keys(known).find((app) => known[app]?.config?.id === configId);
   if (name === undefined) return says;
   const config = `the config ${configId} is of ${name} (${deployments?.path})`;
   if (name === runs) return `${says}, and ${config}: it is another build of the application`;

@@ -102,7 +102,7 @@ export class Chain {
     const expires = expiryOf(bytes);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
-    const shown = {
+    const all = {
       ...fields,
       network: this.#connected.description,
       sender,
@@ -111,15 +111,15 @@ export class Chain {
       ...(expires !== null && { expires }),
     };
     if (this.#options['dry-run']) {
-      return { status: 'dry-run', title: `The node simulated it without a failure: ${title}`, fields: shown };
+      return { status: 'dry-run', title: `The node simulated it without a failure: ${title}`, fields: all };
     }
     if (this.#options['unsigned']) {
       const transaction = toBase64(bytes);
-      return { status: 'unsigned', title, fields: { ...shown, transaction }, text: transaction };
+      return { status: 'unsigned', title, fields: { ...all, transaction }, text: transaction };
     }
     const { gas, ...executed } = await this.#execute(bytes, BigInt(gasData.budget ?? 0));
     const results = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
-    return { status: 'done', title: `Done: ${title}`, fields: { ...fields, ...results } };
+    return { status: 'done', title: `Done: ${title}`, fields: { ...all, ...results } };
   }
 
   async #build(tx: Transaction, sender: string): Promise<Uint8Array> {

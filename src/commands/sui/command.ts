@@ -156,8 +156,11 @@ function textsOf(args: SuiArguments, given: readonly string[], deployments: Depl
     );
   }
   if (deployments === undefined) {
+    const missing = Object.keys(args).filter(
+      (name) => !args[name]?.optional && !shortNames.slice(0, given.length).includes(name),
+    );
     throw new UsageError(
-      `missing: ${wordsOf(args, others)}. Give all arguments, or --network with a deployments/<network>.json that has these`,
+      `missing: ${wordsOf(args, missing)}. Give all arguments, or --network with a deployments/<network>.json that has these`,
     );
   }
   const texts = inOrder(short, given);

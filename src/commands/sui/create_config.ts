@@ -73,7 +73,7 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, applicat
     const { enclavePackage, appPackage, name } = input.args;
     const [original = '', module = '', witness = ''] = application.split('::');
     const found = Object.entries(applications).find(
-      ([, each]) => each.original === original && (each.module === undefined || each.module === module),
+      ([, app]) => app.original === original && (app.module === undefined || app.module === module),
     );
     const entry = found?.[0] ?? input.deployments?.app ?? module;
     if (found === undefined && applications[entry] !== undefined)

@@ -171,7 +171,7 @@ export class Deployments {
     try {
       const file = this.read();
       const entries = Object.entries(file?.applications ?? {}).filter(
-        ([name, each]) => this.app === name || (this.app === undefined && isMeant(each, args)),
+        ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, args)),
       );
       return entries.flatMap(([name, application]) =>
         differences(args, application, `${this.path} (${name})`),

@@ -42,7 +42,7 @@ const bytes = bcs.byteVector().transform({
   input(value: unknown) {
     if (typeof value === 'string' && value.isWellFormed()) return new TextEncoder().encode(value);
     const isBytes =
-      Array.isArray(value) && value.every((each) => Number.isInteger(each) && each >= 0 && each < 256);
+      Array.isArray(value) && value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256);
     if (!isBytes && !(value instanceof Uint8Array))
       throw new TypeError('it must be a string or an array of bytes');
     return Uint8Array.from(value as Iterable<number>);

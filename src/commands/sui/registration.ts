@@ -98,16 +98,16 @@ export async function register(
         `register_enclave would abort: the key ${publicKey} of ${candidate.url} was registered at version ${configVersion} and destroyed. Restart the enclave for a new key`,
       );
     }
-    all.push({ candidate, state, shown: { url: candidate.url, enclave: enclaveId, publicKey } });
+    all.push({ candidate, state, report: { url: candidate.url, enclave: enclaveId, publicKey } });
   }
   const missing = all.filter(({ state }) => state === 'free');
-  const fields = { ...fieldsOf(all.map(({ shown }) => shown)), config: configId, configVersion };
+  const fields = { ...fieldsOf(all.map(({ report }) => report)), config: configId, configVersion };
   if (missing.length === 0) {
     const title = all.length === 1 ? 'This enclave is' : 'These enclaves are';
     return { status: 'unchanged', title: `${title} registered already: nothing to do.`, fields };
   }
-  for (const { state, shown } of all) {
-    if (state === 'registered') chain.notes.push(`The enclave at ${shown.url} is registered already.`);
+  for (const { state, report } of all) {
+    if (state === 'registered') chain.notes.push(`The enclave at ${report.url} is registered already.`);
   }
   const tx = new Transaction();
   for (const { candidate } of missing) {
@@ -122,7 +122,7 @@ export async function register(
       ...(registrarId === undefined ? { capability: capId } : { registrar: registrarId }),
     },
   });
-  const registered = missing.map(({ shown: { enclave, url } }) => ({ id: enclave, url }));
+  const registered = missing.map(({ report: { enclave, url } }) => ({ id: enclave, url }));
   await deployments?.noteEnclaves(chain, outcome, config, registered);
   return outcome;
 }

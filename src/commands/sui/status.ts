@@ -114,8 +114,8 @@ function linesOf(found: Found): string[] {
       return [answer.url, keyOf(answer.publicKey), answer.registration, 'not accepted'];
     return [answer.url, keyOf(answer.publicKey), describe(enclave), stateOf(enclave, found)];
   };
-  const shown = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
-  const others = enclaves.filter(({ id }) => !shown.has(id));
+  const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
+  const others = enclaves.filter(({ id }) => !answered.has(id));
   const ofOther = (enclave: Enclave): string[] => {
     const isSilent = silent.includes(enclave.id) && asked.length > 0;
     const state = `${stateOf(enclave, found)}${isSilent ? ', but it did not answer' : ''}`;
@@ -159,16 +159,16 @@ export const main = suiCommand({
     const images = acceptedImages(config, now);
     const expected = { images, roots, configId: config.id, deployments: input.deployments };
     const answers = await answering(asked, config, accepted, chain, expected);
-    const answered = new Set(answers.map((each) => (each.trusted ? each.enclave : each.url)));
+    const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : answer.url)));
     const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
     const found = { config, enclaves, accepted, asked, answering: answers, silent, now };
-    const { image, overlap, ...shown } = config;
+    const { image, overlap, ...rest } = config;
     return {
       status: 'done',
       title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn({ config, now })}${config.isRetired ? ', retired' : ''}`,
       fields: {
         config: {
-          ...shown,
+          ...rest,
           ...image,
           overlap: overlap && { until: new Date(Number(overlap.untilMs)), ...overlap.image },
         },

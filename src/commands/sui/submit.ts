@@ -131,9 +131,9 @@ function applicationOf(
   }
   const all = Object.entries(deployments.read()?.applications ?? {});
   const fitting = all.filter(
-    ([name, each]) =>
+    ([name, app]) =>
       (deployments.app === undefined || name === deployments.app) &&
-      (packageId === undefined ? each.module === module : [each.package, each.original].includes(packageId)),
+      (packageId === undefined ? app.module === module : [app.package, app.original].includes(packageId)),
   );
   const [only, ...others] = fitting;
   if (only !== undefined && others.length === 0) return only[1];
@@ -162,7 +162,7 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
       throw new SuiCommandError('FUNCTION', `a module of ${packageId} can't be read: ${message}`, { cause });
     }
   };
-  const module = modules.map(readOf).find((each) => each.name === moduleName);
+  const module = modules.map(readOf).find(({ name }) => name === moduleName);
   if (module === undefined) {
     throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
   }

@@ -105,9 +105,9 @@ export class Calls {
         key.misses++;
       }
       // Not after each message: a balancer would lead every attestation to one enclave, and every message to another.
-      const shown = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
-      if (shown) attestAfter *= 2;
-      key = shown && shown.misses === 0 ? shown : await this.keys.pickSealingKey(signal);
+      const attested = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
+      if (attested) attestAfter *= 2;
+      key = attested?.misses === 0 ? attested : await this.keys.pickSealingKey(signal);
     }
   }
 

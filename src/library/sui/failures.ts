@@ -73,14 +73,14 @@ export function suiErrorOf(error: unknown): SuiError {
 /** The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status. */
 function graphqlErrorOf(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
-  const message = printable(errors.map((each) => each.message).join('; '));
+  const message = printable(errors.map(({ message }) => message).join('; '));
   if (error.name === 'AbortError' || error.name === 'TimeoutError') return unreachable(message, error);
   if (error instanceof TypeError && FETCH_FAILED.test(message)) {
     return unreachable('the connection failed', error);
   }
   const [, http] = /^GraphQL request failed: .*\((\d{3})\)$/.exec(message) ?? [];
   if (http !== undefined) return refusalOf(HTTP_STATUSES[http] ?? 'UNKNOWN', message, error);
-  if (errors.length > 0 && errors.every((each) => 'locations' in each)) {
+  if (errors.length > 0 && errors.every((error) => 'locations' in error)) {
     return refusalOf(null, message, error);
   }
   if (error instanceof SyntaxError) return new NodeRefusedError(null, 'its answer is not JSON');

@@ -217,7 +217,7 @@ export function readProof(answer: unknown): Proof {
     !isPoint(points['a'], 3) ||
     !isPoint(points['c'], 3) ||
     !isList(b, 3) ||
-    !b.every((each) => isPoint(each, 2))
+    !b.every((pair) => isPoint(pair, 2))
   ) {
     throw new ZkLoginError(
       'ZKLOGIN_MALFORMED_ANSWER',
@@ -239,7 +239,7 @@ export function readProof(answer: unknown): Proof {
   }
   const { a, c } = points as { a: string[]; c: string[] };
   return {
-    proofPoints: { a: [...a], b: (b as string[][]).map((each) => [...each]), c: [...c] },
+    proofPoints: { a: [...a], b: (b as string[][]).map((pair) => [...pair]), c: [...c] },
     issBase64Details: { value, indexMod4 },
     headerBase64,
   };
@@ -260,7 +260,8 @@ function isPoint(value: unknown, length: number): value is string[] {
   return (
     isList(value, length) &&
     value.every(
-      (each) => typeof each === 'string' && /^(0|[1-9][0-9]{0,76})$/.test(each) && BigInt(each) < FIELD,
+      (number) =>
+        typeof number === 'string' && /^(0|[1-9][0-9]{0,76})$/.test(number) && BigInt(number) < FIELD,
     )
   );
 }

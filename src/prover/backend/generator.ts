@@ -31,7 +31,7 @@ interface Found extends Omit<Generator, 'size'> {
  */
 export async function findGenerator(folder: string): Promise<Generator> {
   const found = isFile(join(folder, 'zkLogin')) ? findNative(folder) : await findWasm(folder);
-  const size = (['small', 'full'] as const).find((each) => fits(found, signalsOf(PROFILES[each])));
+  const size = (['small', 'full'] as const).find((name) => fits(found, signalsOf(PROFILES[name])));
   if (size === undefined) {
     throw new ConfigError(
       `WITNESS_BINARIES: the generator in ${folder} is not of zkLogin's circuit ${PROFILES.full.name}: its input has other signals or sizes`,

@@ -85,7 +85,7 @@ function checkSignal(name: string, value: unknown, count: number, size: CircuitS
   if (!Array.isArray(value) || value.length !== count) {
     throw invalid(`${name} must be a list of ${count} items: this service has the circuit of ${size} size`);
   }
-  const wrong = value.findIndex((each) => !isElement(each));
+  const wrong = value.findIndex((element) => !isElement(element));
   if (wrong !== -1) throw invalid(`${name}[${wrong}] must be ${ELEMENT}`);
 }
 

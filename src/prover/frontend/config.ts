@@ -208,6 +208,6 @@ function knownIssuers(network: NetworkName): ProverClient[] {
   const networks =
     network === 'mainnet and testnet' ? (['mainnet', 'testnet'] as const) : (['devnet'] as const);
   return providers
-    .filter((provider) => networks.some((each) => provider.networks.includes(each)))
+    .filter((provider) => networks.some((network) => provider.networks.includes(network)))
     .map(({ issuer, jwksUrl }) => ({ issuer, presenters: [], jwksUrl: new URL(jwksUrl) }));
 }

@@ -51,7 +51,7 @@ function publishedKeys(): readonly PublishedKey[] {
 
 function fromFile(path: string, published: readonly NetworkKey[]): NetworkKey {
   const verifyingKey = readKey(path);
-  const same = published.find((each) => isSameKey(each.verifyingKey, verifyingKey));
+  const same = published.find((known) => isSameKey(known.verifyingKey, verifyingKey));
   return same ?? { network: 'development', verifyingKey };
 }
 

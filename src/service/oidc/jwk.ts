@@ -87,7 +87,7 @@ export async function readKeySet(data: unknown): Promise<KeysById> {
 function sort(keys: readonly IssuerKey[]): KeysById {
   const byId = new Map<string, KeyOfId>();
   const malformed = new Set<string>();
-  for (const [kid, ofId] of Map.groupBy(keys, (each) => each.kid)) {
+  for (const [kid, ofId] of Map.groupBy(keys, (key) => key.kid)) {
     const whole = ofId.filter(({ key }) => key !== 'malformed');
     const usable = whole.flatMap(({ key }) => (typeof key === 'object' ? [key] : []));
     const issuers = whole.map(({ issuer }) => issuer).filter((issuer) => typeof issuer === 'string');

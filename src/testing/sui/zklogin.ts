@@ -21,7 +21,7 @@ export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTru
     const url = jwksUrls[issuer];
     if (url === undefined) throw new Error(`the network does not know the issuer ${issuer}`);
     const { keys } = (await (await fetch(url)).json()) as { keys: (RsaKey & { kid: string })[] };
-    const key = keys.find((each) => each.kid === kid);
+    const key = keys.find((key) => key.kid === kid);
     if (!key) throw new Error('the issuer has no such key');
     return key;
   };

@@ -37,7 +37,7 @@ defaults
   option httpchk GET /livez
 listen enclaves
   bind 127.0.0.1:${port}
-${servers.map((each) => `  server enclave${each} 127.0.0.1:${each} check inter 200ms\n`).join('')}`;
+${servers.map((port) => `  server enclave${port} 127.0.0.1:${port} check inter 200ms\n`).join('')}`;
 
 const folder = mkdtempSync(join(tmpdir(), 'fleet-'));
 const root = pathToFileURL(`${folder}/`);

@@ -43,8 +43,8 @@ async function expectSecondTry(body: string): Promise<void> {
   await stop(backend);
   const { status, text } = await answer;
   expect([status, tagIn(text)]).toEqual([200, tagOf(body)]);
-  const others = [...site.backends].filter(([each]) => each !== address);
-  expect(others.flatMap(([, each]) => workOf(each).ended)).toContain(tagOf(body));
+  const others = [...site.backends].filter(([backend]) => backend !== address);
+  expect(others.flatMap(([, backend]) => workOf(backend).ended)).toContain(tagOf(body));
   expect(workOf(backend).ended).not.toContain(tagOf(body));
 }
 
@@ -122,7 +122,9 @@ describe.skipIf(!isInstalled)(NAME, () => {
     }
     const busy = bodyOf(503, { fault: 503 });
     expect((await ask(busy)).status).toBe(503);
-    const triers = [...site.backends.values()].filter((each) => workOf(each).begun.includes(tagOf(busy)));
+    const triers = [...site.backends.values()].filter((backend) =>
+      workOf(backend).begun.includes(tagOf(busy)),
+    );
     expect(triers).toHaveLength(2);
   });
 

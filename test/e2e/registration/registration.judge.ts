@@ -20,7 +20,7 @@ async function predictedOf({ document, at, roots = [] }: Case): Promise<number |
 
 describe.each(Object.entries(cases))('%s', (_, group) => {
   test('are predicted as Sui judges them', async () => {
-    const judged = group.filter((each) => isJudged(each, ROOT.certificate));
+    const judged = group.filter((sample) => isJudged(sample, ROOT.certificate));
     expect(judged.length).toBeGreaterThan(group.length / 2);
     const found = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictedOf));
@@ -56,7 +56,7 @@ describe('documents that are changed at random', () => {
     const found = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictedOf));
     const differing = judged.filter((_, index) => predicted[index] !== found[index]);
-    expect(differing.map((each) => each.document)).toEqual([]);
+    expect(differing.map((sample) => sample.document)).toEqual([]);
     expect(new Set(found).size).toBeGreaterThan(1);
   });
 });

@@ -64,7 +64,7 @@ test('every table of errors is on a page', async () => {
     'WEATHER_ERRORS',
   ]);
   const shown = Object.values(PAGES)
-    .flatMap((each) => Object.values(each))
+    .flatMap((table) => Object.values(table))
     .join('\n');
   for (const code of tables.flatMap(([, table]) => Object.keys(table)))
     expect(shown).toContain(`\`${code}\``);

@@ -293,7 +293,9 @@ const IN_CONTAINER = ['src/commands/image/bundle.ts', 'src/commands/image/ramdis
 test('every module with a command is in the program, or is a script of this repository', async () => {
   const mains = await Promise.all(Object.values(COMMANDS).map(async ({ load }) => (await load()).main));
   expect(new Set(mains).size).toBe(mains.length);
-  for (const path of MODULES.filter((each) => each.startsWith('src/') && !IN_CONTAINER.includes(each))) {
+  for (const path of MODULES.filter(
+    (module) => module.startsWith('src/') && !IN_CONTAINER.includes(module),
+  )) {
     const module = (await import(join(ROOT, path))) as { main: (typeof mains)[number] };
     expect(mains, path).toContain(module.main);
   }

@@ -130,7 +130,7 @@ describe('JSON.stringify', () => {
   test.each(open)('works on $name of $file', async ({ file, name, body }) => {
     const args = ARGUMENTS[name] ?? ['CODE', 'message'];
     // Otherwise this would not show that the class can hold one.
-    expect(args.some((each) => typeof each === 'bigint')).toBe(/\bbigint\b/.test(body));
+    expect(args.some((arg) => typeof arg === 'bigint')).toBe(/\bbigint\b/.test(body));
     const module = await import(join(ROOT, file));
     const error: Error & { code?: unknown } = new module[name](...args);
     expect(error).toBeInstanceOf(Error);

@@ -5,9 +5,9 @@ import { readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
 import { vector } from './support.ts';
 
 const [google, devnet] = vector('zklogin-proofs').map(
-  (each: { partialInputs: { proofPoints: object }; publicInput: string }) => ({
-    proof: each.partialInputs.proofPoints,
-    publicInput: BigInt(each.publicInput),
+  (vector: { partialInputs: { proofPoints: object }; publicInput: string }) => ({
+    proof: vector.partialInputs.proofPoints,
+    publicInput: BigInt(vector.publicInput),
   }),
 );
 const mainJson = vector('zkLogin-main.vkey');

@@ -177,8 +177,8 @@ describe('POST /secrets', () => {
           Buffer.of(0x41 + (mask % 26)),
           bytes.subarray(at),
         ]);
-        for (const each of [changed, removed, added]) {
-          const [status] = await plainAnswer(await server.post('/secrets', new Uint8Array(each)));
+        for (const variant of [changed, removed, added]) {
+          const [status] = await plainAnswer(await server.post('/secrets', new Uint8Array(variant)));
           expect([400, 403, 422]).toContain(status);
         }
       }),

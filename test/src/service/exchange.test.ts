@@ -153,7 +153,7 @@ describe('an exchange fails', () => {
     const asked = Array.from({ length: 300 }, () => client.get('/'));
     const all = Promise.allSettled(asked);
     await expect.poll(connections).toBe(256);
-    for (const each of await all) expect(each).toMatchObject({ reason: { reason: 'timeout' } });
+    for (const outcome of await all) expect(outcome).toMatchObject({ reason: { reason: 'timeout' } });
   });
 });
 

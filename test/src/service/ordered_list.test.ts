@@ -36,7 +36,7 @@ test('keeps the order of a Set in which each element is deleted before it is add
         expect([...other]).toEqual([...otherSet]);
         expect([list.size, other.size]).toEqual([set.size, otherSet.size]);
         expect(list.first).toBe([...set][0]);
-        for (const each of elements) expect(list.has(each)).toBe(set.has(each));
+        for (const element of elements) expect(list.has(element)).toBe(set.has(element));
       }
     }),
   );

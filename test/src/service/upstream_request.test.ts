@@ -165,8 +165,8 @@ describe('a url that is not a path of the host is refused:', () => {
     ];
     client.interceptors.request.use((config) => ({ ...config, url }) as never);
     asked.push(client.get('/'));
-    for (const each of await Promise.allSettled(asked)) {
-      expect(each).toMatchObject({ status: 'rejected', reason: expect.any(ApplicationMistake) });
+    for (const outcome of await Promise.allSettled(asked)) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(ApplicationMistake) });
     }
     expect(connections()).toBe(0);
   });

@@ -45,7 +45,7 @@ async function expectAnswered(attack: Flood, honest: () => Promise<number>, wait
   // The caller who began the call has a slot.
   await expect.poll(() => attack.answered(503), { timeout: 60_000 }).toBe(CALLERS - 1 - waiting);
   const statuses: number[] = [];
-  for (let each = 0; each < 20; each += 1) statuses.push(await honest());
+  for (let turn = 0; turn < 20; turn += 1) statuses.push(await honest());
   expect(statuses).toEqual(Array(20).fill(200));
 }
 
@@ -104,7 +104,7 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
 
   test("forged tokens for the salt service, while their issuer's keys hang", async () => {
     const issuer = await Issuer.start();
-    const clients = [GOOGLE, MICROSOFT].map((each) => ({ issuer: each, client_id: CLIENT_ID, seed: 1 }));
+    const clients = [GOOGLE, MICROSOFT].map((issuer) => ({ issuer, client_id: CLIENT_ID, seed: 1 }));
     const server = await startSalt(issuer, { clients });
     const token = await issuer.token();
     expect((await server.ask(token)).status).toBe(200);

@@ -41,8 +41,8 @@ describe('POST /get_salt', () => {
 
   test('returns different salts for two issuers with the same sub and aud', async () => {
     const issuer = await Issuer.start();
-    const clients = [GOOGLE, 'https://id.example'].map((each, index) => ({
-      issuer: each,
+    const clients = [GOOGLE, 'https://id.example'].map((issuer, index) => ({
+      issuer,
       client_id: CLIENT_ID,
       seed: 1,
       // The fake serves both, under another path each.

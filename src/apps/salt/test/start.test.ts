@@ -91,8 +91,8 @@ describe('a seed from a hand-off', () => {
   test('requires its fingerprint, without which the first sender would choose it', () => {
     expect(() => salt.create(context())).toThrow(ConfigError);
     const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined });
-    for (const each of [context(), sealed])
-      expect(() => salt.create(each)).toThrow(
+    for (const settings of [context(), sealed])
+      expect(() => salt.create(settings)).toThrow(
         /^SALT_SEED_FINGERPRINTS must be set if the seed comes after the start .*`npm run salt_seed -- fingerprint FILE`/,
       );
   });
@@ -118,7 +118,7 @@ test('the start logs which client uses which version of the seed', async () => {
   const [line = ''] = server
     .printed()
     .split('\n')
-    .filter((each) => each.includes('the seed has arrived'));
+    .filter((line) => line.includes('the seed has arrived'));
   expect(JSON.parse(line).clients).toEqual([
     { issuer: GOOGLE, client_id: 'old', version: 1, fingerprint: print(SEED) },
     { issuer: GOOGLE, client_id: 'new', version: 2, fingerprint: print(OTHER_SEED) },

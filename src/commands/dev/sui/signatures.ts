@@ -10,7 +10,7 @@ import { builtProver } from '../../prover/artifacts.ts';
 type Verify = LoopbackNode['verify'];
 
 const PROVIDERS_KEYS = Object.fromEntries(
-  Object.values(PROVIDERS).map((each) => [each.issuer, each.jwksUrl]),
+  Object.values(PROVIDERS).map(({ issuer, jwksUrl }) => [issuer, jwksUrl]),
 );
 
 /** The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one. */

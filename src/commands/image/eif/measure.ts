@@ -18,7 +18,7 @@ export function measureImage(parts: ImageParts): Image {
 /** A register that was zero and was extended once, by the hash of the contents one after the other. */
 function register(contents: readonly Uint8Array[]): string {
   const content = createHash('sha384');
-  for (const each of contents) content.update(each);
+  for (const part of contents) content.update(part);
   return createHash('sha384').update(Buffer.alloc(48)).update(content.digest()).digest('hex');
 }
 

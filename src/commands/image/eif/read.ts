@@ -33,7 +33,7 @@ const anyJson = v.custom<unknown>((value) => isWithin(value, MAX_DEPTH));
 
 function isWithin(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((each) => isWithin(each, depth - 1));
+  return depth > 0 && Object.values(value).every((part) => isWithin(part, depth - 1));
 }
 
 const MetadataJson = v.object({
@@ -71,7 +71,8 @@ export function readEif(bytes: Uint8Array): Eif {
   if (file.readUInt32BE(CRC_OFFSET) !== crc)
     throw new ImageError('EIF_INVALID', 'the CRC-32 is not that of the file');
 
-  const all = (name: SectionName) => sections.filter((each) => each.name === name).map(({ data }) => data);
+  const all = (name: SectionName) =>
+    sections.filter((section) => section.name === name).map(({ data }) => data);
   const order = sections.map(({ name }) => name).join(' ');
   if (!/^kernel cmdline metadata( ramdisk)+( signature)?$/.test(order)) {
     throw new ImageError(

@@ -45,7 +45,7 @@ export class MoveVm {
         `this model of Sui knows move/enclave and move/weather, published together: not the modules ${names.join(', ')}`,
       );
     }
-    const interfaces = new Map(read.map((each) => [each.name, each]));
+    const interfaces = new Map(read.map((module) => [module.name, module]));
     this.#packages.set(id, { sources: contractSources(original), modules: interfaces });
   }
 

@@ -93,7 +93,7 @@ describe('the chart', () => {
       fc.property(fc.array(fc.tuple(fc.string(), ratio), { maxLength: 5 }), (given) => {
         const svg = drawChart(
           'a < b & c',
-          given.map(([name, each]) => ({ ...share, name, ratio: each })),
+          given.map(([name, ratio]) => ({ ...share, name, ratio })),
         );
         const [, width = '0'] = /viewBox="0 0 (\d+)/.exec(svg) ?? [];
         for (const [, x = '', w = ''] of svg.matchAll(/<rect x="([\d.]+)" y="\d+" width="([\d.]+)"/g)) {

@@ -136,7 +136,7 @@ describe('by the real lock file', () => {
 
   test('the commands that build it find there what they import', () => {
     const sources = imageSources(needed, 'src/apps/weather');
-    const has = (path: string) => sources.some((each) => path === each || path.startsWith(`${each}/`));
+    const has = (path: string) => sources.some((source) => path === source || path.startsWith(`${source}/`));
     const files = sources.flatMap((path) =>
       path.startsWith('src/commands/')
         ? globSync(path.endsWith('.ts') ? path : `${path}/**/*.ts`, { cwd: ROOT })

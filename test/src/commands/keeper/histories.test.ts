@@ -179,15 +179,15 @@ test('after any history, the living enclaves of the image are registered, and th
       const keepers = new Keepers(gasADay, () => scheduler.schedule(Promise.resolve()));
       const { world } = keepers;
       const run = (work: Promise<unknown>) => scheduler.waitFor(work);
-      for (const each of steps) {
-        if (each.what === 'round') await run(keepers.round(each.keeper));
-        else if (each.what === 'file') keepers.correctFile(each.keeper);
-        else if (each.what === 'both') {
-          const meanwhile = each.meanwhile.map((event) =>
+      for (const step of steps) {
+        if (step.what === 'round') await run(keepers.round(step.keeper));
+        else if (step.what === 'file') keepers.correctFile(step.keeper);
+        else if (step.what === 'both') {
+          const meanwhile = step.meanwhile.map((event) =>
             scheduler.schedule(Promise.resolve()).then(() => happen(world, event)),
           );
           await run(Promise.all([keepers.round(0), keepers.round(1), ...meanwhile]));
-        } else happen(world, each);
+        } else happen(world, step);
       }
       if (end === 'retires') world.config = { ...world.config, isRetired: true };
       else if (end !== null) {
@@ -237,7 +237,7 @@ test('against the model of a node, too', async () => {
       const servers: (TestServer | undefined)[] = [undefined, undefined];
       const operators = [fixture.operator, await fixture.addOperator()];
       const keepers = await Promise.all(operators.map((operator) => keeperFor(fixture, urls, operator)));
-      const both = () => Promise.all(keepers.map((each) => each.round(going)));
+      const both = () => Promise.all(keepers.map((keeper) => keeper.round(going)));
       const replace = async (at: number, server: TestServer | undefined) => {
         await servers[at]?.close();
         servers[at] = server;

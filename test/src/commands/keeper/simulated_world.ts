@@ -196,10 +196,10 @@ export class Simulation {
 
   /** The most gas of a keeper in any 24 hours, in MIST. */
   mostGasADay(keeper: number): bigint {
-    const own = this.gas.filter((each) => each.keeper === keeper);
+    const own = this.gas.filter((cost) => cost.keeper === keeper);
     const days = own.map(({ at }) =>
       own
-        .filter((each) => each.at > at - 24 * HOUR && each.at <= at)
+        .filter((cost) => cost.at > at - 24 * HOUR && cost.at <= at)
         .reduce((sum, { mist }) => sum + mist, 0n),
     );
     return days.reduce((most, day) => (day > most ? day : most), 0n);

@@ -74,8 +74,8 @@ test('every argument comes to the program as it is, variables by their value', (
   fc.assert(
     fc.property(fc.array(argument, { minLength: 1, maxLength: 5 }), odd, (args, sought) => {
       const step: Step = { what: 'more', find: ['aws', 'find', sought], make: [['aws', 'make', ...args]] };
-      const expected = args.map((each) => fillArgument(each, () => 'made'));
-      expect(runInShell([address, step])).toBe(['', ...expected].map((each) => `${each}\0`).join(''));
+      const expected = args.map((arg) => fillArgument(arg, () => 'made'));
+      expect(runInShell([address, step])).toBe(['', ...expected].map((arg) => `${arg}\0`).join(''));
     }),
     { numRuns: 40 },
   );

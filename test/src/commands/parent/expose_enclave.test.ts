@@ -396,6 +396,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     ],
     [['--secrets', '-', '--root', '/nonexistent'], 2, /^UNREADABLE_FILE: \/nonexistent can't be read/],
     [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
+    [['--secrets', '-', '--secret-id', 'x', '--eif', 'missing.eif'], 2, /either --secrets or --secret-id/],
   ])('refuses %j', async (args, code, message) => {
     const { expose } = await start({ ready: true });
     const { status, stderr } = await expose(args, SECRETS);

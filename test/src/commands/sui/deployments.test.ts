@@ -192,7 +192,9 @@ describe('from publish to the end of a config, without an id on a command line',
     const checked = await done('status', ...all, ...root());
     expect(checked).toMatchObject({ silent: [] });
     expect(checked['answering']).toEqual(
-      (rotated['enclaves'] as object[]).map((each) => expect.objectContaining({ ...each, trusted: true })),
+      (rotated['enclaves'] as object[]).map((enclave) =>
+        expect.objectContaining({ ...enclave, trusted: true }),
+      ),
     );
     const many = Array.from({ length: 17 }, (_, port) => `http://127.0.0.1:${port + 1}`);
     expect((await run('register_enclave', ...many, ...root())).json()).toMatchObject({

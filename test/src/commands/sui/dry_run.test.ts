@@ -172,6 +172,12 @@ test.each([
   expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
 });
 
+test('without ids, URLs or a network, all that is missing is named', async () => {
+  expect((await script('rotate', [])).err).toContain(
+    'missing: <enclave_package_id> <enclave_config_id> <enclave_url>. Give all arguments, or --network',
+  );
+});
+
 describe('with a node', () => {
   let fixture: ChainFixture;
   beforeAll(async () => {

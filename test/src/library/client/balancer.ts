@@ -38,7 +38,7 @@ export class Balancer {
   }
 
   count(path: string): number {
-    return this.paths.filter((each) => each === path).length;
+    return this.paths.filter((asked) => asked === path).length;
   }
 
   #forward(request: IncomingMessage, response: ServerResponse): void {

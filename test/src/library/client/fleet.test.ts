@@ -90,7 +90,7 @@ describe('enclaves behind one URL', () => {
     const client = clientOf(balancer, { policy: { ...TRUST.policy, publicKey: one.publicKey } });
     const answers = await Promise.all([1, 2, 3, 4].map((call) => errorOf(draw(client, call))));
     expect(answers).toContain(null);
-    for (const error of answers.filter((each) => each !== null)) {
+    for (const error of answers.filter((answer) => answer !== null)) {
       expect(error).toMatchObject({ code: expect.stringMatching(/POLICY_PUBLIC_KEY|CLIENT_SIGNATURE/) });
     }
   });

@@ -9,7 +9,7 @@ test('a secret is found in hexadecimal and base64, whatever is beside it', () =>
   fc.assert(
     fc.property(other, secret, other, encoding, (before, bytes, after, form) => {
       const record = Buffer.from(Buffer.concat([before, bytes, after]).toString(form), 'latin1');
-      expect(formsOf(bytes).some((each) => record.includes(each))).toBe(true);
+      expect(formsOf(bytes).some((form) => record.includes(form))).toBe(true);
     }),
   );
 });

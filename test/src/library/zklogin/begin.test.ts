@@ -108,8 +108,8 @@ describe('only the session storage holds the key', () => {
 
   test('refuses local storage and any other that may be persistent, before a key is generated', () => {
     const storage = new LocalStorage();
-    for (const each of [storage, { ...memorySession(), persistent: true }, {}]) {
-      expect(() => beginLogin({ ...options, storage: each as never })).toThrow(
+    for (const refused of [storage, { ...memorySession(), persistent: true }, {}]) {
+      expect(() => beginLogin({ ...options, storage: refused as never })).toThrow(
         /local storage and the like are refused/,
       );
     }

@@ -17,8 +17,8 @@ test('the README lists every code', () => {
 test('what it imports is exported', () => {
   for (const snippet of snippets) {
     const [, names = ''] = /import \{([^}]+)\} from 'sui-enclave\/zklogin'/.exec(snippet) ?? [];
-    const values = names.split(',').map((each) => each.trim());
-    for (const name of values.filter((each) => each !== '' && !each.startsWith('type '))) {
+    const values = names.split(',').map((name) => name.trim());
+    for (const name of values.filter((name) => name !== '' && !name.startsWith('type '))) {
       expect(zklogin).toHaveProperty(name);
     }
   }

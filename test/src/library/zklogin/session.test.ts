@@ -457,7 +457,7 @@ describe('a sponsor', () => {
     expect(await session.execute(tx, client, { sponsor: service })).toMatchObject({ digest });
     expect(service).toHaveBeenCalledTimes(1);
     expect(service.mock.calls[0]?.[0].sender).toBe(address);
-    expect(node.ledger.executed.filter((each) => each === digest)).toHaveLength(1);
+    expect(node.ledger.executed.filter((sent) => sent === digest)).toHaveLength(1);
   });
 
   test.each<[string, (honest: SponsoredTransaction) => Promise<unknown>]>([

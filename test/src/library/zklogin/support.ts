@@ -50,7 +50,7 @@ export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod
       .join('')
       .slice(2 * indexMod4, 6 * value.length - spare)
       .match(/.{8}/g) ?? [];
-  const claim = Buffer.from(bytes.map((each) => Number.parseInt(each, 2))).toString();
+  const claim = Buffer.from(bytes.map((bits) => Number.parseInt(bits, 2))).toString();
   return JSON.parse(`{${claim.slice(0, -1)}}`).iss;
 }
 

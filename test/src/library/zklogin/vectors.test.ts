@@ -67,8 +67,8 @@ describe('the address', () => {
     // Of one salt in 256 on average; of these, 21, 22 and 51.
     for (let salt = 15n; salt < 55n; salt++) {
       const seed = genAddressSeed(salt, 'sub', keyClaimValue, aud);
-      const [legacy, current] = [true, false].map((each) =>
-        deriveAddress({ ...inputs, issuer: iss, salt, legacyAddress: each }),
+      const [legacy, current] = [true, false].map((legacyAddress) =>
+        deriveAddress({ ...inputs, issuer: iss, salt, legacyAddress }),
       );
       expect(current).toBe(computeZkLoginAddressFromSeed(seed, iss, false));
       expect(legacy !== current).toBe(seed < 1n << 248n);

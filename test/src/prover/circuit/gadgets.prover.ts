@@ -83,8 +83,8 @@ const named = (array: string, values: readonly number[]) =>
 test('Below: only ones followed by zeros, as many ones as the length says', () => {
   const gadget = compiled('select.circom', 'Below(4)');
   for (const below of lists(4, [-2, -1, 0, 1, 2])) {
-    const isHonest = below.every((each, i) => each === 0 || (each === 1 && (i === 0 || below[i - 1] === 1)));
-    const ones = BigInt(below.filter((each) => each === 1).length);
+    const isHonest = below.every((bit, i) => bit === 0 || (bit === 1 && (i === 0 || below[i - 1] === 1)));
+    const ones = BigInt(below.filter((bit) => bit === 1).length);
     expect(accepted(gadget, named('below', below), 'length'), String(below)).toBe(
       isHonest ? ones : undefined,
     );

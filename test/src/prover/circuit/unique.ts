@@ -123,7 +123,7 @@ type Terms = { wire: number; coefficient: bigint }[];
 
 /** Returns whether each absolute value exceeds the sum of all smaller ones, without wrapping around the field. */
 function isSubsetSumUnique(coefficients: readonly bigint[]): boolean {
-  const sizes = coefficients.map((each) => (each > P / 2n ? P - each : each));
+  const sizes = coefficients.map((coefficient) => (coefficient > P / 2n ? P - coefficient : coefficient));
   sizes.sort((a, b) => (a < b ? -1 : 1));
   let sum = 0n;
   return sizes.every((size) => {

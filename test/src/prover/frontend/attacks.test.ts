@@ -255,8 +255,8 @@ test('no answer and no line of the log repeats a part of a token, a salt or rand
   const secrets = ['hunter', SALT, RANDOMNESS, NONCE, payload.slice(20, 60), ...proofs];
   expect(frontend.printed()).toContain('made a proof');
   expect(frontend.printed()).toContain('PROVER_TOKEN_REFUSED');
-  for (const each of secrets) {
-    expect(answers).not.toContain(each);
-    expect(frontend.printed()).not.toContain(each);
+  for (const secret of secrets) {
+    expect(answers).not.toContain(secret);
+    expect(frontend.printed()).not.toContain(secret);
   }
 });

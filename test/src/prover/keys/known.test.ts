@@ -5,9 +5,9 @@ import { type Groth16Proof, verifyProof } from '../../../../src/prover/verify.ts
 import { vector } from '../support.ts';
 
 const [google, devnet] = vector('zklogin-proofs').map(
-  (each: { partialInputs: { proofPoints: Groth16Proof }; publicInput: string }) => ({
-    proof: each.partialInputs.proofPoints,
-    publicInput: BigInt(each.publicInput),
+  (vector: { partialInputs: { proofPoints: Groth16Proof }; publicInput: string }) => ({
+    proof: vector.partialInputs.proofPoints,
+    publicInput: BigInt(vector.publicInput),
   }),
 );
 

@@ -77,8 +77,8 @@ describe('a document without a nonce', () => {
     const { documents } = documentsOf(5);
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
-    const others = [1, 2, 3].map((each) =>
-      documents.fresh(nonceOf(each), {}, STAYS).then(note(`fresh ${each}`)),
+    const others = [1, 2, 3].map((number) =>
+      documents.fresh(nonceOf(number), {}, STAYS).then(note(`fresh ${number}`)),
     );
     await Promise.all([
       ...others,
@@ -93,12 +93,12 @@ describe('a document with a nonce', () => {
   test('is served in order, one at a time, each with its own nonce', async () => {
     const { state, documents } = documentsOf(1);
     const order: number[] = [];
-    const ask = async (each: number) => {
-      const document = await documents.fresh(nonceOf(each), {}, STAYS);
-      order.push(each);
-      expect(Buffer.from(document).includes(Buffer.from(nonceOf(each)))).toBe(true);
+    const ask = async (number: number) => {
+      const document = await documents.fresh(nonceOf(number), {}, STAYS);
+      order.push(number);
+      expect(Buffer.from(document).includes(Buffer.from(nonceOf(number)))).toBe(true);
     };
-    const numbers = Array.from({ length: 20 }, (_, each) => each);
+    const numbers = Array.from({ length: 20 }, (_, number) => number);
     await Promise.all(numbers.map(ask));
     expect(order).toEqual(numbers);
     expect(state.mostAtOnce).toBe(1);
@@ -115,7 +115,9 @@ describe('a document with a nonce', () => {
 
   test('is refused while 256 wait', async () => {
     const { documents } = documentsOf(0);
-    const waiting = Array.from({ length: 257 }, (_, each) => code(documents.fresh(nonceOf(each), {}, STAYS)));
+    const waiting = Array.from({ length: 257 }, (_, number) =>
+      code(documents.fresh(nonceOf(number), {}, STAYS)),
+    );
     expect(await code(documents.fresh(nonceOf(300), {}, STAYS))).toBe('NSM_BUSY');
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'made'));
   });
@@ -126,7 +128,9 @@ describe('a document with a nonce', () => {
     // The moving average follows what documents take.
     for (let times = 0; times < 20; times += 1) await documents.urgent(nonceOf(times));
     const left = new AbortController();
-    const outcomes = Array.from({ length: 60 }, (_, each) => documents.fresh(nonceOf(each), {}, left.signal));
+    const outcomes = Array.from({ length: 60 }, (_, number) =>
+      documents.fresh(nonceOf(number), {}, left.signal),
+    );
     const refused = outcomes.at(-1)?.catch((error) => error);
     expect(await refused).toMatchObject({
       code: 'NSM_BUSY',
@@ -140,8 +144,8 @@ describe('a document with a nonce', () => {
     const { state, documents } = documentsOf(5);
     const first = documents.fresh(nonceOf(0), {}, STAYS);
     const left = new AbortController();
-    const others = Array.from({ length: 10 }, (_, each) =>
-      code(documents.fresh(nonceOf(each + 1), {}, left.signal)),
+    const others = Array.from({ length: 10 }, (_, number) =>
+      code(documents.fresh(nonceOf(number + 1), {}, left.signal)),
     );
     left.abort();
     expect(await Promise.all(others)).toEqual(others.map(() => 'NSM_BUSY'));

@@ -33,7 +33,7 @@ async function open(url: string, bytes = ''): Promise<Client> {
 
 const openAll = async (url: string, count: number, bytes?: string) => {
   const clients: Client[] = [];
-  for (let each = 0; each < count; each += 1) clients.push(await open(url, bytes));
+  for (let opened = 0; opened < count; opened += 1) clients.push(await open(url, bytes));
   return clients;
 };
 
@@ -171,11 +171,11 @@ test('4,000 connections with half a body do not block an honest caller', async (
     for (const socket of sockets) socket.destroy();
   });
   const statuses: number[] = [];
-  for (let each = 1; each <= 4000; each += 1) {
+  for (let opened = 1; opened <= 4000; opened += 1) {
     const socket = connect(port, '127.0.0.1', () => socket.write(HALF_BODY));
     socket.on('error', () => {});
     sockets.push(socket);
-    if (each % 40 !== 0) continue;
+    if (opened % 40 !== 0) continue;
     const asked = performance.now();
     const answer = await post('/process_data', { payload: { sides: 6 } });
     statuses.push(answer.status);

@@ -146,7 +146,7 @@ test('incomplete bodies use at most 16 MiB together: the oldest fails, and a new
   const limit = 4 * KIB * KIB;
   const reader = bodies(limit);
   const outcomes: Promise<unknown>[] = [];
-  for (let each = 0; each < 5; each += 1) {
+  for (let again = 0; again < 5; again += 1) {
     const request = open();
     outcomes.push(outcome(reader.read(request)));
     request.write(Buffer.alloc(limit - 1, '['));

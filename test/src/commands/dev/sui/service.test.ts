@@ -69,7 +69,7 @@ describe('the account', () => {
     await expect(start()).rejects.toThrow('chmod 600');
     writeFileSync(keyFile, kept.slice(0, -5));
     chmodSync(keyFile, 0o600);
-    const error = await start().catch((each: Error) => each);
+    const error = await start().catch((thrown: Error) => thrown);
     expect(String(error)).toMatch(/holds no ed25519 key/);
     expect(String(error)).not.toContain(kept.slice(20, 40));
     writeFileSync(keyFile, kept);

@@ -189,7 +189,7 @@ describe('the registers', () => {
   });
 
   test('PCR2 is that of all ramdisks after the first', () => {
-    const ramdisks = ['boot', 'app', 'more'].map((each) => Buffer.from(each));
+    const ramdisks = ['boot', 'app', 'more'].map((name) => Buffer.from(name));
     expect(measureImage({ ...PARTS, ramdisks }).pcr2).toBe(extend('appmore'));
   });
 
