@@ -200,6 +200,21 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     inClone: true,
     load: () => import('./prover/prove.ts'),
   },
+  prover_check_key: {
+    reader: 'wallet',
+    summary: "check whether a file is one of zkLogin's published proving keys",
+    load: () => import('./prover/check_key.ts'),
+  },
+  prover_extract_generator: {
+    reader: 'wallet',
+    summary: 'take the witness generator out of a container image',
+    load: () => import('./prover/extract_generator.ts'),
+  },
+  prover_smoke: {
+    reader: 'wallet',
+    summary: 'judge a proving service from outside',
+    load: () => import('./prover/smoke.ts'),
+  },
   salt_seed: {
     reader: 'wallet',
     summary: "generate, split and restore the salt service's seed",

@@ -30,6 +30,14 @@ function help(program: string): string {
   ].join('\n\n');
 }
 
+/** The name of a command, which may be written as `prover check-key`, and the arguments after it. */
+function nameIn(argv: readonly string[]): readonly string[] {
+  const [first, second] = argv.map((word) => word.replaceAll('-', '_'));
+  const pair = `${first}_${second}`;
+  if (first !== undefined && Object.hasOwn(COMMANDS, first)) return [first, ...argv.slice(1)];
+  return Object.hasOwn(COMMANDS, pair) ? [pair, ...argv.slice(2)] : argv;
+}
+
 function refuse(error: string, argv: readonly string[], io: Io): number {
   if (argv.includes('--json')) io.log(JSON.stringify({ status: 'failed', code: 'USAGE', error }, null, 2));
   else io.error(`USAGE: ${error}`);
@@ -38,9 +46,8 @@ function refuse(error: string, argv: readonly string[], io: Io): number {
 
 export const main: Main = async (argv, env, io) => {
   const program = env['npm_lifecycle_event'] === 'sui-enclave' ? 'npm run sui-enclave --' : 'sui-enclave';
-  const [first = '--help', ...rest] = argv;
-  const isHelp = ['help', '--help', '-h'].includes(first);
-  const name = isHelp ? rest[0] : first;
+  const isHelp = ['help', '--help', '-h'].includes(argv[0] ?? '--help');
+  const [name, ...rest] = nameIn(isHelp ? argv.slice(1) : argv);
   if (name === undefined) {
     io.log(help(program));
     return argv.length === 0 ? EXIT.notTried : EXIT.done;

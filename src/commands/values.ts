@@ -1,4 +1,5 @@
 /** The schemas of arguments and options. Each issue continues the name of what it is about. */
+import { isSecure } from 'sui-enclave/zklogin/http';
 import * as v from 'valibot';
 
 export const text = v.string();
@@ -40,6 +41,15 @@ export const enclaveUrl = v.pipe(
     const { protocol, username, password } = URL.parse(url) ?? {};
     return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
   }, 'must be the URL of an enclave: http or https, without a user name'),
+);
+
+/** The URL of a service that gets private requests. */
+export const secureUrl = v.pipe(
+  v.string(),
+  v.check((url) => {
+    const parsed = URL.parse(url);
+    return parsed !== null && isSecure(parsed) && parsed.username === '' && parsed.password === '';
+  }, 'must be an https URL, without a user name; http is for this machine only'),
 );
 
 /** A time as ISO 8601 with its zone, or as milliseconds since 1970; as the latter. */

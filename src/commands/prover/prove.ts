@@ -1,5 +1,5 @@
 /** `sui-enclave prove`: makes the proof for one request, without a server. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
 import { proveOnce } from 'sui-enclave-prover/engine';
 import { ProverError } from 'sui-enclave-prover/errors';
@@ -12,6 +12,7 @@ import { generateWitness } from 'sui-enclave-prover/witness';
 import { command, type Io, runAsProcess } from '../command.ts';
 import { circuitSize, path, time } from '../values.ts';
 import { type Artifacts, builtArtifacts, ENGINE, generatorOf } from './artifacts.ts';
+import { readJson } from './json_file.ts';
 
 export const main = command({
   name: 'prove',
@@ -72,21 +73,6 @@ async function prove(input: BuiltInput, artifacts: Artifacts, io: Io): Promise<o
   io.error(`witness ${seconds(start, computed)} s, proof ${seconds(computed, proved)} s, verified`);
   const { issBase64Details, headerBase64, addressSeed } = input;
   return { proofPoints: proof, issBase64Details, headerBase64, addressSeed: String(addressSeed) };
-}
-
-function readJson(file: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's message quotes its input.
-    throw new ConfigError(`${file} is not JSON`);
-  }
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -245,6 +245,14 @@ describe('the program', () => {
     expect([status, JSON.parse(json)]).toEqual([2, { status: 'failed', code: 'USAGE', error }]);
   });
 
+  test.each(['prover check-key', 'prover-check-key', 'help prover check-key', 'salt-seed', 'dev-sui'])(
+    'takes %s for a name',
+    async (words) => {
+      const { status, stdout } = await call(program, [...words.split(' '), '--help']);
+      expect([status, stdout.split(' ')[2]]).toEqual([0, words.replace('help ', '').replace(/[ -]/g, '_')]);
+    },
+  );
+
   test('is what npm and make run of src/commands', () => {
     const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
     const lines = [...Object.values(scripts), ...makefile.split('\n')];

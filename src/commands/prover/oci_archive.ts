@@ -1,0 +1,361 @@
+/**
+ * Takes files out of a container image in an OCI archive (OCI image layout in a tar, as `skopeo copy … oci-archive:` and
+ * `docker save` since version 25 write it), without running or unpacking the rest. The archive is untrusted: blobs must
+ * have their digests, and links, paths that lead out and sizes beyond any image are refused.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { on } from 'node:events';
+import { closeSync, createReadStream, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline, Readable, Writable } from 'node:stream';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { EnclaveError } from 'sui-enclave/errors';
+import { Parser, type ReadEntry } from 'tar';
+import * as v from 'valibot';
+import { ProverToolError } from './errors.ts';
+
+/** Of the archive, and of all that its layers unpack to. */
+const MAX_BYTES = 8 * 1024 ** 3;
+const MAX_ENTRIES = 500_000;
+/** Index, manifest and configuration have some kilobytes. */
+const MAX_JSON_BYTES = 256 * 1024;
+const MAX_JSON_BLOBS = 256;
+const MAX_LAYERS = 128;
+
+const Digest = v.pipe(v.string(), v.regex(/^sha256:[0-9a-f]{64}$/));
+const Descriptor = v.object({
+  mediaType: v.string(),
+  digest: Digest,
+  platform: v.optional(v.object({ architecture: v.string(), os: v.string() })),
+});
+const Index = v.object({ manifests: v.pipe(v.array(Descriptor), v.minLength(1), v.maxLength(MAX_LAYERS)) });
+const Manifest = v.object({ layers: v.pipe(v.array(Descriptor), v.maxLength(MAX_LAYERS)) });
+
+type Descriptor = v.InferOutput<typeof Descriptor>;
+
+const INDEX_TYPES = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+];
+/** By the media type of a layer. */
+const DECOMPRESSORS: Readonly<Record<string, 'none' | 'gzip' | 'zstd'>> = {
+  'application/vnd.oci.image.layer.v1.tar': 'none',
+  'application/vnd.oci.image.layer.v1.tar+gzip': 'gzip',
+  'application/vnd.oci.image.layer.v1.tar+zstd': 'zstd',
+  'application/vnd.docker.image.rootfs.diff.tar': 'none',
+  'application/vnd.docker.image.rootfs.diff.tar.gzip': 'gzip',
+};
+
+export interface Wanted {
+  /** In the image, such as `app/binaries`. */
+  readonly folder: string;
+  /** In the folder, with the most bytes that each may have. */
+  readonly files: Readonly<Record<string, number>>;
+}
+
+export interface Extracted {
+  /** Of the image's manifest. */
+  readonly digest: string;
+  readonly files: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[];
+}
+
+const invalid = (what: string) => new ProverToolError('ARCHIVE_INVALID', what);
+
+/**
+ * @param out an empty folder, which gets the files
+ * @throws ProverToolError
+ */
+export async function extractFromImage(archive: string, wanted: Wanted, out: string): Promise<Extracted> {
+  if (statSync(archive).size > MAX_BYTES) throw tooLarge('the archive');
+  const { digest, layers } = await readManifest(archive);
+  const contents = await readLayers(archive, layers, wanted, out);
+  const files = Object.keys(wanted.files).map((name) => {
+    const found = findFile(name, contents);
+    if (found === undefined) {
+      throw new ProverToolError('GENERATOR_MISSING', `the image has no file ${wanted.folder}/${name}`);
+    }
+    return { name, ...found };
+  });
+  for (const { name, spool } of files) renameSync(spool, join(out, name));
+  for (const { spool } of contents.flatMap((layer) => [...layer.files.values()]))
+    rmSync(spool, { force: true });
+  return { digest, files: files.map(({ name, bytes, sha256 }) => ({ name, bytes, sha256 })) };
+}
+
+// --- The archive ---
+
+/** The entries of a tar archive, one after the other. What is not read of one is skipped. */
+async function* entriesOf(tar: Readable): AsyncGenerator<ReadEntry> {
+  const parser = new Parser({ strict: true, zstd: false });
+  const entries = on(parser, 'entry', { close: ['end'] });
+  // The parser is no stream of Node's. An error after the last entry was taken is nobody's.
+  parser.on('error', () => {});
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      if (parser.write(chunk)) done();
+      else parser.once('drain', done);
+    },
+    final(done) {
+      parser.end();
+      done();
+    },
+  });
+  pipeline(tar, sink, (error) => error && parser.emit('error', error));
+  let count = 0;
+  try {
+    for await (const [entry] of entries as AsyncIterable<[ReadEntry]>) {
+      count += 1;
+      if (count > MAX_ENTRIES) throw tooLarge('the number of files');
+      yield entry;
+      entry.resume();
+    }
+  } catch (error) {
+    if (error instanceof EnclaveError) throw error;
+    throw invalid('a tar archive in it is damaged, or ends too early');
+  } finally {
+    tar.destroy();
+  }
+}
+
+/** The path in a form that can be compared. @throws ProverToolError */
+function pathOf({ path }: ReadEntry): string {
+  const parts = path.replace(/^(\.?\/)+/, '').split('/');
+  if (parts.at(-1) === '') parts.pop();
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) {
+    throw new ProverToolError(
+      'ARCHIVE_UNSAFE',
+      `the path ${JSON.stringify(path.slice(0, 100))} leads out of the image, or is not in its shortest form`,
+    );
+  }
+  return parts.join('/');
+}
+
+/** Blobs of the archive, and its index, by their paths. */
+async function* filesOf(archive: string): AsyncGenerator<[path: string, entry: ReadEntry]> {
+  const seen = new Set<string>();
+  for await (const entry of entriesOf(createReadStream(archive))) {
+    // The root folder has no path of its own.
+    const path = entry.path === './' ? '' : pathOf(entry);
+    if (entry.type === 'Directory') continue;
+    if (entry.type !== 'File') {
+      throw new ProverToolError(
+        'ARCHIVE_UNSAFE',
+        `${JSON.stringify(path.slice(0, 100))} is not a plain file`,
+      );
+    }
+    if (seen.has(path)) throw invalid(`it has ${path} twice`);
+    seen.add(path);
+    yield [path, entry];
+  }
+}
+
+async function contentOf(entry: ReadEntry): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of entry) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** The manifest of the only image for amd64, which published generators are for. @throws ProverToolError */
+async function readManifest(archive: string): Promise<{ digest: string; layers: readonly Descriptor[] }> {
+  const small = new Map<string, Buffer>();
+  let index: Buffer | undefined;
+  for await (const [path, entry] of filesOf(archive)) {
+    if (entry.size > MAX_JSON_BYTES || small.size > MAX_JSON_BLOBS) continue;
+    if (path === 'index.json') index = await contentOf(entry);
+    else if (path.startsWith('blobs/sha256/')) small.set(path, await contentOf(entry));
+  }
+  if (index === undefined) {
+    throw invalid(
+      'it has no index.json, so it is not an OCI archive: make one by skopeo copy docker://… oci-archive:FILE, or by docker save of Docker 25 or newer',
+    );
+  }
+  const blobOf = (digest: string) => {
+    const blob = small.get(pathOfBlob(digest));
+    if (blob === undefined) throw invalid(`it lacks the blob ${digest}, or that is larger than a manifest`);
+    if (digest !== `sha256:${createHash('sha256').update(blob).digest('hex')}`) throw changed(digest);
+    return blob;
+  };
+  let image = onlyImage(parse(Index, index, 'index.json').manifests);
+  if (INDEX_TYPES.includes(image.mediaType)) {
+    image = onlyImage(parse(Index, blobOf(image.digest), 'the index of the platforms').manifests);
+  }
+  const { layers } = parse(Manifest, blobOf(image.digest), 'the manifest');
+  return { digest: image.digest, layers };
+}
+
+function onlyImage(manifests: readonly Descriptor[]): Descriptor {
+  const fitting = manifests.filter(
+    ({ platform }) =>
+      platform === undefined || (platform.os === 'linux' && platform.architecture === 'amd64'),
+  );
+  const [only, ...others] = fitting;
+  if (only !== undefined && others.length === 0) return only;
+  throw invalid(`it has ${fitting.length} images for linux/amd64, not one`);
+}
+
+function parse<Output>(schema: v.GenericSchema<unknown, Output>, json: Buffer, what: string): Output {
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), json.toString());
+  if (!parsed.success) throw invalid(`${what} is not what the OCI image layout defines`);
+  return parsed.output as Output;
+}
+
+const pathOfBlob = (digest: string) => `blobs/sha256/${digest.slice('sha256:'.length)}`;
+
+function changed(digest: string): ProverToolError {
+  return invalid(`the blob ${digest} has another digest: it was changed, or is damaged`);
+}
+
+function tooLarge(what: string): ProverToolError {
+  return new ProverToolError(
+    'ARCHIVE_TOO_LARGE',
+    `${what} is larger than that of any image with a generator`,
+  );
+}
+
+// --- Layers ---
+
+/** What a layer does to the wanted folder. */
+interface Layer {
+  readonly files: Map<string, { readonly bytes: number; readonly sha256: string; readonly spool: string }>;
+  /** Names that it removes from the layers below. */
+  readonly removed: Set<string>;
+  /** Whether it hides the whole folder of the layers below. */
+  hides: boolean;
+}
+
+async function readLayers(
+  archive: string,
+  layers: readonly Descriptor[],
+  wanted: Wanted,
+  out: string,
+): Promise<Layer[]> {
+  const byPath = new Map(layers.map((layer) => [pathOfBlob(layer.digest), layer]));
+  const read = new Map<string, Layer>();
+  const total = { bytes: 0 };
+  for await (const [path, entry] of filesOf(archive)) {
+    const layer = byPath.get(path);
+    if (layer !== undefined) read.set(layer.digest, await readLayer(entry, layer, wanted, out, total));
+  }
+  return layers.map(({ digest }) => {
+    const layer = read.get(digest);
+    if (layer === undefined) throw invalid(`it lacks the layer ${digest}`);
+    return layer;
+  });
+}
+
+async function readLayer(
+  blob: ReadEntry,
+  { digest, mediaType }: Descriptor,
+  wanted: Wanted,
+  out: string,
+  total: { bytes: number },
+): Promise<Layer> {
+  const hash = createHash('sha256');
+  const layer: Layer = { files: new Map(), removed: new Set(), hides: false };
+  const tar = plain(hashed(blob, hash), mediaType, total);
+  for await (const entry of entriesOf(tar)) {
+    // The root folder of a layer is sometimes an entry.
+    if (/^(\.\/|\.|\/)$/.test(entry.path)) continue;
+    await note(entry, pathOf(entry), layer, wanted, out, digest);
+  }
+  // What follows the end of the tar archive is part of the blob.
+  for await (const chunk of blob) hash.update(chunk as Buffer);
+  if (digest !== `sha256:${hash.digest('hex')}`) throw changed(digest);
+  return layer;
+}
+
+async function* hashed(blob: ReadEntry, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of blob) {
+    hash.update(chunk as Buffer);
+    yield chunk as Buffer;
+  }
+}
+
+/** The layer's tar archive, counted. */
+function plain(blob: AsyncIterable<Buffer>, mediaType: string, total: { bytes: number }): Readable {
+  const compression = DECOMPRESSORS[mediaType];
+  if (compression === undefined) throw invalid(`a layer has the unknown type ${mediaType.slice(0, 100)}`);
+  const source = Readable.from(blob);
+  const stream = {
+    none: () => source,
+    gzip: () => pipeTo(source, createGunzip()),
+    zstd: () => pipeTo(source, createZstdDecompress()),
+  }[compression]();
+  return Readable.from(counted(stream, total));
+}
+
+function pipeTo<To extends NodeJS.ReadWriteStream & Readable>(source: Readable, to: To): To {
+  source.once('error', (error) => to.destroy(error));
+  return source.pipe(to);
+}
+
+async function* counted(tar: Readable, total: { bytes: number }): AsyncGenerator<Buffer> {
+  let isFirst = true;
+  for await (const chunk of tar as AsyncIterable<Buffer>) {
+    total.bytes += chunk.length;
+    if (total.bytes > MAX_BYTES) throw tooLarge('what the layers unpack to');
+    // The reader of tar archives would unpack it, uncounted.
+    if (isFirst && chunk[0] === 0x1f && chunk[1] === 0x8b) throw invalid('a layer is compressed twice');
+    isFirst = false;
+    yield chunk;
+  }
+}
+
+/** Notes what an entry does to the wanted folder (OCI image specification, "Whiteouts"). */
+async function note(
+  entry: ReadEntry,
+  path: string,
+  layer: Layer,
+  { folder, files }: Wanted,
+  out: string,
+  digest: string,
+): Promise<void> {
+  const parents = folder.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
+  const [, dir = '', name = ''] = /^(?:(.*)\/)?([^/]+)$/.exec(path) ?? [];
+  if (name === '.wh..wh..opq') {
+    if (parents.includes(dir)) layer.hides = true;
+    return;
+  }
+  if (name.startsWith('.wh.')) {
+    const gone = (dir === '' ? '' : `${dir}/`) + name.slice('.wh.'.length);
+    if (parents.includes(gone)) layer.hides = true;
+    if (dir === folder) layer.removed.add(name.slice('.wh.'.length));
+    return;
+  }
+  if (parents.includes(path) && entry.type !== 'Directory') throw isLink(path);
+  const maxBytes = dir === folder && Object.hasOwn(files, name) ? files[name] : undefined;
+  if (maxBytes === undefined) return;
+  if (entry.type !== 'File') throw isLink(path);
+  if (entry.size > maxBytes) throw tooLarge(path);
+  const spool = join(out, `${digest.slice(-12)}-${name}`);
+  layer.files.set(name, { spool, bytes: entry.size, sha256: await write(entry, spool) });
+}
+
+function isLink(path: string): ProverToolError {
+  return new ProverToolError('ARCHIVE_UNSAFE', `${path} is a link or a device, not a file in a folder`);
+}
+
+/** @returns its SHA-256 in hexadecimal */
+async function write(entry: ReadEntry, path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const file = openSync(path, 'w', 0o600);
+  try {
+    for await (const chunk of entry) {
+      hash.update(chunk as Buffer);
+      writeSync(file, chunk as Buffer);
+    }
+  } finally {
+    closeSync(file);
+  }
+  return hash.digest('hex');
+}
+
+/** The file as the topmost layer leaves it. */
+function findFile(name: string, layers: readonly Layer[]) {
+  for (const { files, removed, hides } of layers.toReversed()) {
+    const file = files.get(name);
+    if (file !== undefined) return file;
+    if (hides || removed.has(name)) return undefined;
+  }
+  return undefined;
+}
