@@ -28,7 +28,7 @@ export interface Rollout {
 /** How often a state is looked at while it is awaited, in milliseconds. */
 const LOOK_MS = 500;
 /** The longest that a node takes to show what was executed, in milliseconds. */
-const SHOWN_MS = 20_000;
+const SHOWN_MS = 60_000;
 
 /** @throws RolloutError: ROLLOUT_CONFIG where the plan can't begin */
 export async function checkBeginning({ plan, world }: Rollout): Promise<void> {
