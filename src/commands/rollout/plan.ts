@@ -2,7 +2,8 @@
 import { dirname, resolve } from 'node:path';
 import * as v from 'valibot';
 import type { Network } from '../sui/network.ts';
-import { objectId } from '../values.ts';
+import { SOURCE_OPTION } from '../sui/options.ts';
+import { enclaveUrl, objectId } from '../values.ts';
 import {
   enclaveUrls,
   filePath,
@@ -48,6 +49,7 @@ const commands = v.pipe(
   v.maxLength(MAX_COMMANDS, `must have at most ${MAX_COMMANDS} commands`),
 );
 
+const sourceUrl = v.pipe(v.string('must be a URL'), SOURCE_OPTION['source-url'].schema);
 const side = v.strictObject({ pcrs: filePath, enclaves: enclaveUrls(MAX_ENCLAVES) });
 const hrefs = (urls: readonly string[]) => urls.map((url) => new URL(url).href);
 
@@ -60,6 +62,8 @@ const PlanYaml = v.pipe(
     root: v.optional(filePath),
     old: side,
     new: side,
+    balancer: v.optional(v.pipe(v.string('must be a URL'), enclaveUrl)),
+    source_url: v.optional(sourceUrl),
     commands: v.strictObject({
       start: commands,
       provision: v.optional(commands),
@@ -109,6 +113,10 @@ export interface Plan {
   readonly root: string | undefined;
   readonly old: Side;
   readonly new: Side;
+  /** The URL that callers use, by which a rollout sees which enclaves they reach. */
+  readonly balancer: string | undefined;
+  /** The repository of both images, which the config is to name. */
+  readonly sourceUrl: string | undefined;
   /** Each a program and its arguments; empty if the plan has none. */
   readonly commands: Readonly<Record<CommandName, readonly (readonly string[])[]>>;
   /** In minutes. */
@@ -145,6 +153,8 @@ export function parsePlan(yaml: string, path: string): Plan {
     root: output.root === undefined ? undefined : resolve(folder, output.root),
     old: sideOf(output.old),
     new: sideOf(output.new),
+    balancer: output.balancer,
+    sourceUrl: output.source_url,
     commands: { ...output.commands, provision: output.commands.provision ?? [] },
     overlap: output.overlap,
     isEndedByAdmin: output.end_overlap === 'admin',

@@ -8,7 +8,7 @@ import type { Candidate } from '../sui/registration.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { CommandName, Plan, SideName } from './plan.ts';
-import type { Serving, World } from './world.ts';
+import type { World } from './world.ts';
 
 export interface Step {
   readonly name: string;
@@ -81,8 +81,9 @@ export function stepsForward(rollout: Rollout): Step[] {
       name: 'allow',
       missing: async () => ((await isAllowed()) ? undefined : 'the config allows the old image'),
       async act() {
-        const options = ['--pcrs', plan.new.pcrs, '--overlap', `${plan.overlap}`];
-        await awaitAdmin(rollout, world.adminCommand('update_pcrs', ...options), isAllowed);
+        const overlap = ['--overlap', `${plan.overlap}`];
+        const command = world.adminCommand('update_pcrs', ...imageOptions(plan, 'new'), ...overlap);
+        await awaitAdmin(rollout, command, isAllowed);
         if (isOverlapping(await world.config(), world.now())) return;
         world.log('WARNING: contracts accept no old enclave, since the transaction began no overlap.');
       },
@@ -91,13 +92,14 @@ export function stepsForward(rollout: Rollout): Step[] {
     {
       name: 'switch',
       missing: async () =>
-        memory.steps.switched === undefined ? 'callers reach the old enclaves' : undefined,
+        memory.steps.switched === undefined ? 'callers reach the old enclaves' : await astray(rollout, 'new'),
       async act() {
         await checkServing(rollout, 'new');
         const { switchedBack: _, ...before } = memory.steps;
         const switching = world.now();
         memory.remember({ ...before, switching });
         await world.run('switch');
+        await awaitState(rollout, plan.commandMs, 'switch', () => astray(rollout, 'new'));
         memory.remember({ ...before, switching, switched: world.now() });
       },
     },
@@ -108,7 +110,7 @@ export function stepsForward(rollout: Rollout): Step[] {
       async act() {
         await waitFrom(rollout, memory.steps.switched, plan.drainMs, 'requests to the old enclaves end');
         // Right before: from here on, callers have no others.
-        await checkServing(rollout, 'new');
+        await checkReached(rollout, 'new');
         const stopping = world.now();
         memory.remember({ ...memory.steps, stopping });
         await stop(rollout, 'stop_old', 'old');
@@ -143,13 +145,16 @@ export function stepsBack(rollout: Rollout): Step[] {
     {
       name: 'switch_back',
       missing: async () =>
-        memory.steps.switching === undefined ? undefined : 'callers may reach the new enclaves',
+        memory.steps.switching === undefined
+          ? await astray(rollout, 'old')
+          : 'callers may reach the new enclaves',
       async act() {
         await checkServing(rollout, 'old');
         // Forgotten first: stopped after the commands, a rollout forwards must switch again.
         const { switched: _, switching: __, ...others } = memory.steps;
         memory.remember({ ...others, switching: world.now() });
         await world.run('switch_back');
+        await awaitState(rollout, plan.commandMs, 'switch_back', () => astray(rollout, 'old'));
         memory.remember({ ...others, switchedBack: world.now() });
       },
     },
@@ -167,7 +172,7 @@ export function stepsBack(rollout: Rollout): Step[] {
         // Also those that contracts accept no longer: the transaction registers them again.
         const urls = await running(world, 'old');
         if (urls.length === 0) throw notServing('old', ['none of them answers']);
-        const command = world.adminCommand('rotate', ...urls, '--pcrs', plan.old.pcrs);
+        const command = world.adminCommand('rotate', ...urls, ...imageOptions(plan, 'old'));
         await awaitAdmin(rollout, command, async () => world.sideOf(await world.config()) === 'old');
       },
     },
@@ -177,7 +182,7 @@ export function stepsBack(rollout: Rollout): Step[] {
       missing: async () => unlessEmpty(await running(world, 'new'), 'are running'),
       async act() {
         await waitFrom(rollout, memory.steps.switchedBack, plan.drainMs, 'requests to the new enclaves end');
-        await checkServing(rollout, 'old');
+        await checkReached(rollout, 'old');
         await stop(rollout, 'stop_new', 'new');
       },
     },
@@ -237,11 +242,42 @@ async function checkServing({ plan, world }: Rollout, side: SideName): Promise<v
   for (const fault of faults) world.log(`An old enclave does not serve: ${fault}.`);
 }
 
+/** Checks that callers can do with a side, and reach it. @throws RolloutError: ROLLOUT_NOT_SERVING */
+async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
+  await checkServing(rollout, side);
+  const reason = await astray(rollout, side);
+  if (reason !== undefined) throw notServing(side, [reason]);
+}
+
+/** Why callers do not reach a side alone; undefined if they do, or if the plan does not say where to look. */
+async function astray({ plan, world }: Rollout, side: SideName): Promise<string | undefined> {
+  const { balancer } = plan;
+  if (balancer === undefined) return undefined;
+  // By turns, it leads to each enclave at least twice.
+  const requests = 2 * (plan.old.urls.length + plan.new.urls.length);
+  for (let request = 0; request < requests; request += 1) {
+    if (!(await world.isRunning(balancer, side)))
+      return `${balancer} does not lead to ${side} enclaves alone`;
+  }
+  return undefined;
+}
+
+/** The options of a command that allows a side's image. */
+function imageOptions({ sourceUrl, ...sides }: Plan, side: SideName): string[] {
+  return ['--pcrs', sides[side].pcrs, ...(sourceUrl === undefined ? [] : ['--source-url', sourceUrl])];
+}
+
 function notServing(side: SideName, faults: readonly string[]): RolloutError {
   return new RolloutError(
     'ROLLOUT_NOT_SERVING',
-    `callers would be left with the ${side} enclaves, which do not serve: ${faults.join('; ')}. This step has done nothing`,
+    `callers would be left with the ${side} enclaves, but: ${faults.join('; ')}. This step has done nothing`,
   );
+}
+
+/** Whether callers can use what is at a URL; otherwise `fault` continues the URL. */
+interface Serving {
+  readonly url: string;
+  readonly fault: string | undefined;
 }
 
 async function servingAt(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {

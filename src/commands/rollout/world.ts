@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AttestationError, type Image } from 'sui-enclave/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
+import { EnclaveError } from 'sui-enclave/errors';
 import {
   type EnclaveConfig,
   findRegistration,
@@ -34,12 +35,6 @@ import { type CommandName, type Plan, RolloutPlanError, type SideName } from './
 export type Found =
   | { readonly url: string; readonly answers: true; readonly candidate: Candidate }
   | { readonly url: string; readonly answers: false; readonly reason: string };
-
-/** Whether callers can use what is at a URL; otherwise `fault` continues the URL. */
-export interface Serving {
-  readonly url: string;
-  readonly fault: string | undefined;
-}
 
 /** Whether contracts accept a key. `free`: it is not registered at a version that they accept. */
 export type KeyState = 'accepted' | 'free' | 'destroyed' | 'too old';
@@ -150,7 +145,8 @@ export async function worldOf({ plan, deployments, signing, env, io }: Surroundi
       return await needsSecrets(enclaveAt(url)).then(
         (needs) => !needs,
         (error) => {
-          if (error instanceof ClientError) return false;
+          // Nothing answers, or something else than an enclave with or without its secrets.
+          if (error instanceof EnclaveError) return false;
           throw error;
         },
       );
@@ -200,8 +196,7 @@ export async function worldOf({ plan, deployments, signing, env, io }: Surroundi
 
 /** Whether nothing that could be an enclave answers, such as a proxy in front of none. */
 function isNoAnswer(error: unknown): error is ClientError {
-  const isOfDocument = error instanceof ClientError && error.code === 'CLIENT_ATTESTED_KEY';
-  return error instanceof ClientError && !isOfDocument;
+  return error instanceof ClientError && error.code !== 'CLIENT_ATTESTED_KEY';
 }
 
 const STDERR = 2;

@@ -182,6 +182,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       ...{ network: 'localnet', node: node.url, registrar: ids.registrar, root: 'dev-root.pem' },
       old: { pcrs: 'dev.pcrs', enclaves: urls('old') },
       new: { pcrs: 'dev.2.pcrs', enclaves: urls('new') },
+      balancer,
       commands: {
         start: enclave('start', 'new'),
         switch: [...setState('new', 'ready'), ...setState('old', 'drain')],

@@ -33,6 +33,8 @@ test('is read as it stands, with defaults for the rest', () => {
     // Relative to the plan.
     old: { pcrs: '/etc/nitro-1.pcrs', urls: ['https://one.example'] },
     new: { pcrs: '/var/nitro-2.pcrs', urls: ['https://two.example'] },
+    balancer: undefined,
+    sourceUrl: undefined,
     commands: { ...COMMANDS, provision: [] },
     overlap: 60,
     isEndedByAdmin: true,
@@ -42,6 +44,8 @@ test('is read as it stands, with defaults for the rest', () => {
     commandMs: 600_000,
     adminMs: 3_600_000,
   });
+  const urls = { balancer: 'https://all.example', source_url: 'https://git.example/x' };
+  expect(parse(urls)).toMatchObject({ balancer: urls.balancer, sourceUrl: urls.source_url });
   const all = { app: 'weather', node: 'https://node.example', root: 'root.pem', end_overlap: 'time' };
   expect(
     parse({ ...all, drain: 0, settle: 1, start_within: 2, command_within: 3, admin_within: 0 }),
@@ -63,6 +67,8 @@ describe('is refused', () => {
       { new: { ...PLAN.new, enclaves: Array.from({ length: 17 }, (_, n) => `http://e${n}.example`) } },
     ],
     ['new has a URL of old', { new: { ...PLAN.new, enclaves: ['https://one.example/'] } }],
+    ['balancer must be the URL of an enclave', { balancer: 'all.example' }],
+    ['source_url must be 1 to 200 printable', { source_url: 'ü' }],
     ['commands.stop_old is missing', { commands: { ...COMMANDS, stop_old: undefined } }],
     ['there is no property commands.stop', { commands: { ...COMMANDS, stop: COMMANDS.stop_old } }],
     ['commands.start must have at least one command', { commands: { ...COMMANDS, start: [] } }],

@@ -23,6 +23,8 @@ export const PLAN: Plan = {
   root: undefined,
   old: { pcrs: '/old.pcrs', urls: ['http://old1/', 'http://old2/'] },
   new: { pcrs: '/new.pcrs', urls: ['http://new1/', 'http://new2/'] },
+  balancer: undefined,
+  sourceUrl: undefined,
   commands: { start: [], provision: [], switch: [], switch_back: [], stop_old: [], stop_new: [] },
   overlap: 60,
   isEndedByAdmin: true,
@@ -150,7 +152,8 @@ export class SimulatedRollout implements World, Memory {
     return { url, answers: true, candidate };
   }
 
-  async isRunning(url: string): Promise<boolean> {
+  async isRunning(url: string, side: SideName): Promise<boolean> {
+    if (url === this.plan.balancer) return this.callersReach === side;
     return this.running.has(url);
   }
 

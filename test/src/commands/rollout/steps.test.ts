@@ -138,6 +138,42 @@ describe('callers keep their enclaves', () => {
     }
   });
 
+  test('where switch has no effect, or is undone, as the load balancer shows', async () => {
+    const balancer = 'http://balancer/';
+    const world = new SimulatedRollout({ balancer });
+    world.broken.add('switch');
+    await expect(forward(world)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'ROLLOUT_COMMAND',
+        message: expect.stringContaining('to new enclaves alone'),
+      }),
+    );
+    world.broken.clear();
+    const { pause } = world.restart();
+    world.pause = async (ms) => {
+      if (ms > 1000) world.callersReach = 'old';
+      await pause.call(world, ms);
+    };
+    await expect(forward(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_NOT_SERVING' }));
+    expect([world.running.size, world.outages]).toEqual([4, []]);
+    world.pause = pause;
+    expect(await forward(world.restart())).toEqual(['switch', 'stop_old', 'end_overlap']);
+    expect([world.state, world.outages]).toEqual([END, []]);
+    // Restarted, it has forgotten what it was told.
+    world.callersReach = 'old';
+    expect(await forward(world.restart())).toEqual(['switch']);
+  });
+
+  test('on the way back, where switch_back has no effect', async () => {
+    const world = await killedAt(stopsOld, false, { balancer: 'http://balancer/' });
+    world.broken.add('switch_back');
+    await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_COMMAND' }));
+    expect([world.running.size, world.outages]).toEqual([4, []]);
+    world.broken.clear();
+    await back(world);
+    expect(world.state).toEqual(BEGINNING);
+  });
+
   test('on the way back, unless contracts accept none of the old', async () => {
     const world = await killedAt(stopsOld, false);
     await world.pause(world.plan.overlap * 60_000);
@@ -229,6 +265,14 @@ test('requests drain before the old are stopped, and answers settle before the o
     30_000,
     true,
   ]);
+});
+
+test("the admin's commands name the source of the image, where the plan has one", async () => {
+  const world = new SimulatedRollout({ sourceUrl: 'https://git.example/x' });
+  await forward(world);
+  expect(world.printed.join('\n')).toContain(
+    '--pcrs /new.pcrs --source-url https://git.example/x --overlap 60',
+  );
 });
 
 test('an update without an overlap is said', async () => {
