@@ -251,8 +251,8 @@ bench-prover-service: install
 prover-images: install
 	@node src/commands/main.ts prover_images --cache $(CACHE)/packages
 
-# Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before two emulated enclaves;
-# needs Debian's haproxy.
+# Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before emulated enclaves, also
+# during a rollout; needs Debian's haproxy.
 test-deploy: install
 	CACHE=$(CACHE) npm run --silent test:deploy
 

@@ -119,6 +119,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'keep the enclaves at some URLs registered, and destroy stale ones',
     load: () => import('./keeper/keep.ts'),
   },
+  rollout: {
+    reader: 'admin',
+    summary: 'replace the enclaves of an image by those of the next one, without a gap',
+    load: () => import('./rollout/rollout.ts'),
+  },
   status: {
     reader: 'admin',
     summary: 'print whether contracts accept the enclaves that answer',

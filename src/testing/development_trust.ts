@@ -12,7 +12,7 @@ const OWNER_ONLY = 0o600;
 
 export class DevelopmentTrust {
   readonly nsm: EmulatedNsm;
-  /** The name of the registers' file in the folder: each application has its own. */
+  /** The name of the registers' file in the folder: each image of each application has its own. */
   readonly pcrsName: string;
   readonly #folder: URL;
   readonly #root: Identity;
@@ -22,17 +22,32 @@ export class DevelopmentTrust {
   /**
    * @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced at `save`.
    * @param application that the NSM attests, a folder of src/apps
+   * @param options `image`: as for `developmentRegisters`; `now`: in milliseconds since 1970
    */
-  static load(folder: URL, application: string, now = Date.now()): DevelopmentTrust {
-    return new DevelopmentTrust(folder, application, readRoot(folder, now), now);
+  static load(
+    folder: URL,
+    application: string,
+    { image = 1, now = Date.now() }: { readonly image?: number; readonly now?: number } = {},
+  ): DevelopmentTrust {
+    const registers = developmentRegisters(application, image);
+    const name = application === 'weather' ? 'dev' : `dev-${application}`;
+    // No application has a dot in its name.
+    const pcrsName = image === 1 ? `${name}.pcrs` : `${name}.${image}.pcrs`;
+    return new DevelopmentTrust(folder, registers, pcrsName, readRoot(folder, now), now);
   }
 
-  private constructor(folder: URL, application: string, kept: Identity | undefined, now: number) {
+  private constructor(
+    folder: URL,
+    registers: readonly Uint8Array[],
+    pcrsName: string,
+    kept: Identity | undefined,
+    now: number,
+  ) {
     this.#folder = folder;
     this.isNew = kept === undefined;
     this.#root = kept ?? createRoot(new Date(now));
-    this.nsm = new EmulatedNsm(Date.now, this.#root, developmentRegisters(application));
-    this.pcrsName = application === 'weather' ? 'dev.pcrs' : `dev-${application}.pcrs`;
+    this.nsm = new EmulatedNsm(Date.now, this.#root, registers);
+    this.pcrsName = pcrsName;
   }
 
   /** Writes registers, root and its key. @returns a line for people */

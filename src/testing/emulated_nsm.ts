@@ -52,9 +52,15 @@ interface Register {
 
 type Arguments = Record<string, unknown>;
 
-/** PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 differs for each application. */
-export function developmentRegisters(application: string): Uint8Array[] {
-  return ['PCR0', 'PCR1', `PCR2 ${application}`].map((name) => measure(`sui-enclave development ${name}`));
+/**
+ * PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 differs for each application, and for each of
+ * its images.
+ *
+ * @param image which version of the application is emulated, from 1
+ */
+export function developmentRegisters(application: string, image = 1): Uint8Array[] {
+  const content = image === 1 ? application : `${application} ${image}`;
+  return ['PCR0', 'PCR1', `PCR2 ${content}`].map((name) => measure(`sui-enclave development ${name}`));
 }
 
 export class EmulatedNsm implements NsmTransport {

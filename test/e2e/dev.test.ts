@@ -99,6 +99,21 @@ test('ATTEST=emulated attests under a root of its own, and prints that this prov
   expect(verify(args.slice(0, 3))).toMatchObject({ status: 1, stdout: expect.stringMatching(/CHAIN_ROOT/) });
 });
 
+test('EMULATED_IMAGE=2 attests other registers, under the root in the folder that OUT names', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-dev-out-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const options = ['--root', join(folder, 'dev-root.pem'), '--json'];
+  const verdict = (url: string, pcrs: string) => {
+    const args = [VERIFY, new URL(url).origin, '--pcrs', join(folder, pcrs), ...options];
+    return JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout);
+  };
+  const first = await tryIt(dev({ ATTEST: 'emulated', OUT: folder }));
+  const second = await tryIt(dev({ ATTEST: 'emulated', OUT: folder, EMULATED_IMAGE: '2' }));
+  expect(verdict(first.url, 'dev.pcrs')).toMatchObject({ verdict: 'trusted' });
+  expect(verdict(second.url, 'dev.2.pcrs')).toMatchObject({ verdict: 'trusted' });
+  expect(verdict(second.url, 'dev.pcrs')).toMatchObject({ code: 'POLICY_PCRS' });
+});
+
 test('a second one on the same port reports the conflict, and leaves the files of the first as they are', async () => {
   const first = dev({ ATTEST: 'emulated' });
   const { url } = await tryIt(first);
@@ -123,6 +138,7 @@ test('APP=salt gives the salt of a token that a fake of Google signed', async ()
 test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
   for (const [env, message] of [
     [{ ATTEST: 'true' }, 'make dev: ATTEST must be emulated, or not set\n'],
+    [{ EMULATED_IMAGE: '0' }, 'make dev: EMULATED_IMAGE must be an integer from 1 to 9\n'],
     [{ PORT: 'x' }, 'make dev: PORT must be an integer from 0 to 65535\n'],
   ] as const) {
     const run = dev(env);

@@ -127,6 +127,9 @@ export const main = command({
   APP     the application, a folder of src/apps (default: weather)
   PORT    the server's port (default: 3000)
   ATTEST  emulated: with an emulated NSM, whose root of trust is out/dev-root.pem
+  OUT     the folder of that root and of the registers (default: out)
+  EMULATED_IMAGE
+          which version of the application ATTEST=emulated attests, 1 to 9: each has other registers (default: 1)
 and the settings of the server and of the application
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,

@@ -4,7 +4,8 @@
  */
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
 import { ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { boot } from 'sui-enclave-server/boot';
@@ -14,6 +15,7 @@ import { loadApplication } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { NsmError } from 'sui-enclave-server/nsm/errors';
 import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
+import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
@@ -22,13 +24,17 @@ import { parseServerEnv } from '../image/settings.ts';
 import { reportFile } from './loaded_files.ts';
 
 const APPS = new URL('../../apps/', import.meta.url);
-const OUT = new URL('../../../out/', import.meta.url);
+/** Where `ATTEST=emulated` keeps its root and writes the registers. */
+const OUT = process.env['OUT']
+  ? pathToFileURL(`${resolve(process.env['OUT'])}/`)
+  : new URL('../../../out/', import.meta.url);
 
 async function main(): Promise<void> {
   const attest = process.env['ATTEST'];
   if (attest !== undefined && attest !== 'emulated') {
     throw new ConfigError('ATTEST must be emulated, or not set');
   }
+  const image = integer(process.env, 'EMULATED_IMAGE', { from: 1, to: 9, default: 1 });
   // At this level each request leaves a line, whatever an image's server.env sets.
   const logLevel = process.env['RUST_LOG'] === undefined && { LOG_LEVEL: 'debug' };
   const given = { APP: 'weather', ...logLevel, ...process.env };
@@ -44,7 +50,7 @@ async function main(): Promise<void> {
   }
   const env = { ...serverEnv(app, secrets), ...fakes?.settings, ...given };
   const config = readServerConfig(env);
-  const trust = attest && DevelopmentTrust.load(OUT, app);
+  const trust = attest && DevelopmentTrust.load(OUT, app, { image });
   const signingSeed = trust && (await keptSeed());
   const server = await boot({
     config,

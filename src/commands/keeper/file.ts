@@ -2,44 +2,30 @@
 import { dirname, resolve } from 'node:path';
 import type { Image } from 'sui-enclave/attestation';
 import { checkImage } from 'sui-enclave/attestation/image';
-import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
-import { parse as parseYaml } from 'yaml';
-import { EXIT } from '../command.ts';
-import { NETWORKS, nodeOf } from '../sui/network.ts';
-import { enclaveUrl, objectId } from '../values.ts';
+import type { Network } from '../sui/network.ts';
+import { objectId } from '../values.ts';
+import {
+  enclaveUrls,
+  filePath,
+  integer,
+  network,
+  nodeUrl,
+  parseYamlFile,
+  quoted,
+  YamlFileError,
+} from '../yaml_file.ts';
 
 /** The file can't be used, so nothing was tried. */
-export class KeeperFileError extends EnclaveError {
+export class KeeperFileError extends YamlFileError {
   readonly code = 'KEEPER_FILE';
-  readonly exit = EXIT.notTried;
 }
 
 const SECOND = 1000;
 
-/** YAML reads 0x… and digits without quotes as numbers, and so loses digits. */
-const quoted = v.string('must be a string, in quotes');
 const MAX_ENCLAVES = 64;
 /** The highest amount that every number of YAML up to it is exact for. */
 const MAX_MIST = Number.MAX_SAFE_INTEGER;
-
-function integer(from: number, to: number) {
-  const message = `must be an integer from ${from} to ${to}`;
-  return v.pipe(v.number(message), v.integer(message), v.minValue(from, message), v.maxValue(to, message));
-}
-
-/** Without a user name, as a node's URL may have no secret. */
-const nodeUrl = v.pipe(
-  v.string('must be a URL'),
-  v.check((url) => {
-    try {
-      nodeOf(undefined, url);
-      return true;
-    } catch {
-      return false;
-    }
-  }, 'must be an https URL without user name, query and fragment; http only on this machine'),
-);
 
 const register = v.pipe(
   quoted,
@@ -51,24 +37,14 @@ const Port = integer(1, 65_535);
 
 const KeeperYaml = v.pipe(
   v.strictObject({
-    network: v.optional(v.picklist(NETWORKS, `must be one of ${NETWORKS.join(', ')}`)),
+    network: v.optional(network),
     node: v.optional(nodeUrl),
     package: v.pipe(quoted, objectId),
     config: v.pipe(quoted, objectId),
     registrar: v.pipe(quoted, objectId),
     registers: v.strictObject({ pcr0: register, pcr1: register, pcr2: register }),
-    enclaves: v.pipe(
-      v.array(v.pipe(v.string('must be a URL'), enclaveUrl), 'must be a list of URLs'),
-      v.minLength(1, 'must have at least one URL'),
-      v.maxLength(MAX_ENCLAVES, `must have at most ${MAX_ENCLAVES} URLs`),
-      v.check(
-        (urls) => new Set(urls.map((url) => new URL(url).href)).size === urls.length,
-        'has a URL twice',
-      ),
-    ),
-    root: v.optional(
-      v.pipe(v.string('must be the path of a file'), v.nonEmpty('must be the path of a file')),
-    ),
+    enclaves: enclaveUrls(MAX_ENCLAVES),
+    root: v.optional(filePath),
     interval: v.optional(integer(1, 3600), 60),
     max_pause: v.optional(integer(1, 86_400), 300),
     gas_a_day: integer(1, MAX_MIST),
@@ -93,7 +69,7 @@ const KeeperYaml = v.pipe(
 );
 
 export interface KeeperFile {
-  readonly network: (typeof NETWORKS)[number] | undefined;
+  readonly network: Network | undefined;
   /** In place of the network's own. */
   readonly node: string | undefined;
   /** The latest version of the package that has `enclave::enclave`. */
@@ -122,16 +98,7 @@ export interface KeeperFile {
  * @throws KeeperFileError that names the property and what it must be
  */
 export function parseKeeperFile(yaml: string, path: string): KeeperFile {
-  let data: unknown;
-  try {
-    data = parseYaml(yaml);
-  } catch (cause) {
-    throw new KeeperFileError(`${path} is not YAML`, { cause });
-  }
-  // For valibot, a list is an object.
-  const result = v.safeParse(KeeperYaml, Array.isArray(data) ? null : data);
-  if (!result.success) throw new KeeperFileError(`${path}: ${describe(result.issues[0])}`);
-  const { output } = result;
+  const output = parseYamlFile(KeeperYaml, yaml, path, KeeperFileError);
   return {
     network: output.network,
     node: output.node,
@@ -147,13 +114,4 @@ export function parseKeeperFile(yaml: string, path: string): KeeperFile {
     gasBudget: BigInt(output.gas_budget),
     metricsPort: output.metrics_port,
   };
-}
-
-/** Such as "registers.pcr0 must be …". */
-function describe(issue: v.InferIssue<typeof KeeperYaml>): string {
-  const name = v.getDotPath(issue);
-  if (name === null) return 'must be a map of the properties that the README lists';
-  if (issue.kind !== 'schema' || issue.type !== 'strict_object') return `${name} ${issue.message}`;
-  if (issue.expected === 'never') return `there is no property ${name}`;
-  return issue.received === 'undefined' ? `${name} is missing` : `${name} must be a map`;
 }

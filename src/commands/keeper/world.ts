@@ -136,6 +136,6 @@ async function isGone({ client }: Chain, enclaveId: string, error: unknown): Pro
   );
 }
 
-function isAbort(error: unknown, abort: string): boolean {
+export function isAbort(error: unknown, abort: string): boolean {
   return error instanceof MoveAbortError && error.abort === abort;
 }

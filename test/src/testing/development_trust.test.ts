@@ -18,8 +18,8 @@ function started() {
   DevelopmentTrust.load(url, 'weather').save();
   const file = (name: string) => join(folder, 'out', name);
   const read = (name: string) => readFileSync(file(name), 'utf8');
-  const isKept = (now?: number) =>
-    DevelopmentTrust.load(url, 'weather', now).nsm.rootPem() === read('dev-root.pem');
+  const isKept = (now = Date.now()) =>
+    DevelopmentTrust.load(url, 'weather', { now }).nsm.rootPem() === read('dev-root.pem');
   return { url, file, read, isKept };
 }
 
@@ -54,6 +54,17 @@ test('each application has its own PCR2, in a file of its own, under the same ro
   expect([read('dev-root.pem'), read('dev.pcrs')]).toEqual([pem, weather]);
   const [mine, others] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
   expect(others).toEqual({ ...mine, pcr2: expect.not.stringMatching(mine.pcr2) });
+});
+
+test('each image of an application has its own PCR2, in a file of its own', () => {
+  const { url, read } = started();
+  const weather = read('dev.pcrs');
+  expect(DevelopmentTrust.load(url, 'weather', { image: 2 }).save()).toMatch(/out\/dev\.2\.pcrs\.$/);
+  expect(DevelopmentTrust.load(url, 'salt', { image: 2 }).save()).toMatch(/out\/dev-salt\.2\.pcrs\.$/);
+  expect(read('dev.pcrs')).toBe(weather);
+  const images = [weather, read('dev.2.pcrs'), read('dev-salt.2.pcrs')].map(parsePcrs);
+  expect(new Set(images.map(({ pcr0, pcr1 }) => pcr0 + pcr1)).size).toBe(1);
+  expect(new Set(images.map(({ pcr2 }) => pcr2)).size).toBe(3);
 });
 
 test('a root that cannot be used is replaced, not trusted', () => {

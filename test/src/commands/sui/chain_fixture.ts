@@ -59,9 +59,9 @@ export class ChainFixture {
     rmSync(this.#dir, { recursive: true });
   }
 
-  /** The emulated NSM of an enclave of this application. */
-  nsmOf(application: string): EmulatedNsm {
-    return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application));
+  /** The emulated NSM of an enclave of this application, at one of its images. */
+  nsmOf(application: string, image = 1): EmulatedNsm {
+    return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application, image));
   }
 
   get address(): string {

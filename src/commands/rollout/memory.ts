@@ -1,0 +1,86 @@
+/** What a rollout can't see later: the steps outside the chain and the enclaves. A file without secrets. */
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import * as v from 'valibot';
+import { RolloutError } from './errors.ts';
+
+/** In milliseconds since 1970. */
+const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+
+const Remembered = v.strictObject({
+  /** The digest of what the rollout is from and to. */
+  rollout: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  /** When the commands `switch` were begun, and when they had ended: from then on, callers reach the new enclaves. */
+  switching: v.optional(time),
+  switched: v.optional(time),
+  /** When the commands `switch_back` had ended. */
+  switchedBack: v.optional(time),
+  /** When the commands `stop_old` were begun, after which there is no way back, and when they had ended. */
+  stopping: v.optional(time),
+  stopped: v.optional(time),
+});
+
+export type Remembered = v.InferOutput<typeof Remembered>;
+
+/** The steps of one rollout. */
+export interface Memory {
+  readonly steps: Omit<Remembered, 'rollout'>;
+  remember(steps: Memory['steps']): void;
+  forget(): void;
+}
+
+/**
+ * The steps that the file has of this rollout. Those of another one that has ended count as none.
+ *
+ * @param rollout the digest of what it is from and to
+ * @throws RolloutError: ROLLOUT_UNFINISHED
+ */
+export function openMemory(path: string, rollout: string): Memory {
+  const found = read(path);
+  if (found !== undefined && found.rollout !== rollout && found.stopped === undefined) {
+    throw new RolloutError(
+      'ROLLOUT_UNFINISHED',
+      `${path} is of a rollout with other registers or URLs that has not ended: end it with its own plan, forwards or by --back, or remove the file`,
+    );
+  }
+  const { rollout: _, ...known } = found?.rollout === rollout ? found : { rollout };
+  let steps: Memory['steps'] = known;
+  return {
+    get steps() {
+      return steps;
+    },
+    remember(now) {
+      write(path, { rollout, ...now });
+      steps = now;
+    },
+    forget() {
+      rmSync(path, { force: true });
+      steps = {};
+    },
+  };
+}
+
+function read(path: string): Remembered | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new RolloutError('ROLLOUT_UNFINISHED', `${path} can't be read: ${code}`, { cause: error });
+  }
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Remembered), text);
+  if (parsed.success) return parsed.output;
+  throw new RolloutError(
+    'ROLLOUT_UNFINISHED',
+    `${path} is not a file that a rollout wrote. Find out which enclaves callers reach, and remove it`,
+  );
+}
+
+/** A reader sees the old content or the new one. */
+function write(path: string, remembered: Remembered): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const fresh = `${path}.${process.pid}`;
+  writeFileSync(fresh, `${JSON.stringify(remembered, null, 2)}\n`);
+  renameSync(fresh, path);
+}

@@ -1,0 +1,167 @@
+/** `rollout.yaml`: from which enclaves to which, and the operator's own commands for it. */
+import { dirname, resolve } from 'node:path';
+import * as v from 'valibot';
+import type { Network } from '../sui/network.ts';
+import { SOURCE_OPTION } from '../sui/options.ts';
+import { enclaveUrl, objectId } from '../values.ts';
+import {
+  enclaveUrls,
+  filePath,
+  integer,
+  network,
+  nodeUrl,
+  parseYamlFile,
+  quoted,
+  YamlFileError,
+} from '../yaml_file.ts';
+
+/** The plan can't be used, so nothing was tried. */
+export class RolloutPlanError extends YamlFileError {
+  readonly code = 'ROLLOUT_PLAN';
+}
+
+/** One transaction registers all of them: it has 128 KiB at most, and a document about 5 KiB. */
+const MAX_ENCLAVES = 16;
+const MAX_COMMANDS = 64;
+const MAX_WORDS = 64;
+/** In minutes: a day less a minute. The contract's limit is a day by the clock of the chain, which may be behind. */
+const MAX_OVERLAP = 1439;
+/** In seconds. */
+const DAY = 86_400;
+
+const word = v.pipe(
+  v.string('must be a string, in quotes'),
+  v.maxLength(4096, 'must have at most 4096 characters'),
+);
+
+/** Programs with their arguments, which no shell reads. */
+const commands = v.pipe(
+  v.array(
+    v.pipe(
+      v.array(word, 'must be a list of strings: a program and its arguments'),
+      v.minLength(1, 'must name a program'),
+      v.maxLength(MAX_WORDS, `must have at most ${MAX_WORDS} strings`),
+      v.check(([program]) => program !== '', 'must name a program'),
+    ),
+    'must be a list of commands, each a list of strings',
+  ),
+  v.minLength(1, 'must have at least one command'),
+  v.maxLength(MAX_COMMANDS, `must have at most ${MAX_COMMANDS} commands`),
+);
+
+const sourceUrl = v.pipe(v.string('must be a URL'), SOURCE_OPTION['source-url'].schema);
+const side = v.strictObject({ pcrs: filePath, enclaves: enclaveUrls(MAX_ENCLAVES) });
+const hrefs = (urls: readonly string[]) => urls.map((url) => new URL(url).href);
+
+const PlanYaml = v.pipe(
+  v.strictObject({
+    network,
+    app: v.optional(v.string('must be the name of an application')),
+    node: v.optional(nodeUrl),
+    registrar: v.pipe(quoted, objectId),
+    root: v.optional(filePath),
+    old: side,
+    new: side,
+    balancer: v.optional(v.pipe(v.string('must be a URL'), enclaveUrl)),
+    source_url: v.optional(sourceUrl),
+    commands: v.strictObject({
+      start: commands,
+      provision: v.optional(commands),
+      switch: commands,
+      switch_back: commands,
+      stop_old: commands,
+      stop_new: commands,
+    }),
+    overlap: integer(1, MAX_OVERLAP),
+    end_overlap: v.optional(v.picklist(['admin', 'time'], 'must be admin or time'), 'admin'),
+    drain: v.optional(integer(0, DAY), 30),
+    settle: v.optional(integer(0, DAY), 300),
+    start_within: v.optional(integer(1, DAY), 600),
+    command_within: v.optional(integer(1, DAY), 600),
+    admin_within: v.optional(integer(0, DAY), 3600),
+  }),
+  v.forward(
+    v.check((plan) => {
+      const old = hrefs(plan.old.enclaves);
+      return !hrefs(plan.new.enclaves).some((url) => old.includes(url));
+    }, 'has a URL of old: the old and the new enclaves run beside each other'),
+    ['new'],
+  ),
+);
+
+/** The commands of a plan, by what they do. */
+export type CommandName = 'start' | 'provision' | 'switch' | 'switch_back' | 'stop_old' | 'stop_new';
+
+/** The enclaves before, or those after. */
+export type SideName = 'old' | 'new';
+
+export interface Side {
+  /** Absolute path of the file with the registers. */
+  readonly pcrs: string;
+  readonly urls: readonly string[];
+}
+
+export interface Plan {
+  /** Absolute path of its folder, in which its commands run. */
+  readonly folder: string;
+  readonly network: Network;
+  readonly app: string | undefined;
+  /** In place of the network's own. */
+  readonly node: string | undefined;
+  readonly registrarId: string;
+  /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
+  readonly root: string | undefined;
+  readonly old: Side;
+  readonly new: Side;
+  /** The URL that callers use, by which a rollout sees which enclaves they reach. */
+  readonly balancer: string | undefined;
+  /** The repository of both images, which the config is to name. */
+  readonly sourceUrl: string | undefined;
+  /** Each a program and its arguments; empty if the plan has none. */
+  readonly commands: Readonly<Record<CommandName, readonly (readonly string[])[]>>;
+  /** In minutes. */
+  readonly overlap: number;
+  /** Whether the admin ends the overlap, once the old enclaves are stopped; otherwise its time does. */
+  readonly isEndedByAdmin: boolean;
+  /** In which requests end that a stopped enclave has begun, in milliseconds. */
+  readonly drainMs: number;
+  /** In which users submit the last answers of the old enclaves, in milliseconds. */
+  readonly settleMs: number;
+  /** The longest that an enclave takes to start, a command to run, and the admin to act, in milliseconds. */
+  readonly startMs: number;
+  readonly commandMs: number;
+  readonly adminMs: number;
+}
+
+/**
+ * @param path of the plan: its own paths are relative to its folder
+ * @throws RolloutPlanError that names the property and what it must be
+ */
+export function parsePlan(yaml: string, path: string): Plan {
+  const output = parseYamlFile(PlanYaml, yaml, path, RolloutPlanError);
+  const folder = resolve(dirname(path));
+  const sideOf = ({ pcrs, enclaves }: v.InferOutput<typeof side>): Side => ({
+    pcrs: resolve(folder, pcrs),
+    urls: enclaves,
+  });
+  return {
+    folder,
+    network: output.network,
+    app: output.app,
+    node: output.node,
+    registrarId: output.registrar,
+    root: output.root === undefined ? undefined : resolve(folder, output.root),
+    old: sideOf(output.old),
+    new: sideOf(output.new),
+    balancer: output.balancer,
+    sourceUrl: output.source_url,
+    commands: { ...output.commands, provision: output.commands.provision ?? [] },
+    overlap: output.overlap,
+    isEndedByAdmin: output.end_overlap === 'admin',
+    drainMs: output.drain * 1000,
+    settleMs: output.settle * 1000,
+    startMs: output.start_within * 1000,
+    commandMs: output.command_within * 1000,
+    adminMs: output.admin_within * 1000,
+  };
+}

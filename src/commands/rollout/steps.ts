@@ -1,0 +1,385 @@
+/**
+ * The steps of a rollout, and of the way back. Each looks first whether it is done: a rollout that was stopped anywhere
+ * goes on from what it finds.
+ */
+import { SuiError } from 'sui-enclave/sui/errors';
+import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
+import type { Candidate } from '../sui/registration.ts';
+import { RolloutError } from './errors.ts';
+import type { Memory } from './memory.ts';
+import type { CommandName, Plan, SideName } from './plan.ts';
+import type { World } from './world.ts';
+
+export interface Step {
+  readonly name: string;
+  /** What is to be done, as it is found; undefined if nothing is. */
+  missing(): Promise<string | undefined>;
+  /** Returns when it is done. @throws EnclaveError */
+  act(): Promise<void>;
+}
+
+/** What the steps need. */
+export interface Rollout {
+  readonly plan: Plan;
+  readonly world: World;
+  readonly memory: Memory;
+}
+
+/** How often a state is looked at while it is awaited, in milliseconds. */
+const LOOK_MS = 500;
+/** The longest that a node takes to show what was executed, in milliseconds. */
+const SHOWN_MS = 60_000;
+
+/** @throws RolloutError: ROLLOUT_CONFIG where the plan can't begin */
+export async function checkBeginning({ plan, world }: Rollout): Promise<void> {
+  const config = await world.config();
+  const { id, registrars } = config;
+  if (!registrars.includes(plan.registrarId)) {
+    throw new RolloutError(
+      'ROLLOUT_CONFIG',
+      `the config ${id} does not list the registrar ${plan.registrarId}: it was revoked, or is of another config`,
+    );
+  }
+  if (world.sideOf(config) === 'old' && isOverlapping(config, world.now())) {
+    throw new RolloutError(
+      'ROLLOUT_CONFIG',
+      `the config ${id} has an overlap until ${untilOf(config)}, so the admin can't begin another: wait, or have it ended (${world.adminCommand('end_overlap')})`,
+    );
+  }
+}
+
+/** Forgets an earlier rollout of the same images: it had ended, and the config allows the old image again. */
+export async function forgetEnded({ world, memory }: Rollout): Promise<void> {
+  if (memory.steps.stopped === undefined) return;
+  if (world.sideOf(await world.config()) === 'old') memory.forget();
+}
+
+/** The steps to the new enclaves. */
+export function stepsForward(rollout: Rollout): Step[] {
+  const { plan, world, memory } = rollout;
+  const notStarted = async () => unlessEmpty(await silent(world, 'new'), 'do not answer');
+  const notProvisioned = async () => unlessEmpty(await notReady(world, 'new'), 'are not ready');
+  const isAllowed = async () => world.sideOf(await world.config()) === 'new';
+  return [
+    {
+      name: 'start',
+      missing: notStarted,
+      async act() {
+        await world.run('start');
+        await awaitState(rollout, plan.startMs, 'start', notStarted);
+      },
+    },
+    {
+      name: 'provision',
+      missing: notProvisioned,
+      async act() {
+        await world.run('provision');
+        await awaitState(rollout, plan.startMs, 'provision', notProvisioned);
+      },
+    },
+    {
+      name: 'allow',
+      missing: async () => ((await isAllowed()) ? undefined : 'the config allows the old image'),
+      async act() {
+        const overlap = ['--overlap', `${plan.overlap}`];
+        const command = world.adminCommand('update_pcrs', ...imageOptions(plan, 'new'), ...overlap);
+        await awaitAdmin(rollout, command, isAllowed);
+        if (isOverlapping(await world.config(), world.now())) return;
+        world.log('WARNING: contracts accept no old enclave, since the transaction began no overlap.');
+      },
+    },
+    registration(rollout, 'new'),
+    {
+      name: 'switch',
+      missing: async () =>
+        memory.steps.switched === undefined ? 'callers reach the old enclaves' : await astray(rollout, 'new'),
+      async act() {
+        await checkServing(rollout, 'new');
+        const { switchedBack: _, ...before } = memory.steps;
+        const switching = world.now();
+        memory.remember({ ...before, switching });
+        await world.run('switch');
+        await awaitState(rollout, plan.commandMs, 'switch', () => astray(rollout, 'new'));
+        memory.remember({ ...before, switching, switched: world.now() });
+      },
+    },
+    {
+      name: 'stop_old',
+      missing: async () =>
+        memory.steps.stopped === undefined ? 'the old enclaves are not known to be stopped' : undefined,
+      async act() {
+        await waitFrom(rollout, memory.steps.switched, plan.drainMs, 'requests to the old enclaves end');
+        // Right before: from here on, callers have no others.
+        await checkReached(rollout, 'new');
+        const stopping = world.now();
+        memory.remember({ ...memory.steps, stopping });
+        await stop(rollout, 'stop_old', 'old');
+        memory.remember({ ...memory.steps, stopping, stopped: world.now() });
+      },
+    },
+    {
+      name: 'end_overlap',
+      async missing() {
+        const config = await world.config();
+        if (!isOverlapping(config, world.now())) return undefined;
+        if (plan.isEndedByAdmin) return `contracts accept the old enclaves until ${untilOf(config)}`;
+        world.log(`The overlap ends by itself, at ${untilOf(config)}.`);
+        return undefined;
+      },
+      async act() {
+        await waitFrom(rollout, memory.steps.stopped, plan.settleMs, 'users submit the last answers');
+        await awaitAdmin(rollout, world.adminCommand('end_overlap'), async () => {
+          return !isOverlapping(await world.config(), world.now());
+        });
+      },
+    },
+  ];
+}
+
+/** The steps back to the old enclaves. */
+export function stepsBack(rollout: Rollout): Step[] {
+  const { plan, world, memory } = rollout;
+  return [
+    // Where the admin has allowed the old image again without its enclaves.
+    registration(rollout, 'old'),
+    {
+      name: 'switch_back',
+      missing: async () =>
+        memory.steps.switching === undefined
+          ? await astray(rollout, 'old')
+          : 'callers may reach the new enclaves',
+      async act() {
+        await checkServing(rollout, 'old');
+        // Forgotten first: stopped after the commands, a rollout forwards must switch again.
+        const { switched: _, switching: __, ...others } = memory.steps;
+        memory.remember({ ...others, switching: world.now() });
+        await world.run('switch_back');
+        await awaitState(rollout, plan.commandMs, 'switch_back', () => astray(rollout, 'old'));
+        memory.remember({ ...others, switchedBack: world.now() });
+      },
+    },
+    {
+      name: 'allow_old',
+      missing: async () =>
+        world.sideOf(await world.config()) === 'old' ? undefined : 'the config allows the new image',
+      async act() {
+        const config = await world.config();
+        if (isOverlapping(config, world.now())) {
+          world.log(
+            `Contracts accept the old enclaves until ${untilOf(config)}, unless the admin acts before.`,
+          );
+        }
+        // Also those that contracts accept no longer: the transaction registers them again.
+        const urls = await running(world, 'old');
+        if (urls.length === 0) throw notServing('old', ['none of them answers']);
+        const command = world.adminCommand('rotate', ...urls, ...imageOptions(plan, 'old'));
+        await awaitAdmin(rollout, command, async () => world.sideOf(await world.config()) === 'old');
+      },
+    },
+    registration(rollout, 'old'),
+    {
+      name: 'stop_new',
+      missing: async () => unlessEmpty(await running(world, 'new'), 'are running'),
+      async act() {
+        await waitFrom(rollout, memory.steps.switchedBack, plan.drainMs, 'requests to the new enclaves end');
+        await checkReached(rollout, 'old');
+        await stop(rollout, 'stop_new', 'new');
+      },
+    },
+  ];
+}
+
+/** @throws RolloutError: ROLLOUT_TOO_LATE */
+export function checkWayBack({ memory: { steps } }: Rollout): void {
+  if (steps.stopping === undefined) return;
+  throw new RolloutError(
+    'ROLLOUT_TOO_LATE',
+    'the old enclaves are stopped, or are being stopped: end this rollout, and roll the old image out as a new one',
+  );
+}
+
+/** Registers the keys of a side that answer, and that contracts do not accept, once the config allows its image. */
+function registration(rollout: Rollout, side: SideName): Step {
+  const { plan, world } = rollout;
+  const unregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
+    if (world.sideOf(config) !== side) return [];
+    const found = await Promise.all(plan[side].urls.map((url) => world.look(url, side)));
+    const candidates = found.flatMap((each) => (each.answers ? [each.candidate] : []));
+    const states = await Promise.all(candidates.map((each) => world.stateOf(each, config)));
+    return candidates.filter((_, index) => states[index] === 'free');
+  };
+  const missing = async () => {
+    const free = await unregistered(await world.config());
+    return unlessEmpty(
+      free.map(({ url }) => url),
+      'are not registered',
+    );
+  };
+  return {
+    name: side === 'new' ? 'register' : 'register_old',
+    missing,
+    async act() {
+      const config = await world.config();
+      await world.register(await unregistered(config), config);
+      await awaitState(rollout, SHOWN_MS, 'register', missing);
+    },
+  };
+}
+
+/**
+ * Checks that callers can do with a side: all of the new enclaves, or any of the old ones, answer, are ready, and have a
+ * key that contracts accept.
+ *
+ * @throws RolloutError: ROLLOUT_NOT_SERVING
+ */
+async function checkServing({ plan, world }: Rollout, side: SideName): Promise<void> {
+  const config = await world.config();
+  const all = await Promise.all(plan[side].urls.map((url) => servingAt(world, url, side, config)));
+  const faults = all.flatMap(({ url, fault }) => (fault === undefined ? [] : [`${url} ${fault}`]));
+  if (faults.length === all.length || (side === 'new' && faults.length > 0)) {
+    throw notServing(side, faults);
+  }
+  for (const fault of faults) world.log(`An old enclave does not serve: ${fault}.`);
+}
+
+/** Checks that callers can do with a side, and reach it. @throws RolloutError: ROLLOUT_NOT_SERVING */
+async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
+  await checkServing(rollout, side);
+  const reason = await astray(rollout, side);
+  if (reason !== undefined) throw notServing(side, [reason]);
+}
+
+/** Why callers do not reach a side alone; undefined if they do, or if the plan does not say where to look. */
+async function astray({ plan, world }: Rollout, side: SideName): Promise<string | undefined> {
+  const { balancer } = plan;
+  if (balancer === undefined) return undefined;
+  // By turns, it leads to each enclave at least twice.
+  const requests = 2 * (plan.old.urls.length + plan.new.urls.length);
+  for (let request = 0; request < requests; request += 1) {
+    if (!(await world.isRunning(balancer, side)))
+      return `${balancer} does not lead to ${side} enclaves alone`;
+  }
+  return undefined;
+}
+
+/** The options of a command that allows a side's image. */
+function imageOptions({ sourceUrl, ...sides }: Plan, side: SideName): string[] {
+  return ['--pcrs', sides[side].pcrs, ...(sourceUrl === undefined ? [] : ['--source-url', sourceUrl])];
+}
+
+function notServing(side: SideName, faults: readonly string[]): RolloutError {
+  return new RolloutError(
+    'ROLLOUT_NOT_SERVING',
+    `callers would be left with the ${side} enclaves, but: ${faults.join('; ')}. This step has done nothing`,
+  );
+}
+
+/** Whether callers can use what is at a URL; otherwise `fault` continues the URL. */
+interface Serving {
+  readonly url: string;
+  readonly fault: string | undefined;
+}
+
+async function servingAt(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
+  const found = await world.look(url, side);
+  if (!found.answers) return { url, fault: `does not answer (${found.reason})` };
+  const state = await world.stateOf(found.candidate, config);
+  if (state !== 'accepted') return { url, fault: FAULTS[state] };
+  return { url, fault: (await world.isReady(url)) ? undefined : 'is not ready' };
+}
+
+const FAULTS = {
+  free: 'runs a key that no contract accepts',
+  destroyed: 'runs a key that was destroyed: restart it',
+  'too old': 'runs a key that is too old: restart it',
+} as const;
+
+/** Runs the commands that stop a side, and waits until none of its enclaves answers. */
+async function stop(rollout: Rollout, name: CommandName, side: SideName): Promise<void> {
+  await rollout.world.run(name);
+  await awaitState(rollout, rollout.plan.commandMs, name, async () =>
+    unlessEmpty(await running(rollout.world, side), 'still answer'),
+  );
+}
+
+async function silent(world: World, side: SideName): Promise<string[]> {
+  const found = await Promise.all(world.plan[side].urls.map((url) => world.look(url, side)));
+  return found.flatMap((each) => (each.answers ? [] : [`${each.url} (${each.reason})`]));
+}
+
+async function running(world: World, side: SideName): Promise<string[]> {
+  const found = await Promise.all(world.plan[side].urls.map((url) => world.isRunning(url, side)));
+  return world.plan[side].urls.filter((_, index) => found[index]);
+}
+
+async function notReady(world: World, side: SideName): Promise<string[]> {
+  const { urls } = world.plan[side];
+  const found = await Promise.all(urls.map((url) => world.isReady(url)));
+  return urls.filter((_, index) => !found[index]);
+}
+
+function unlessEmpty(subjects: readonly string[], verb: string): string | undefined {
+  return subjects.length === 0 ? undefined : `${subjects.join(', ')} ${verb}`;
+}
+
+function untilOf({ overlap }: EnclaveConfig): string {
+  return new Date(Number(overlap?.untilMs)).toISOString();
+}
+
+/** @throws RolloutError: ROLLOUT_COMMAND if the state is not there in time */
+async function awaitState(
+  { world }: Rollout,
+  ms: number,
+  name: string,
+  missing: () => Promise<string | undefined>,
+): Promise<void> {
+  const end = world.now() + ms;
+  for (;;) {
+    const left = await missing();
+    if (left === undefined) return;
+    if (world.now() >= end) {
+      throw new RolloutError('ROLLOUT_COMMAND', `${name} had no effect within ${ms / 1000} s: ${left}`);
+    }
+    await world.pause(LOOK_MS);
+  }
+}
+
+/** @throws RolloutError: ROLLOUT_AWAITS_ADMIN */
+async function awaitAdmin(
+  { plan, world }: Rollout,
+  command: string,
+  isDone: () => Promise<boolean>,
+): Promise<void> {
+  world.log(
+    `The holder of the EnclaveCap must execute this transaction, or have it signed elsewhere (--unsigned):\n  ${command}\n  ${command} --unsigned`,
+  );
+  const end = world.now() + plan.adminMs;
+  const isShown = async () =>
+    await isDone().catch((error: unknown) => {
+      // The wait is long, and a node may be away meanwhile.
+      if (error instanceof SuiError && error.code === 'SUI_NODE_UNREACHABLE') return false;
+      throw error;
+    });
+  while (!(await isShown())) {
+    if (world.now() >= end) {
+      throw new RolloutError(
+        'ROLLOUT_AWAITS_ADMIN',
+        `the chain does not show the transaction of the admin yet: run the command again when it is executed (${command})`,
+      );
+    }
+    await world.pause(LOOK_MS);
+  }
+}
+
+/** Waits until so much time has passed since a step. */
+async function waitFrom(
+  { world }: Rollout,
+  from: number | undefined,
+  ms: number,
+  why: string,
+): Promise<void> {
+  const left = (from ?? world.now()) + ms - world.now();
+  if (left <= 0) return;
+  world.log(`Waiting ${Math.ceil(left / 1000)} s, in which ${why}.`);
+  await world.pause(left);
+}

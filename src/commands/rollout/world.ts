@@ -1,0 +1,237 @@
+/** What a rollout sees and changes: the chain, the enclaves, and the operator's commands. */
+import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AttestationError, type Image } from 'sui-enclave/attestation';
+import { ClientError } from 'sui-enclave/client/errors';
+import { EnclaveError } from 'sui-enclave/errors';
+import {
+  type EnclaveConfig,
+  findRegistration,
+  isKeyTooOld,
+  readConfig,
+  readEnclave,
+} from 'sui-enclave/sui/objects';
+import type { Environment, Io } from '../command.ts';
+import { programOf } from '../command_line.ts';
+import { isAbort } from '../keeper/world.ts';
+import { needsSecrets } from '../provision/enclave.ts';
+import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
+import { Chain } from '../sui/chain.ts';
+import {
+  checkContract,
+  checkNotRetired,
+  enclaveAt,
+  isSameImage,
+  readImage,
+  readRoots,
+} from '../sui/contract.ts';
+import type { Deployments } from '../sui/deployments.ts';
+import type { CommonOptions } from '../sui/options.ts';
+import { type Candidate, register } from '../sui/registration.ts';
+import { RolloutError } from './errors.ts';
+import { type CommandName, type Plan, RolloutPlanError, type SideName } from './plan.ts';
+
+/** What is at a URL. */
+export type Found =
+  | { readonly url: string; readonly answers: true; readonly candidate: Candidate }
+  | { readonly url: string; readonly answers: false; readonly reason: string };
+
+/** Whether contracts accept a key. `free`: it is not registered at a version that they accept. */
+export type KeyState = 'accepted' | 'free' | 'destroyed' | 'too old';
+
+export interface World {
+  readonly plan: Plan;
+  /** @throws RolloutError: ROLLOUT_CONFIG if it allows neither image; EnclaveError */
+  config(): Promise<EnclaveConfig>;
+  /** Of a side's image. */
+  registersOf(side: SideName): Image;
+  /** The side whose image the config allows. */
+  sideOf(config: EnclaveConfig): SideName;
+  /** Attests with a nonce of its own. @throws EnclaveError if what answers is not an enclave of the side's image */
+  look(url: string, side: SideName): Promise<Found>;
+  /** Whether an enclave of the side's image answers. */
+  isRunning(url: string, side: SideName): Promise<boolean>;
+  /** Whether it has its secrets, as it says itself. */
+  isReady(url: string): Promise<boolean>;
+  stateOf(candidate: Candidate, config: EnclaveConfig): Promise<KeyState>;
+  /** In one transaction. @throws EnclaveError */
+  register(candidates: readonly Candidate[], config: EnclaveConfig): Promise<void>;
+  /** Runs the plan's commands of this name, one after the other. @throws RolloutError: ROLLOUT_COMMAND */
+  run(name: CommandName): Promise<void>;
+  /** A command line for the holder of the EnclaveCap, of a command that takes package and config first. */
+  adminCommand(name: string, ...args: readonly string[]): string;
+  /** Writes a line, without keys or secrets. */
+  log(line: string): void;
+  /** In milliseconds since 1970. */
+  now(): number;
+  pause(ms: number): Promise<void>;
+}
+
+export type Signing = Pick<CommonOptions, 'address' | 'keystore'>;
+
+/** Where a rollout takes place. */
+export interface Surroundings {
+  readonly plan: Plan;
+  readonly deployments: Deployments;
+  readonly signing: Signing;
+  readonly env: Environment;
+  readonly io: Pick<Io, 'log'>;
+}
+
+/**
+ * @throws SuiCommandError: DEPLOYMENT, DEVELOPMENT_TRUST; UnreadableFileError, AttestationError, RolloutPlanError
+ */
+export async function worldOf({ plan, deployments, signing, env, io }: Surroundings): Promise<World> {
+  const connect = () => new Chain({ ...signing, network: plan.network, 'rpc-url': plan.node }, env);
+  const chain = connect();
+  const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = deployments.fill([
+    'enclave_package_id',
+    'enclave_config_id',
+  ]);
+  await deployments.checkChain(chain);
+  const images: Readonly<Record<SideName, Image>> = {
+    old: await readImage(chain, plan.old.pcrs),
+    new: await readImage(chain, plan.new.pcrs),
+  };
+  if (isSameImage(images.old, images.new)) {
+    throw new RolloutPlanError(
+      `${plan.old.pcrs} and ${plan.new.pcrs} have the same registers: there is nothing to roll out`,
+    );
+  }
+  const roots = await readRoots(chain, plan.root);
+  for (const note of chain.notes) io.log(note);
+  if (plan.root !== undefined) io.log(`Trusts the certificates of ${plan.root} in place of AWS's root.`);
+  const childEnv = withoutKey(env);
+
+  const world: World = {
+    plan,
+    registersOf: (side) => images[side],
+    async config() {
+      const current = connect();
+      const config = await readConfig(current.client, configId);
+      await checkContract(current, config, { enclavePackage });
+      checkNotRetired(config);
+      world.sideOf(config);
+      return config;
+    },
+    sideOf({ id, image }) {
+      if (isSameImage(image, images.new)) return 'new';
+      if (isSameImage(image, images.old)) return 'old';
+      throw new RolloutError(
+        'ROLLOUT_CONFIG',
+        `the config ${id} allows an image that is neither the old nor the new one of the plan`,
+      );
+    },
+    async look(url, side) {
+      const expected = { images: [images[side]], roots, configId, deployments };
+      try {
+        const attested = await askForAttestation(url, roots?.[0], connect());
+        const publicKey = await attestedKeyOf(attested, expected);
+        return { url, answers: true, candidate: { url, document: attested.document, publicKey } };
+      } catch (error) {
+        if (!isNoAnswer(error)) throw error;
+        return { url, answers: false, reason: error.message.split('\n')[0] ?? '' };
+      }
+    },
+    async isRunning(url, side) {
+      try {
+        return (await world.look(url, side)).answers;
+      } catch (error) {
+        if (error instanceof AttestationError) return false;
+        throw error;
+      }
+    },
+    async isReady(url) {
+      return await needsSecrets(enclaveAt(url)).then(
+        (needs) => !needs,
+        (error) => {
+          // Nothing answers, or something else than an enclave with or without its secrets.
+          if (error instanceof EnclaveError) return false;
+          throw error;
+        },
+      );
+    },
+    async stateOf({ publicKey }, config) {
+      const { client } = connect();
+      const { enclaveId, state } = await findRegistration(client, config, publicKey);
+      if (state !== 'registered') return state;
+      return isKeyTooOld(await readEnclave(client, enclaveId), config, Date.now()) ? 'too old' : 'accepted';
+    },
+    async register(candidates, config) {
+      const current = connect();
+      const send = () =>
+        register(current, { enclavePackage, config, deployments }, candidates, plan.registrarId);
+      // A keeper may have registered one of them in between: then the others are left.
+      await send().catch((error: unknown) => {
+        if (!isAbort(error, 'enclave::EAlreadyRegistered')) throw error;
+        return send();
+      });
+      for (const note of current.notes) io.log(note);
+    },
+    async run(name) {
+      for (const [program = '', ...args] of plan.commands[name]) {
+        io.log(`${name}: ${[program, ...args].map(shellWord).join(' ')}`);
+        await runProgram(name, program, args, plan, childEnv);
+      }
+    },
+    adminCommand(name, ...args) {
+      const { npm_lifecycle_event: script } = env;
+      const program = programOf({ name }, { npm_lifecycle_event: script === 'rollout' ? name : script });
+      const options = [
+        ...['--network', plan.network],
+        ...(plan.node === undefined ? [] : ['--rpc-url', plan.node]),
+        ...(plan.root !== undefined && name === 'rotate' ? ['--root', plan.root] : []),
+      ];
+      const words = [enclavePackage, configId, ...args, ...options].map(shellWord);
+      return `${program} ${words.join(' ')}`;
+    },
+    log: (line) => io.log(line),
+    now: Date.now,
+    pause: async (ms) => {
+      await sleep(ms);
+    },
+  };
+  return world;
+}
+
+/** Whether nothing that could be an enclave answers, such as a proxy in front of none. */
+function isNoAnswer(error: unknown): error is ClientError {
+  return error instanceof ClientError && error.code !== 'CLIENT_ATTESTED_KEY';
+}
+
+const STDERR = 2;
+
+/** The operator's commands need no key of the rollout. */
+function withoutKey({ SUI_PRIVATE_KEY: _, ...others }: Environment): NodeJS.ProcessEnv {
+  return others;
+}
+
+/** What it prints goes to standard error. */
+async function runProgram(
+  name: CommandName,
+  program: string,
+  args: readonly string[],
+  { folder, commandMs }: Plan,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const child = spawn(program, args, {
+    cwd: folder,
+    env,
+    stdio: ['ignore', STDERR, STDERR],
+    timeout: commandMs,
+  });
+  const ended = await new Promise<string>((resolve) => {
+    child.once('error', ({ code }: NodeJS.ErrnoException) => resolve(`could not be started: ${code}`));
+    child.once('exit', (code, signal) =>
+      resolve(code === 0 ? '' : `ended with ${signal ?? `exit code ${code}`}`),
+    );
+  });
+  if (ended === '') return;
+  const why = child.killed ? `took longer than command_within, ${commandMs / 1000} s` : ended;
+  throw new RolloutError('ROLLOUT_COMMAND', `a command of ${name} ${why}: ${program}`);
+}
+
+/** A word as a POSIX shell reads it back. */
+function shellWord(word: string): string {
+  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

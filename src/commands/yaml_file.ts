@@ -1,0 +1,81 @@
+/** Files in YAML that people write for a command: their common values, and what is said of one that can't be used. */
+import { EnclaveError } from 'sui-enclave/errors';
+import * as v from 'valibot';
+import { parse as parseYaml } from 'yaml';
+import { EXIT } from './command.ts';
+import { NETWORKS, nodeOf } from './sui/network.ts';
+import { enclaveUrl } from './values.ts';
+
+/** A file can't be used, so nothing was tried. */
+export abstract class YamlFileError extends EnclaveError {
+  readonly exit = EXIT.notTried;
+}
+
+/** YAML reads 0x… and digits without quotes as numbers, and so loses digits. */
+export const quoted = v.string('must be a string, in quotes');
+
+export const network = v.picklist(NETWORKS, `must be one of ${NETWORKS.join(', ')}`);
+
+export const filePath = v.pipe(
+  v.string('must be the path of a file'),
+  v.nonEmpty('must be the path of a file'),
+);
+
+export function integer(from: number, to: number) {
+  const message = `must be an integer from ${from} to ${to}`;
+  return v.pipe(v.number(message), v.integer(message), v.minValue(from, message), v.maxValue(to, message));
+}
+
+/** Without a user name, as a node's URL may have no secret. */
+export const nodeUrl = v.pipe(
+  v.string('must be a URL'),
+  v.check((url) => {
+    try {
+      nodeOf(undefined, url);
+      return true;
+    } catch {
+      return false;
+    }
+  }, 'must be an https URL without user name, query and fragment; http only on this machine'),
+);
+
+/** The base URLs of different enclaves. */
+export function enclaveUrls(most: number) {
+  return v.pipe(
+    v.array(v.pipe(v.string('must be a URL'), enclaveUrl), 'must be a list of URLs'),
+    v.minLength(1, 'must have at least one URL'),
+    v.maxLength(most, `must have at most ${most} URLs`),
+    v.check((urls) => new Set(urls.map((url) => new URL(url).href)).size === urls.length, 'has a URL twice'),
+  );
+}
+
+/**
+ * @param path of the file, for messages
+ * @param Fault names the property and what it must be
+ */
+export function parseYamlFile<const S extends v.GenericSchema>(
+  schema: S,
+  yaml: string,
+  path: string,
+  Fault: new (message: string, options?: ErrorOptions) => YamlFileError,
+): v.InferOutput<S> {
+  let data: unknown;
+  try {
+    data = parseYaml(yaml);
+  } catch (cause) {
+    throw new Fault(`${path} is not YAML`, { cause });
+  }
+  // For valibot, a list is an object.
+  const result = v.safeParse(schema, Array.isArray(data) ? null : data);
+  if (!result.success) throw new Fault(`${path}: ${describe(result.issues[0])}`);
+  return result.output;
+}
+
+/** Such as "registers.pcr0 must be …". */
+function describe(issue: v.BaseIssue<unknown>): string {
+  const name = v.getDotPath(issue);
+  if (name === null) return 'must be a map of the properties that the README lists';
+  if (issue.kind !== 'schema' || issue.type !== 'strict_object') return `${name} ${issue.message}`;
+  if (issue.expected === 'never') return `there is no property ${name}`;
+  return issue.received === 'undefined' ? `${name} is missing` : `${name} must be a map`;
+}

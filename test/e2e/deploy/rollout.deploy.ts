@@ -1,0 +1,246 @@
+/**
+ * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind Debian's HAProxy and on a model of a
+ * Sui node: 1,000 calls meanwhile, whose answers are submitted on chain.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WeatherResponse } from '../../../src/apps/weather/types.ts';
+import {
+  certificatesFromPem,
+  EnclaveClient,
+  type RegisteredAnswer,
+} from '../../../src/library/client/index.ts';
+import { sendTransaction, updateWeather, type WeatherReading } from '../../../src/library/sui/index.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
+import { script } from '../../src/commands/sui/run_script.ts';
+import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const ROLLOUT = path('../../../src/commands/rollout/rollout.ts');
+const CALLS = 1000;
+const AT_ONCE = 8;
+/** Readings in a transaction. */
+const BATCH = 10;
+const CITIES = ['Oslo', 'Lima', 'Quito', 'Hanoi', 'Accra'];
+
+const folder = mkdtempSync(join(tmpdir(), 'rollout-'));
+const admin = new Ed25519Keypair();
+const operator = new Ed25519Keypair();
+const user = new Ed25519Keypair();
+const programs: Program[] = [];
+let ports: { readonly old: readonly number[]; readonly new: readonly number[] };
+let node: { readonly url: string; readonly faucetUrl: string };
+let balancer: string;
+let ids: { readonly appPackage: string; readonly configId: string; readonly registrar: string };
+
+/** The new servers are known from the start, and get no calls yet. */
+const haproxyConfig = (port: number) => `
+global
+  stats socket ${folder}/haproxy.sock mode 600 level admin
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 20s
+  timeout server 20s
+  option httpchk GET /livez
+listen enclaves
+  bind 127.0.0.1:${port}
+${(['old', 'new'] as const)
+  .flatMap((side) =>
+    ports[side].map(
+      (each, index) =>
+        `  server ${side}${index} 127.0.0.1:${each} check inter 200ms${side === 'new' ? ' disabled' : ''}`,
+    ),
+  )
+  .join('\n')}
+`;
+
+const urls = (side: 'old' | 'new') => ports[side].map((port) => `http://127.0.0.1:${port}`);
+const enclave = (verb: 'start' | 'stop', side: 'old' | 'new') =>
+  ports[side].map((port) => [
+    ...[process.execPath, path('dev_enclave.ts'), verb, folder, String(port)],
+    ...(verb === 'start' ? [side === 'old' ? '1' : '2'] : []),
+  ]);
+const setState = (side: 'old' | 'new', state: string) =>
+  ports[side].map((_, index) => [
+    ...[process.execPath, path('balancer.ts'), `${folder}/haproxy.sock`],
+    `set server enclaves/${side}${index} state ${state}`,
+  ]);
+
+/** Runs a command of the admin, which must succeed. */
+async function done(name: string, ...args: readonly string[]): Promise<Record<string, unknown>> {
+  const env = { SUI_PRIVATE_KEY: admin.getSecretKey(), DEPLOYMENTS: join(folder, 'deployments') };
+  const { exit, err, json } = await script(name, [...args, '--json'], env);
+  expect(exit, `${name}: ${err} ${JSON.stringify(json())}`).toBe(0);
+  return json();
+}
+
+/** Starts the rollout, with an admin who does what it prints. */
+function roll(plan: string): Program {
+  const env = {
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
+    SUI_PRIVATE_KEY: operator.getSecretKey(),
+    DEPLOYMENTS: join(folder, 'deployments'),
+  };
+  const program = start(process.execPath, [ROLLOUT, plan], env);
+  programs.push(program);
+  const obeyed = new Set<string>();
+  program.process.stdout?.on('data', () => {
+    for (const [, line = ''] of program.output().matchAll(/^ {2}sui-enclave ((?!.*--unsigned).*)$/gm)) {
+      if (obeyed.has(line)) continue;
+      obeyed.add(line);
+      const [name = '', ...args] = line.split(' ');
+      void done(name, ...args);
+    }
+  });
+  return program;
+}
+
+type Reading = RegisteredAnswer<WeatherReading['data']>;
+
+/** Submits what was answered, a batch after the other, until `isOver` and nothing is left. Returns the errors. */
+async function submitAll(answers: Reading[], isOver: () => boolean): Promise<unknown[]> {
+  const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+  const errors: unknown[] = [];
+  while (!isOver() || answers.length > 0) {
+    const batch = answers.splice(0, BATCH);
+    if (batch.length === 0) {
+      await sleep(20);
+      continue;
+    }
+    const tx = new Transaction();
+    tx.setSender(user.toSuiAddress());
+    const nfts = batch.map((reading) => updateWeather(tx, { ...ids, enclaveId: reading.enclaveId, reading }));
+    tx.transferObjects(nfts, user.toSuiAddress());
+    try {
+      const transaction = await tx.build({ client });
+      const { signature } = await user.signTransaction(transaction);
+      await sendTransaction(client, { transaction, signatures: [signature] });
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  return errors;
+}
+
+describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${HAPROXY})`, () => {
+  beforeAll(async () => {
+    const port = await freePort();
+    ports = { old: [await freePort(), await freePort()], new: [await freePort(), await freePort()] };
+    balancer = `http://127.0.0.1:${port}`;
+    const root = pathToFileURL(`${folder}/`);
+    for (const image of [1, 2]) DevelopmentTrust.load(root, 'weather', { image }).save();
+    const model = start(process.execPath, [path('model_node.ts'), root.href], {});
+    programs.push(model);
+    await until('the node listens', () => model.output().includes('}'));
+    node = JSON.parse(model.output());
+    for (const key of [admin, operator, user]) {
+      await requestSuiFromFaucetV2({ host: node.faucetUrl, recipient: key.toSuiAddress() });
+    }
+    for (const [program = '', ...args] of enclave('start', 'old')) {
+      await once(start(program, args, {}).process, 'exit');
+    }
+    writeFileSync(join(folder, 'haproxy.cfg'), haproxyConfig(port));
+    programs.push(start(HAPROXY, ['-db', '-f', join(folder, 'haproxy.cfg')], {}));
+    const answers = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
+    for (const url of [...urls('old'), balancer]) await until(`${url} answers`, () => answers(url));
+
+    const named = ['--network', 'localnet', '--rpc-url', node.url];
+    const published = await done('publish', 'weather', ...named);
+    const created = await done('create_config', 'main', '--pcrs', join(folder, 'dev.pcrs'), ...named);
+    await done('register_enclave', ...urls('old'), '--root', join(folder, 'dev-root.pem'), ...named);
+    const { registrar } = await done('add_registrar', operator.toSuiAddress(), ...named);
+    ids = {
+      appPackage: String(published['package']),
+      configId: String(created['config']),
+      registrar: String(registrar),
+    };
+  });
+  afterAll(async () => {
+    await Promise.all(programs.map((program) => stop(program)));
+    for (const name of readdirSync(folder).filter((each) => each.endsWith('.pid'))) {
+      try {
+        process.kill(Number(readFileSync(join(folder, name), 'utf8')), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    }
+    rmSync(folder, { recursive: true });
+  });
+
+  test('a rollout during 1,000 calls: none fails, and none of the answers is refused on chain', async () => {
+    const plan = {
+      ...{ network: 'localnet', node: node.url, registrar: ids.registrar, root: 'dev-root.pem' },
+      old: { pcrs: 'dev.pcrs', enclaves: urls('old') },
+      new: { pcrs: 'dev.2.pcrs', enclaves: urls('new') },
+      balancer,
+      commands: {
+        start: enclave('start', 'new'),
+        switch: [...setState('new', 'ready'), ...setState('old', 'drain')],
+        switch_back: [...setState('old', 'ready'), ...setState('new', 'drain')],
+        stop_old: enclave('stop', 'old'),
+        stop_new: enclave('stop', 'new'),
+      },
+      ...{ overlap: 10, drain: 2, settle: 5, start_within: 60, command_within: 60, admin_within: 60 },
+    };
+    writeFileSync(join(folder, 'rollout.yaml'), JSON.stringify(plan));
+    const client = await EnclaveClient.forConfig(
+      new SuiGrpcClient({ network: 'localnet', baseUrl: node.url }),
+      ids.configId,
+      balancer,
+      { roots: certificatesFromPem(readFileSync(join(folder, 'dev-root.pem'), 'utf8')) },
+    );
+    const answers: Reading[] = [];
+    const failures: unknown[] = [];
+    const signers: string[] = [];
+    const rollout = roll(join(folder, 'rollout.yaml'));
+    const ended = once(rollout.process, 'exit');
+    let isEnded = false;
+    void ended.then(() => {
+      isEnded = true;
+    });
+    let calls = 0;
+    const call = async () => {
+      // To the end of the rollout, and a while longer.
+      for (let after = 0; calls < CALLS || after < 10; after += isEnded ? 1 : 0) {
+        const location = CITIES[calls++ % CITIES.length] ?? '';
+        // Once: a client repeats no such call.
+        const asked = client.processData({ location }, WeatherResponse, { expect: { location } });
+        const answer = await asked.catch((error: unknown) => void failures.push(error));
+        if (answer) {
+          answers.push(answer);
+          signers.push(answer.enclaveId);
+        }
+        // Callers wait for the model, which takes longer than the enclaves.
+        while (answers.length > 4 * BATCH) await sleep(20);
+      }
+    };
+    let isOver = false;
+    const submitted = submitAll(answers, () => isOver);
+    await Promise.all(Array.from({ length: AT_ONCE }, call));
+    isOver = true;
+    const refusals = await submitted;
+
+    expect([failures, refusals]).toEqual([[], []]);
+    expect(await ended, rollout.output()).toEqual([0, null]);
+    expect(signers.length).toBeGreaterThanOrEqual(CALLS);
+    // Both old ones answered, and both new ones; at the end these alone.
+    expect(new Set(signers).size).toBe(4);
+    expect(new Set(signers.slice(-20)).size).toBe(2);
+    const root = ['--root', join(folder, 'dev-root.pem')];
+    const named = ['--network', 'localnet', '--rpc-url', node.url, ...root];
+    expect(await done('status', ids.configId, ...urls('new'), ...named)).toMatchObject({
+      config: { overlap: null },
+      answering: [{ registration: 'registered' }, { registration: 'registered' }],
+    });
+  }, 180_000);
+});

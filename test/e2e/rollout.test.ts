@@ -1,0 +1,203 @@
+/** `sui-enclave rollout` against the model of a Sui node and emulated enclaves, killed at each step and run again. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { RolloutFixture } from '../src/commands/rollout/rollout_fixture.ts';
+import { callScript } from '../src/commands/run.ts';
+import { startServer } from '../src/server/support.ts';
+
+const SCRIPT = fileURLToPath(new URL('../../src/commands/rollout/rollout.ts', import.meta.url));
+const ADMIN = /^ {2}(sui-enclave (?:update_pcrs|end_overlap|rotate) (?!.*--unsigned).*)$/gm;
+
+let fixture: RolloutFixture;
+beforeEach(async () => {
+  fixture = await RolloutFixture.start();
+});
+
+interface Run {
+  readonly exit: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+}
+
+/**
+ * Runs the command as a process, with an admin who does what it prints.
+ *
+ * @param killAt returns whether it is to be killed now, by what it has printed
+ */
+async function run(args: readonly string[], killAt: (output: string) => boolean = () => false): Promise<Run> {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, [SCRIPT, fixture.plan(), ...args], {
+    env: { PATH, HOME, ...fixture.env },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  const obeyed = new Set<string>();
+  const timer = setInterval(() => void (killAt(output) && child.kill('SIGKILL')), 10);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk;
+      for (const [, line = ''] of output.matchAll(ADMIN)) {
+        if (obeyed.has(line) || killAt(output)) continue;
+        obeyed.add(line);
+        fixture.obey(line).catch((error) => {
+          output += String(error);
+        });
+      }
+    });
+  }
+  const [exit, signal] = await once(child, 'exit');
+  clearInterval(timer);
+  expect(output).not.toContain(fixture.env['SUI_PRIVATE_KEY']);
+  return { exit, signal, output };
+}
+
+/** What others see of the end. */
+async function state() {
+  const { keeper, running, callersReach } = fixture;
+  const { image, overlap } = await keeper.config();
+  return { running, callersReach, pcr2: image.pcr2, overlap };
+}
+
+async function expectEnd(): Promise<void> {
+  expect(await state()).toMatchObject({ running: fixture.urls.new, callersReach: 'new', overlap: null });
+  expect((await state()).pcr2).not.toBe(fixture.keeper.image.pcr2);
+  const { configVersion } = await fixture.keeper.config();
+  const enclaves = await fixture.keeper.enclaves();
+  expect(enclaves.filter((each) => each.configVersion === configVersion)).toHaveLength(1);
+}
+
+async function expectBeginning(): Promise<void> {
+  const { image } = fixture.keeper;
+  expect(await state()).toEqual({
+    ...{ running: fixture.urls.old, callersReach: 'old', pcr2: image.pcr2, overlap: null },
+  });
+  const { configVersion } = await fixture.keeper.config();
+  const enclaves = await fixture.keeper.enclaves();
+  expect(enclaves.filter((each) => each.configVersion === configVersion)).toHaveLength(1);
+  expect(existsSync(`${fixture.deployments}/localnet.weather.rollout.json`)).toBe(false);
+}
+
+/** Holds a command for good before or after its effect. Returns whether it is there. */
+function holdAt(command: string, isAfter: boolean): () => boolean {
+  let isHeld = false;
+  fixture.hold = async (name, after) => {
+    if (name !== command || after !== isAfter) return;
+    isHeld = true;
+    await new Promise(() => {});
+  };
+  return () => isHeld;
+}
+
+/** Kills a rollout at a moment; the next one is not held. */
+async function killed(moment: () => (output: string) => boolean): Promise<void> {
+  const { signal, output } = await run([], moment());
+  expect(signal, output).toBe('SIGKILL');
+  fixture.hold = () => {};
+  fixture.keeper.chain.node.faults.clear();
+}
+
+const printed = (text: string) => () => (output: string) => output.includes(text);
+/** The transaction is executed, and the process does not learn of it. */
+const registering = () => {
+  const { faults } = fixture.keeper.chain.node;
+  faults.set('ExecuteTransaction', 'executes, and does not answer');
+  const { sent } = fixture.keeper;
+  // That of the admin comes before.
+  return () => fixture.keeper.sent === sent + 2;
+};
+const MOMENTS: readonly (readonly [string, () => (output: string) => boolean])[] = [
+  ['before start has an effect', () => holdAt('start', false)],
+  ['after start had its effect', () => holdAt('start', true)],
+  ['while the admin is awaited', printed('update_pcrs')],
+  ['while the registration is under way', registering],
+  ['before switch has an effect', () => holdAt('switch', false)],
+  ['after switch had its effect', () => holdAt('switch', true)],
+];
+const LATE: typeof MOMENTS = [
+  ['before stop_old has an effect', () => holdAt('stop_old', false)],
+  ['after stop_old had its effect', () => holdAt('stop_old', true)],
+  ['while the end of the overlap is awaited', printed('end_overlap')],
+];
+
+test('goes through its steps, and finds nothing to do when it is run again', async () => {
+  const { exit, output } = await run([]);
+  expect(exit, output).toBe(0);
+  await expectEnd();
+  expect(fixture.noted().map(({ url }) => new URL(url).origin)).toEqual(fixture.urls.new);
+  // The operator's commands do not see the key: the control would have it in the names.
+  expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
+  const again = await callScript('rollout/rollout.ts', [fixture.plan(), '--json'], { env: fixture.env });
+  expect([again.status, JSON.parse(again.stdout)]).toMatchObject([0, { status: 'unchanged' }]);
+  const back = await callScript('rollout/rollout.ts', [fixture.plan(), '--back'], { env: fixture.env });
+  expect([back.status, back.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^ROLLOUT_TOO_LATE: .*roll the old image out/),
+  ]);
+  expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
+});
+
+test('killed at every moment in turn, and run again, it ends in the same state', async () => {
+  for (const [, moment] of [...MOMENTS, ...LATE]) await killed(moment);
+  const { exit, output } = await run([]);
+  expect(exit, output).toBe(0);
+  await expectEnd();
+  expect(fixture.calls).toEqual([
+    ...['start', 'start', 'switch', 'switch', 'switch', 'stop_old', 'stop_old', 'stop_old'],
+  ]);
+});
+
+test.each(MOMENTS)('killed %s, --back leads back', async (_, moment) => {
+  await killed(moment);
+  const { exit, output } = await run(['--back']);
+  expect(exit, output).toBe(0);
+  await expectBeginning();
+});
+
+describe('does nothing', () => {
+  const call = async (args: readonly string[], changes: object = {}) =>
+    await callScript('rollout/rollout.ts', [fixture.plan(changes), ...args], { env: fixture.env });
+
+  test('in a dry run, and says what each step finds', async () => {
+    const { sent } = fixture.keeper;
+    const { status, stdout } = await call(['--dry-run']);
+    expect([status, stdout]).toEqual([0, expect.stringMatching(/^start: .* do not answer$/m)]);
+    expect(stdout).toContain('allow: the config allows the old image\n');
+    expect([fixture.calls, fixture.keeper.sent]).toEqual([[], sent]);
+  });
+
+  test('where something else runs at a URL of the new', async () => {
+    const impostor = await startServer({ nsm: fixture.keeper.chain.nsm });
+    const plan = { new: { pcrs: 'new.pcrs', enclaves: [impostor.url] } };
+    const { status, stderr } = await call([], plan);
+    expect([status, stderr, fixture.calls]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /), []]);
+  });
+
+  test('with the same registers twice, or those of another config', async () => {
+    const same = await call([], { new: { pcrs: 'dev.pcrs', enclaves: fixture.urls.new } });
+    expect([same.status, same.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^ROLLOUT_PLAN: .*the same registers/),
+    ]);
+    const other = await call([], { old: { pcrs: 'other.pcrs', enclaves: fixture.urls.old } });
+    expect([other.status, other.stderr]).toEqual([1, expect.stringMatching(/^ROLLOUT_CONFIG: .*neither/)]);
+  });
+});
+
+test('a command that fails or takes too long ends it, and the key is not in its environment', async () => {
+  const commands = (start: readonly string[]) => {
+    const none = [['true']];
+    return { start: [start], switch: none, switch_back: none, stop_old: none, stop_new: none };
+  };
+  const failed = async (start: readonly string[]) => {
+    const plan = fixture.plan({ commands: commands(start), command_within: 1 });
+    return await callScript('rollout/rollout.ts', [plan], { env: fixture.env });
+  };
+  expect((await failed(['false'])).stderr).toMatch(
+    /^ROLLOUT_COMMAND: a command of start ended with exit code 1: false/,
+  );
+  expect((await failed(['/nonexistent/start'])).stderr).toContain('could not be started: ENOENT');
+  expect((await failed(['sleep', '20'])).stderr).toContain('took longer than command_within, 1 s: sleep');
+});

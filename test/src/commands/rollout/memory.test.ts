@@ -1,0 +1,49 @@
+/** The file with the steps of a rollout that nothing else shows. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openMemory } from '../../../../src/commands/rollout/memory.ts';
+
+const [ONE, TWO] = ['1'.repeat(64), '2'.repeat(64)] as const;
+
+function place(): { readonly dir: string; readonly path: string } {
+  const dir = mkdtempSync(join(tmpdir(), 'rollout-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return { dir, path: join(dir, 'deployments', 'localnet.weather.rollout.json') };
+}
+
+test('keeps the steps of a rollout, and forgets them', () => {
+  const { dir, path } = place();
+  const memory = openMemory(path, ONE);
+  expect(memory.steps).toEqual({});
+  memory.remember({ switching: 1 });
+  memory.remember({ switching: 1, switched: 2 });
+  expect(memory.steps).toEqual({ switching: 1, switched: 2 });
+  expect(openMemory(path, ONE).steps).toEqual({ switching: 1, switched: 2 });
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ rollout: ONE, switching: 1, switched: 2 });
+  memory.forget();
+  expect([memory.steps, openMemory(path, ONE).steps]).toEqual([{}, {}]);
+  expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
+});
+
+test('of another rollout is refused, unless that one has ended', () => {
+  const { path } = place();
+  const memory = openMemory(path, ONE);
+  memory.remember({ switching: 1, switched: 2, stopping: 3 });
+  const refused = expect.objectContaining({ code: 'ROLLOUT_UNFINISHED', exit: 2 });
+  expect(() => openMemory(path, TWO)).toThrow(refused);
+  memory.remember({ ...memory.steps, stopped: 4 });
+  expect(openMemory(path, TWO).steps).toEqual({});
+  expect(openMemory(path, ONE).steps).toMatchObject({ stopped: 4 });
+});
+
+test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${ONE}","switched":"yesterday"}`])(
+  'that is damaged is not taken for none: %j',
+  (content) => {
+    const { dir } = place();
+    const path = join(dir, 'rollout.json');
+    writeFileSync(path, content);
+    expect(() => openMemory(path, ONE)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
+  },
+);
