@@ -204,8 +204,8 @@ function registration(rollout: Rollout, side: SideName): Step {
   const unregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
     if (world.sideOf(config) !== side) return [];
     const found = await Promise.all(plan[side].urls.map((url) => world.look(url, side)));
-    const candidates = found.flatMap((each) => (each.answers ? [each.candidate] : []));
-    const states = await Promise.all(candidates.map((each) => world.stateOf(each, config)));
+    const candidates = found.flatMap((one) => (one.answers ? [one.candidate] : []));
+    const states = await Promise.all(candidates.map((candidate) => world.stateOf(candidate, config)));
     return candidates.filter((_, index) => states[index] === 'free');
   };
   const missing = async () => {
@@ -304,7 +304,7 @@ async function stop(rollout: Rollout, name: CommandName, side: SideName): Promis
 
 async function silent(world: World, side: SideName): Promise<string[]> {
   const found = await Promise.all(world.plan[side].urls.map((url) => world.look(url, side)));
-  return found.flatMap((each) => (each.answers ? [] : [`${each.url} (${each.reason})`]));
+  return found.flatMap((one) => (one.answers ? [] : [`${one.url} (${one.reason})`]));
 }
 
 async function running(world: World, side: SideName): Promise<string[]> {

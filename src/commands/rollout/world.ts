@@ -84,10 +84,7 @@ export interface Surroundings {
 export async function worldOf({ plan, deployments, signing, env, io }: Surroundings): Promise<World> {
   const connect = () => new Chain({ ...signing, network: plan.network, 'rpc-url': plan.node }, env);
   const chain = connect();
-  const { enclave_package_id: enclavePackage = '', enclave_config_id: configId = '' } = deployments.fill([
-    'enclave_package_id',
-    'enclave_config_id',
-  ]);
+  const { enclavePackage = '', configId = '' } = deployments.fill(['enclavePackage', 'configId']);
   await deployments.checkChain(chain);
   const images: Readonly<Record<SideName, Image>> = {
     old: await readImage(chain, plan.old.pcrs),
