@@ -167,6 +167,42 @@ func TestTheFallbackMakesTheSameProof(t *testing.T) {
 	}
 }
 
+func TestEachStepCanEndAProof(t *testing.T) {
+	s := synth.New(600, 200, 8)
+	zkey := setup(t, s, "steps")
+	defer func(vectors bool) { cpu.Vectors = vectors }(cpu.Vectors)
+	for _, vectors := range []bool{cpu.Vectors, false} {
+		cpu.Vectors = vectors
+		for _, engine := range engines {
+			p := prover(t, zkey, s.WTNS(), engine)
+			steps := 0
+			p.Step = func() error { steps++; return nil }
+			if _, _, err := p.Prove(); err != nil {
+				t.Fatal(err)
+			}
+			left := failure.New(failure.Cancelled, "left")
+			for last := 1; last <= steps; last++ {
+				copy(p.Witness, s.Witness)
+				at := 0
+				p.Step = func() error {
+					if at++; at == last {
+						return left
+					}
+					return nil
+				}
+				if _, _, err := p.Prove(); err != left || at != last {
+					t.Fatalf("%s, step %d of %d: %v after %d", engine, last, steps, err, at)
+				}
+			}
+			p.Step = nil
+			copy(p.Witness, s.Witness)
+			if _, _, err := p.Prove(); err != nil {
+				t.Fatal("the next proof:", err)
+			}
+		}
+	}
+}
+
 func TestProofsDifferEachTime(t *testing.T) {
 	p := prover(t, testFile(t, "tiny.zkey"), testFile(t, "tiny.wtns"), Own)
 	a, _, err := p.Prove()
