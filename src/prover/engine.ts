@@ -10,8 +10,12 @@ import type { Groth16Proof } from './verify.ts';
 /** Request types of the worker. The type of an answer is the request's plus ANSWER, or REFUSED. */
 const LOAD = 1;
 const PROVE = 2;
+const CANCEL = 4;
 const ANSWER = 128;
 const REFUSED = 255;
+
+/** The engine's code for a proof that a cancel has ended. */
+const CANCELLED = 'PROVER_CANCELLED';
 
 /** Answers are JSON of a few kilobytes. */
 const MAX_ANSWER = 64 * 1024;
@@ -19,6 +23,7 @@ const MAX_ANSWER = 64 * 1024;
 const LENGTH_SIZE = 4;
 const HEAD_SIZE = 5;
 const MAX_ID = 2 ** 32 - 1;
+const NO_BODY = new Uint8Array();
 
 /** Where the worker finds the descriptor that it inherits. */
 const KEY_DESCRIPTOR = 3;
@@ -138,11 +143,18 @@ export class EngineWorker {
    * Proves a witness. Does not verify the proof.
    *
    * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
-   * @throws EngineError
+   * @param gone cancels the proof; the promise settles when the engine has ended it, and can take the next one
+   * @throws EngineError; the reason of `gone`
    */
-  async prove(witness: Uint8Array, timeoutMs: number): Promise<EngineProof> {
-    const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs);
-    return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
+  async prove(witness: Uint8Array, timeoutMs: number, gone?: AbortSignal): Promise<EngineProof> {
+    gone?.throwIfAborted();
+    try {
+      const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs, gone);
+      return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
+    } catch (error) {
+      if (error instanceof EngineError && error.refusal === CANCELLED) gone?.throwIfAborted();
+      throw error;
+    }
   }
 
   /** Ends the process at once. What it was asked fails. */
@@ -155,6 +167,7 @@ export class EngineWorker {
     body: Uint8Array,
     schema: v.GenericSchema<unknown, Answer>,
     timeoutMs: number,
+    gone?: AbortSignal,
   ): Promise<Answer> {
     if (this.#fault) throw this.#fault;
     if (this.#asked) throw new EngineError('refused', 'the engine is busy');
@@ -168,12 +181,15 @@ export class EngineWorker {
       timeoutMs,
     );
     this.#send(type, id, body);
+    const cancel = () => this.#send(CANCEL, id, NO_BODY);
+    gone?.addEventListener('abort', cancel, { once: true });
     try {
       const { success, output } = v.safeParse(schema, await answered);
       if (success) return output;
       throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of an unexpected form'));
     } finally {
       clearTimeout(timer);
+      gone?.removeEventListener('abort', cancel);
     }
   }
 

@@ -71,22 +71,29 @@ export class Supervisor {
    * Proves a witness, after waiting for a worker if necessary.
    *
    * @param publicInput the only one that the proof may be for, in decimal
-   * @param signal ends the wait; a proof that has begun is not ended
-   * @throws EngineError, or the signal's reason
+   * @param wait ends the wait, but not a proof that has begun
+   * @param gone cancels the proof, for which nobody waits any longer
+   * @throws EngineError, or the reason of the signal
    */
-  async prove(witness: Uint8Array, publicInput: string, signal: AbortSignal): Promise<Groth16Proof> {
-    const worker = await this.#ready(signal);
+  async prove(
+    witness: Uint8Array,
+    publicInput: string,
+    { wait, gone }: { readonly wait: AbortSignal; readonly gone: AbortSignal },
+  ): Promise<Groth16Proof> {
+    const worker = await this.#ready(wait);
     this.#proving = true;
     try {
-      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs);
+      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs, gone);
       if (publicInputs.length !== 1 || publicInputs[0] !== publicInput) {
         throw new EngineError('invalid', 'the engine proved a statement other than the requested one');
       }
       this.#restarts = 0;
       return proof;
     } catch (error) {
-      const isKnown = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
-      if (!isKnown) worker.kill();
+      const isRefusal = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
+      // A cancelled proof leaves the engine with its key: a kill would cost a load of the key for each caller who leaves.
+      const isCancelled = gone.aborted && error === gone.reason;
+      if (!isRefusal && !isCancelled) worker.kill();
       throw error;
     } finally {
       this.#proving = false;

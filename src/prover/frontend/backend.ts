@@ -39,15 +39,17 @@ export class Backend {
   /**
    * Returns what the backend claims to be the proof. Does not verify it.
    *
-   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY
+   * @param abandoned closes the connection, by which the backend knows that nobody waits for the proof
+   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY; the
+   *   reason of `abandoned`
    */
-  async prove(input: CircuitInput): Promise<Groth16Proof> {
+  async prove(input: CircuitInput, abandoned: AbortSignal): Promise<Groth16Proof> {
     const start = performance.now();
-    return proofIn(await this.#send(JSON.stringify(input), start), start);
+    return proofIn(await this.#send(JSON.stringify(input), start, abandoned), start);
   }
 
-  /** @throws FrontendError */
-  async #send(body: string, start: number): Promise<AxiosResponse<Buffer>> {
+  /** @throws FrontendError; the reason of `abandoned` */
+  async #send(body: string, start: number, abandoned: AbortSignal): Promise<AxiosResponse<Buffer>> {
     const timeoutMs = this.#timeoutSeconds * 1000;
     const end = start + timeoutMs;
     for (let attempt = 1; ; attempt++) {
@@ -57,6 +59,7 @@ export class Backend {
           timeout: Math.min(Math.max(1, end - performance.now()), timeoutMs),
           responseType: 'arraybuffer',
           validateStatus: null,
+          signal: abandoned,
         });
       } catch (error) {
         if (!(error instanceof ExchangeFailed)) throw error;

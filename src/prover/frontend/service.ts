@@ -62,23 +62,24 @@ export class ProvingService {
   }
 
   /**
-   * Identical requests at the same time share one proof.
+   * Identical requests at the same time share one proof, which ends when the last of their callers has left.
    *
    * @param body the JSON of a request
-   * @throws FrontendError
+   * @param gone aborted when the caller has left
+   * @throws FrontendError; the reason of `gone`
    */
-  async prove(body: unknown): Promise<ProofAnswer> {
+  async prove(body: unknown, gone: AbortSignal): Promise<ProofAnswer> {
     try {
       const request = readProofRequest(body);
       requireIdentity(request);
       const hash = hashOf(request);
-      return await this.#singleFlight.run(hash, () => this.#make(request));
+      return await this.#singleFlight.run(hash, gone, (abandoned) => this.#make(request, abandoned));
     } catch (error) {
       throw answerOf(error);
     }
   }
 
-  async #make(request: ProofRequest): Promise<ProofAnswer> {
+  async #make(request: ProofRequest, abandoned: AbortSignal): Promise<ProofAnswer> {
     const timer = new Timer();
     try {
       await this.#requireNetwork();
@@ -87,7 +88,7 @@ export class ProvingService {
       timer.lap('verify');
       const input = buildInput(request, verified.key, this.#config.profile);
       timer.lap('input');
-      const proof = await this.#backend.prove(input.circuit);
+      const proof = await this.#backend.prove(input.circuit, abandoned);
       timer.lap('backend');
       this.#check(proof, input.publicInput);
       timer.lap('check');
@@ -96,6 +97,10 @@ export class ProvingService {
       const { issBase64Details, headerBase64 } = input;
       return { proofPoints: proof, issBase64Details, headerBase64 };
     } catch (error) {
+      if (abandoned.aborted) {
+        this.#info({ ms: timer.laps }, 'the callers have left');
+        throw error;
+      }
       const answer = answerOf(error);
       this.#info(
         { code: answer instanceof FrontendError ? answer.code : 'INTERNAL', ms: timer.laps },

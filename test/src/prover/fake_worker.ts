@@ -31,6 +31,9 @@ export const PROVES = `if (type === 2) {
   const [publicInput] = /[0-9]+/.exec(String(body.subarray(4, 84)));
   return answer({ proof: ${JSON.stringify(PROOF)}, public: [publicInput], seconds: 0.1 });
 }`;
+/** JavaScript of a worker whose proofs last until they are cancelled. */
+export const LASTS = `if (type === 2) return;
+if (type === 4) return write(frame(255, id, JSON.stringify({ code: 'PROVER_CANCELLED', message: 'cancelled' })));`;
 
 /**
  * Writes a worker's program, which is removed after the test.

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
-import { fakeWorker, LOADED, LOADS, PROOF, PROVES } from '../fake_worker.ts';
+import { fakeWorker, LASTS, LOADED, LOADS, PROOF, PROVES } from '../fake_worker.ts';
 import { fakeGenerator, inputOf, keyFile, recordedLog, WITNESS_SCRIPT } from './support.ts';
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
@@ -212,6 +212,25 @@ describe('the queue', () => {
     await waits(healthz, 0);
     go();
     expect((await first).status).toBe(200);
+  });
+
+  test('ends the proof of a caller who has left, and keeps the engine and its key', async () => {
+    const worker = `${LOADS} if (type === 4 || !fs.existsSync(folder + '/go')) { ${LASTS} } ${PROVES}`;
+    const { post, healthz, go, enginePid, printed } = await start({ worker, env: { QUEUE: '0' } });
+    const pid = enginePid();
+    for (let caller = 0; caller < 3; caller++) {
+      const leaver = new AbortController();
+      const left = post(circuit, { signal: leaver.signal }).catch(() => 'left');
+      await waits(healthz, 0);
+      leaver.abort();
+      expect(await left).toBe('left');
+      await expect.poll(healthz).toMatchObject({ status: 'ready' });
+    }
+    go();
+    expect((await post(circuit)).status).toBe(200);
+    expect(enginePid()).toBe(pid);
+    expect(printed().match(/ended the work on a request whose caller has left/g)).toHaveLength(3);
+    expect(printed()).not.toContain('the engine ended');
   });
 
   test('lets no request wait for longer than PROVER_TIMEOUT', async () => {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';
 import { Supervisor } from '../../../../src/prover/backend/supervisor.ts';
-import { fakeWorker, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from '../fake_worker.ts';
+import { fakeWorker, LASTS, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from '../fake_worker.ts';
 import { keyFile, recordedLog } from './support.ts';
 
 const NEVER = new AbortController().signal;
@@ -28,10 +28,10 @@ async function start(
     key.close();
   });
   await supervisor.start();
-  const prove = (publicInput: string, signal = NEVER) => {
+  const prove = (publicInput: string, signal = NEVER, gone = NEVER) => {
     const witness = Buffer.alloc(WITNESS_BYTES);
     witness.write(`wtns${publicInput} `);
-    return supervisor.prove(witness, publicInput, signal);
+    return supervisor.prove(witness, publicInput, { wait: signal, gone });
   };
   return { supervisor, prove, printed };
 }
@@ -143,6 +143,47 @@ test('a caller that waits for an engine can leave', async () => {
   const waiting = prove('1', caller.signal);
   caller.abort(new Error('left'));
   await expect(waiting).rejects.toThrow('left');
+});
+
+test('callers who leave cost no load of the key: each proof is cancelled', async () => {
+  const lasts = `if ((type === 2 && count < 4) || type === 4) { ${LASTS} }`;
+  const { supervisor, prove } = await start(COUNT + LOADS + lasts + PROVES);
+  const { pid } = supervisor;
+  for (let caller = 1; caller < 4; caller++) {
+    const gone = new AbortController();
+    const proof = prove('1', NEVER, gone.signal);
+    await expect.poll(() => supervisor.state).toBe('proving');
+    gone.abort(new Error('left'));
+    await expect(proof).rejects.toThrow('left');
+    expect(supervisor.state).toBe('ready');
+  }
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).toBe(pid);
+});
+
+test('a proof that the engine ends with before it reads the cancel is returned', async () => {
+  const ignores = 'if (type === 4) return;';
+  const proof = JSON.stringify({ proof: PROOF, public: ['1'], seconds: 1 });
+  const late = `if (type === 2 && count === 1) return setTimeout(answer, 100, ${proof});`;
+  const { supervisor, prove } = await start(COUNT + LOADS + ignores + late + PROVES);
+  const { pid } = supervisor;
+  const gone = new AbortController();
+  const proved = prove('1', NEVER, gone.signal);
+  await expect.poll(() => supervisor.state).toBe('proving');
+  gone.abort(new Error('left'));
+  expect(await proved).toMatchObject({ a: PROOF.pi_a });
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).toBe(pid);
+});
+
+test('an engine that cancels a proof unasked is replaced', async () => {
+  const { supervisor, prove } = await start(
+    `${COUNT} ${LOADS} if (count === 1) return refuse('PROVER_CANCELLED'); ${PROVES}`,
+  );
+  const { pid } = supervisor;
+  await expect(prove('1')).rejects.toThrow(failure('refused'));
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).not.toBe(pid);
 });
 
 test.each<[string, string, string]>([

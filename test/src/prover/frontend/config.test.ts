@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest';
 import { readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { readDebug } from '../../../../src/prover/frontend/debug.ts';
-import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 import { vector } from '../support.ts';
 import { fileWith, OUR_KEY } from './support.ts';
 
@@ -129,14 +128,4 @@ test.each<[string, boolean, boolean]>([
 ])('DEBUG=%s selects lines', (setting, info, jwks) => {
   const isLogged = readDebug(setting);
   expect([isLogged('zkLogin:info'), isLogged('jwks')]).toEqual([info, jwks]);
-});
-
-test('a single flight runs again after a failure, which all its callers get', async () => {
-  const singleFlight = new SingleFlight<string>();
-  let runs = 0;
-  const fail = () => singleFlight.run('a', () => Promise.reject(new Error(`run ${++runs}`)));
-  const both = await Promise.allSettled([fail(), fail()]);
-  expect(both).toMatchObject([{ reason: { message: 'run 1' } }, { reason: { message: 'run 1' } }]);
-  await expect(fail()).rejects.toThrow('run 2');
-  expect(singleFlight.size).toBe(0);
 });

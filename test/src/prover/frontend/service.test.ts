@@ -110,6 +110,60 @@ describe('identical requests', () => {
   });
 });
 
+describe('a caller who leaves', () => {
+  /** Callers of one proof that the backend never makes, until it is told to. */
+  async function callers(count: number) {
+    const frontend = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '1000' });
+    const { backend } = frontend;
+    const { prove } = backend;
+    let closed = 0;
+    backend.prove = (_, response) => response.once('close', () => closed++);
+    const request = requestFor(await frontend.token());
+    const leavers = Array.from({ length: count }, () => new AbortController());
+    const asked = leavers.map(({ signal }) => frontend.post(request, { signal }).catch(() => 'left'));
+    await expect.poll(() => backend.inputs.length).toBe(1);
+    const work = () => {
+      backend.prove = prove;
+    };
+    return { ...frontend, request, leavers, asked, work, closed: () => closed };
+  }
+
+  test('as the last one closes the call to the backend, and is not logged as an error', async () => {
+    const { leavers, asked, closed, printed } = await callers(2);
+    leavers[0]?.abort();
+    expect(await asked[0]).toBe('left');
+    expect(closed()).toBe(0);
+    leavers[1]?.abort();
+    await expect.poll(closed).toBe(1);
+    await expect.poll(printed).toContain('the callers have left');
+    expect(printed()).not.toMatch(/INTERNAL|"level":"error"/);
+  });
+
+  test('costs the one who asks for the same just then nothing: a new call is made', async () => {
+    const { leavers, closed, post, request, work, backend } = await callers(1);
+    work();
+    leavers[0]?.abort();
+    expect((await post(request)).status).toBe(200);
+    await expect.poll(closed).toBe(1);
+    expect(backend.inputs).toHaveLength(2);
+  });
+
+  test('before the backend was asked asks it nothing', async () => {
+    const { post, token, backend, issuer, printed } = await startTestFrontend();
+    const { answer } = issuer;
+    const { promise: asked, resolve: hang } = Promise.withResolvers<() => void>();
+    issuer.answer = (response) => hang(() => answer(response));
+    const leaver = new AbortController();
+    const left = post(requestFor(await token()), { signal: leaver.signal }).catch(() => 'left');
+    const release = await asked;
+    leaver.abort();
+    expect(await left).toBe('left');
+    release();
+    await expect.poll(printed).toContain('the callers have left');
+    expect(backend.inputs).toEqual([]);
+  });
+});
+
 describe('limits', () => {
   test('on a user, whatever salt the requests have; another user is not affected', async () => {
     const { ask, backend } = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '2' });
