@@ -10,6 +10,7 @@ import type { Groth16Proof } from './verify.ts';
 /** Request types of the worker. The type of an answer is the request's plus ANSWER, or REFUSED. */
 const LOAD = 1;
 const PROVE = 2;
+const STATUS = 3;
 const CANCEL = 4;
 const ANSWER = 128;
 const REFUSED = 255;
@@ -48,8 +49,18 @@ export interface EngineProof {
   readonly publicInputs: readonly string[];
 }
 
+/** The code that an engine runs: its own for AVX-512 IFMA, or `portable`, which takes about four times as long. */
+export type EnginePath = 'avx512ifma' | 'portable';
+
+export interface EngineStatus {
+  readonly state: 'no key' | 'loading' | 'idle' | 'proving';
+  readonly path: EnginePath;
+  /** Grows several times a second while a proof is made. */
+  readonly progress: number;
+}
+
 /** Why the engine gave no answer. After all but `refused` its worker is stopped. */
-export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'invalid';
+export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'hung' | 'invalid';
 
 export class EngineError extends ProverError {
   readonly fault: EngineFault;
@@ -72,6 +83,11 @@ const Proved = v.object({
   proof: v.object({ pi_a: G1, pi_b: v.strictTuple([Fp2, Fp2, Fp2]), pi_c: G1 }),
   public: v.array(Decimal),
 });
+const Status = v.object({
+  state: v.picklist(['no key', 'loading', 'idle', 'proving']),
+  path: v.picklist(['avx512ifma', 'portable']),
+  progress: Count,
+});
 const Refusal = v.object({
   code: v.pipe(v.string(), v.regex(/^[A-Z_]{1,64}$/)),
   message: v.pipe(v.string(), v.maxLength(1024)),
@@ -79,19 +95,21 @@ const Refusal = v.object({
 
 interface Asked {
   readonly type: number;
-  readonly id: number;
   answer(body: unknown): void;
   fail(error: EngineError): void;
 }
 
-/** One run of the worker. It does one thing at a time, and ends at the first answer that breaks the protocol. */
+/** One run of the worker. It does one thing at a time, says meanwhile how it is, and ends at the first answer that breaks the protocol. */
 export class EngineWorker {
   /** Resolves when the process has exited. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #stdin: Writable;
   #received = Buffer.alloc(0);
-  #asked: Asked | undefined;
+  /** What it was asked and has not answered, by id: a load or a proof, and a status. */
+  readonly #asked = new Map<number, Asked>();
+  /** The answer that several callers wait for. */
+  #status: Promise<EngineStatus> | undefined;
   #lastId = 0;
   #fault: EngineError | undefined;
 
@@ -157,29 +175,37 @@ export class EngineWorker {
     }
   }
 
-  /** Ends the process at once. What it was asked fails. */
-  kill(): void {
-    this.#stop(new EngineError('ended', 'the engine was stopped'));
+  /** How it is, also while it works. Without a deadline. @throws EngineError when it ends */
+  status(): Promise<EngineStatus> {
+    this.#status ??= this.#ask(STATUS, NO_BODY, Status).finally(() => {
+      this.#status = undefined;
+    });
+    return this.#status;
+  }
+
+  /** Ends the process at once. What it was asked fails, for this reason. */
+  kill(reason = new EngineError('ended', 'the engine was stopped')): void {
+    this.#stop(reason);
   }
 
   async #ask<Answer>(
     type: number,
     body: Uint8Array,
     schema: v.GenericSchema<unknown, Answer>,
-    timeoutMs: number,
+    timeoutMs?: number,
     gone?: AbortSignal,
   ): Promise<Answer> {
     if (this.#fault) throw this.#fault;
-    if (this.#asked) throw new EngineError('refused', 'the engine is busy');
+    const isBusy = [...this.#asked.values()].some((other) => other.type !== STATUS);
+    if (isBusy && type !== STATUS) throw new EngineError('refused', 'the engine is busy');
     this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
     const id = this.#lastId;
     const answered = new Promise<unknown>((answer, fail) => {
-      this.#asked = { type, id, answer, fail };
+      this.#asked.set(id, { type, answer, fail });
     });
-    const timer = setTimeout(
-      () => this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
+    const late = () =>
+      this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`));
+    const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
     this.#send(type, id, body);
     const cancel = () => this.#send(CANCEL, id, NO_BODY);
     gone?.addEventListener('abort', cancel, { once: true });
@@ -219,15 +245,15 @@ export class EngineWorker {
   }
 
   #take(type: number, id: number, body: Buffer): void {
-    const asked = this.#asked;
-    const isAnswer = asked?.id === id && (type === asked.type + ANSWER || type === REFUSED);
+    const asked = this.#asked.get(id);
+    const isAnswer = asked !== undefined && (type === asked.type + ANSWER || type === REFUSED);
     const json = isAnswer ? parse(body) : undefined;
     if (!asked || json === undefined) {
       const what = isAnswer ? 'an answer that is not JSON' : 'an answer without a request';
       this.#stop(new EngineError('invalid', `the engine sent ${what}`));
       return;
     }
-    this.#asked = undefined;
+    this.#asked.delete(id);
     if (type === REFUSED) asked.fail(refusalOf(json, asked.type));
     else asked.answer(json);
   }
@@ -236,8 +262,8 @@ export class EngineWorker {
   #stop(fault: EngineError): EngineError {
     this.#fault ??= fault;
     this.#received = Buffer.alloc(0);
-    this.#asked?.fail(this.#fault);
-    this.#asked = undefined;
+    for (const asked of this.#asked.values()) asked.fail(this.#fault);
+    this.#asked.clear();
     this.#child.kill('SIGKILL');
     return this.#fault;
   }

@@ -44,6 +44,10 @@ export const PROVER_ERRORS = {
     meaning: 'the backend answered with an error, or without a valid proof of this request',
   },
   PROVER_BUSY: { status: 503, meaning: "the backend's queue is full: see `Retry-After`" },
+  PROVER_ENGINE_HUNG: {
+    status: 503,
+    meaning: "the backend's engine hung, and there was no time for a second try: see `Retry-After`",
+  },
   PROVER_WRONG_NETWORK: {
     status: 503,
     meaning: 'the backend has the key of another network: the operator must change `ZKEY` or `VERIFYING_KEY`',

@@ -180,6 +180,11 @@ function answerTo(error: unknown): unknown {
       'the input does not satisfy the circuit: check that token, issuer key, nonce and salt belong together',
     );
   }
+  if (error instanceof EngineError && error.fault === 'hung') {
+    // With its code, since a front end tries this request again, but none that finds no place.
+    const message = `BACKEND_ENGINE_HUNG: ${error.message}, and is being replaced: try again`;
+    return new BackendError('BACKEND_ENGINE_HUNG', message, { cause: error, retryAfterSeconds: 1 });
+  }
   if (error instanceof EngineError) {
     return new BackendError('BACKEND_ENGINE', `${error.message}: try again`, { cause: error });
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
 import { quantity } from 'sui-enclave/errors';
 import { createUpstream, ExchangeFailed, parseJson } from 'sui-enclave-service/upstream';
+import { ProverError } from '../errors.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
 import { FrontendError } from './errors.ts';
@@ -17,6 +18,8 @@ const PAUSE_MS = 250;
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
+/** How the backend's text begins if its engine hung: see ../backend/proofs.ts. */
+const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export class Backend {
   readonly #client: AxiosInstance;
@@ -40,12 +43,16 @@ export class Backend {
    * Returns what the backend claims to be the proof. Does not verify it.
    *
    * @param abandoned closes the connection, by which the backend knows that nobody waits for the proof
-   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY; the
-   *   reason of `abandoned`
+   * @param hasTime whether another proof can be made in time, if the engine hung during this one
+   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY,
+   *   PROVER_ENGINE_HUNG; the reason of `abandoned`
    */
-  async prove(input: CircuitInput, abandoned: AbortSignal): Promise<Groth16Proof> {
+  async prove(input: CircuitInput, abandoned: AbortSignal, hasTime: () => boolean): Promise<Groth16Proof> {
     const start = performance.now();
-    return proofIn(await this.#send(JSON.stringify(input), start, abandoned), start);
+    const body = JSON.stringify(input);
+    const answer = await this.#send(body, start, abandoned);
+    const last = isHung(answer) && hasTime() ? await this.#send(body, start, abandoned) : answer;
+    return proofIn(last, start);
   }
 
   /** @throws FrontendError; the reason of `abandoned` */
@@ -113,11 +120,23 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
 }
 
 /** Without any text of the backend, which may repeat private input. */
-function unusable(what: string): FrontendError {
-  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`);
+function unusable(what: string, cause?: ProverError): FrontendError {
+  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`, { cause });
 }
 
-function proofIn({ status, data, headers }: AxiosResponse<Buffer>, start: number): Groth16Proof {
+function isHung({ status, data }: AxiosResponse<Buffer>): boolean {
+  return status === 503 && data.toString('latin1', 0, HUNG.length) === HUNG;
+}
+
+function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
+  const { status, data, headers } = answer;
+  if (isHung(answer)) {
+    throw new FrontendError(
+      'PROVER_ENGINE_HUNG',
+      'the proving engine hung, and is being replaced: try again',
+      { retryAfterSeconds: retryAfterOf(headers['retry-after']) },
+    );
+  }
   if (status === 503) {
     throw new FrontendError('PROVER_BUSY', 'the proving component is at capacity: try again later', {
       retryAfterSeconds: retryAfterOf(headers['retry-after']),
@@ -130,13 +149,18 @@ function proofIn({ status, data, headers }: AxiosResponse<Buffer>, start: number
   if (status === 400) {
     throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
   }
-  if (status !== 200) throw unusable(`it answered with status ${status}`);
-  const answer = parseJson(data) as Record<string, unknown> | null | undefined;
-  const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = answer ?? {};
+  // The status says something to the operator alone, who finds it in the log.
+  if (status !== 200) throw unusable('try again', statusError(status));
+  const proof = parseJson(data) as Record<string, unknown> | null | undefined;
+  const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = proof ?? {};
   if (!pi_a || !pi_b || !pi_c || protocol !== 'groth16' || curve !== 'bn128') {
     throw unusable('its answer is not a Groth16 proof on BN254');
   }
   return { a: pi_a, b: pi_b, c: pi_c } as Groth16Proof;
+}
+
+function statusError(status: number): ProverError {
+  return new ProverError('PROVER_BACKEND_ANSWER', `the backend answered with status ${status}`);
 }
 
 /** A number of seconds (RFC 9110, section 10.2.3), within our own limits. */

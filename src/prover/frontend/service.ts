@@ -88,7 +88,9 @@ export class ProvingService {
       timer.lap('verify');
       const input = buildInput(request, verified.key, this.#config.profile);
       timer.lap('input');
-      const proof = await this.#backend.prove(input.circuit, abandoned);
+      const { answerSeconds, proofSeconds } = this.#config;
+      const hasTime = () => timer.seconds + proofSeconds <= answerSeconds;
+      const proof = await this.#backend.prove(input.circuit, abandoned, hasTime);
       timer.lap('backend');
       this.#check(proof, input.publicInput);
       timer.lap('check');
@@ -231,7 +233,13 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
 /** Milliseconds of each part of a request. */
 class Timer {
   readonly laps: Record<string, number> = {};
-  #at = performance.now();
+  readonly #start = performance.now();
+  #at = this.#start;
+
+  /** Since the beginning. */
+  get seconds(): number {
+    return (performance.now() - this.#start) / 1000;
+  }
 
   lap(name: string): void {
     const now = performance.now();

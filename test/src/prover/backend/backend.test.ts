@@ -24,9 +24,10 @@ interface Options {
   readonly worker?: string;
   readonly generator?: string;
   readonly env?: Record<string, string>;
+  readonly beatMs?: number;
 }
 
-async function start({ worker = WORKER, generator = fakeGenerator(), env = {} }: Options = {}) {
+async function start({ worker = WORKER, generator = fakeGenerator(), env = {}, ...more }: Options = {}) {
   const { log, printed } = recordedLog();
   const engine = fakeWorker(worker);
   const config = readBackendConfig({
@@ -37,7 +38,7 @@ async function start({ worker = WORKER, generator = fakeGenerator(), env = {} }:
     PORT: '0',
     ...env,
   });
-  const backend = await startBackend({ config, log, backoffMs: 10 });
+  const backend = await startBackend({ config, log, backoffMs: 10, ...more });
   onTestFinished(() => backend.close());
   const file = (name: string) => join(engine, '..', name);
   return { ...backend, printed, go: () => writeFileSync(file('go'), ''), ...callsOf(backend) };
@@ -142,6 +143,21 @@ describe('POST /input', () => {
     go();
     expect((await post(circuit)).status).toBe(200);
     expect(enginePid()).not.toBe(pid);
+  });
+
+  test('an engine that hangs is found within beats: its request gets 503 with a code of its own', async () => {
+    const worker = `${LOADS} if (fs.existsSync(folder + '/go')) { ${PROVES} }`;
+    const { post, healthz, go, enginePid } = await start({ worker, beatMs: 300 });
+    const asked = answerOf(post(circuit));
+    await expect.poll(healthz).toMatchObject({ status: 'proving' });
+    go();
+    process.kill(enginePid() as number, 'SIGSTOP');
+    expect(await asked).toMatchObject({
+      status: 503,
+      retry: '1',
+      text: 'BACKEND_ENGINE_HUNG: the engine did not answer for 0.9 s, and is being replaced: try again',
+    });
+    expect((await post(circuit)).status).toBe(200);
   });
 
   test('an engine that hangs is killed at PROVER_TIMEOUT', async () => {
@@ -253,9 +269,18 @@ describe('GET /healthz', () => {
   test('shows the key by its hash and network, and the queue', async () => {
     const { healthz, printed } = await start();
     const key = { blake2b: HASH_OF_KEY, network: 'development', development: true, publicInputs: 1 };
-    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, queue: 0, capacity: 4 });
+    const engine = 'avx512ifma';
+    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, engine, queue: 0, capacity: 4 });
     expect(printed()).toContain(HASH_OF_KEY);
+    expect(printed()).toContain('"engine":"avx512ifma"');
+    expect(printed()).not.toContain('AVX-512');
     expect(printed()).toContain('DEVELOPMENT KEY');
+  });
+
+  test("names the engine's path, which is logged with a warning if it is the slow one", async () => {
+    const { healthz, printed } = await start({ worker: `status.path = 'portable'; ${WORKER}` });
+    expect(await healthz()).toMatchObject({ engine: 'portable' });
+    expect(printed()).toMatch(/"level":"warn".*"engine":"portable".*no AVX-512 IFMA/);
   });
 
   test('is 503 while no engine has the key', async () => {

@@ -34,6 +34,12 @@ describe('the settings', () => {
     ]);
   });
 
+  test('promise an answer within 12 s, or within PROVER_TIMEOUT if that is less', () => {
+    expect(read().answerSeconds).toBe(12);
+    expect(read({ PROVER_TIMEOUT: '5' }).answerSeconds).toBe(5);
+    expect(read({ PROVER_TIMEOUT: '60', ANSWER_SECONDS: '60' }).answerSeconds).toBe(60);
+  });
+
   test('take the port from the command line first', () => {
     expect(read({ PROVER_PORT: '9000' }).port).toBe(9000);
     expect(read({ PROVER_PORT: '9000' }, ['9001']).port).toBe(9001);
@@ -97,6 +103,9 @@ describe('the start is refused, naming the setting,', () => {
     ['CLIENTS', { CLIENTS: JSON.stringify([google, google]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ issuer: 'https://id.example', client_id: 'mine' }]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ ...google, jwks_url: 'https://evil.example/keys' }]) }],
+    ['ANSWER_SECONDS', { ANSWER_SECONDS: '16' }],
+    ['ANSWER_SECONDS', { ANSWER_SECONDS: '0' }],
+    ['PROOF_SECONDS', { PROOF_SECONDS: '0' }],
     ['NODE_TLS_REJECT_UNAUTHORIZED', { NODE_TLS_REJECT_UNAUTHORIZED: '0' }],
   ])('%s: %o', (name, env, args) => {
     expect(() => read(env, args)).toThrow(
