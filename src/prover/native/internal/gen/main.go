@@ -1,5 +1,5 @@
 // Command gen writes the AVX-512 kernels of packages msm and fft: kernels_amd64.s in each, and kernels_amd64.go with
-// their declarations. Run it as "go generate ./..." in src/prover/native.
+// their declarations. scalar.go writes those of msm for processors without AVX-512. Run it as "go generate ./..." in src/prover/native.
 //
 // A group is eight field elements side by side: five registers or 5·64 bytes, register j holding the eight limbs
 // number j of 52 bits. A number is in Montgomery form for R = 2^260, unless said otherwise, and need not be reduced;
@@ -37,6 +37,8 @@ func kernels() map[string][]byte {
 	for _, g := range []*generator{points, transforms} {
 		files[g.pkg+"/kernels_amd64.s"], files[g.pkg+"/kernels_amd64.go"] = g.out.Bytes(), g.declarations.Bytes()
 	}
+	scalar := newScalar("msm", "fp", fp.Modulus())
+	files[scalar.pkg+"/scalar_kernels_amd64.s"], files[scalar.pkg+"/scalar_kernels_amd64.go"] = scalar.out.Bytes(), scalar.declarations.Bytes()
 	return files
 }
 
@@ -48,6 +50,17 @@ func newGenerator(pkg, field string, modulus *big.Int) *generator {
 	g.line("")
 	g.constants(field, modulus)
 	fmt.Fprintf(&g.declarations, "%s\n\npackage %s\n\nimport \"unsafe\"\n", generated, pkg)
+	return g
+}
+
+func newScalar(pkg, field string, modulus *big.Int) *generator {
+	g := &generator{pkg: pkg, field: field}
+	g.line("%s", generated)
+	g.line("")
+	g.line(`#include "textflag.h"`)
+	g.line("")
+	fmt.Fprintf(&g.declarations, "%s\n\npackage %s\n\nimport %q\n", generated, pkg, "github.com/consensys/gnark-crypto/ecc/bn254/"+field)
+	g.scalarKernels(field, modulus)
 	return g
 }
 

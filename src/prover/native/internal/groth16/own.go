@@ -156,9 +156,9 @@ func expand(index []uint32, a, b []uint64, from int) int {
 	return starts[len(starts)-1]
 }
 
-// productH leaves full-size scalars to the library without AVX-512: it is a third faster there.
+// productH leaves full-size scalars to the library where only portable code runs: it is a third faster there.
 func (o *own) productH(k *iden3.Key, values []fr.Element, step func() error) (bn254.G1Jac, error) {
-	if !cpu.Vectors {
+	if cpu.Chosen() == cpu.Portable {
 		return libraryH(k, values, step)
 	}
 	o.g1.Step = step

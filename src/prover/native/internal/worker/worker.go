@@ -107,7 +107,7 @@ type Worker struct {
 func New(in io.Reader, out io.Writer, engine groth16.Engine) *Worker {
 	return &Worker{
 		in: in, out: out, engine: engine,
-		status: Status{State: noKey, Engine: string(engine), Path: cpu.Path()},
+		status: Status{State: noKey, Engine: string(engine), Path: string(cpu.Chosen())},
 	}
 }
 

@@ -255,7 +255,7 @@ func TestAProofMakesProgress(t *testing.T) {
 	c := start(t)
 	c.loaded()
 	before := c.status(2)
-	if before.Path != cpu.Path() {
+	if before.Path != string(cpu.Chosen()) {
 		t.Fatalf("status %+v", before)
 	}
 	c.send(TypeProve, 3, statement.WTNS())
