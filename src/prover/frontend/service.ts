@@ -15,6 +15,7 @@ import { Backend } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
 import { answerOf, FrontendError } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
+import { type Place, Places } from './places.ts';
 import { SingleFlight } from './single_flight.ts';
 
 /** The answer to a wallet. It is as secret as a password until the proof expires: don't keep or log it. */
@@ -38,7 +39,8 @@ export class ProvingService {
   readonly #config: FrontendConfig;
   readonly #log: Logger;
   readonly #backend: Backend;
-  readonly #verifier: TokenVerifier<ProverClient>;
+  readonly #keysOf: ReturnType<typeof keysByIssuer<ProverClient>>;
+  readonly #places: Places;
   readonly #perUser: RateLimit;
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
   /** The network that the backend last named, if it is not ours. */
@@ -54,10 +56,8 @@ export class ProvingService {
     this.hosts = issuers.size + 1;
     const upstream = createUpstreams({ endpoints: [...issuers] }, origins, this.hosts);
     this.#backend = new Backend(config.backend, config.timeoutSeconds, this.hosts);
-    this.#verifier = new TokenVerifier(
-      config.clients,
-      keysByIssuer(config.clients, logged(upstream, config, log)),
-    );
+    this.#keysOf = keysByIssuer(config.clients, logged(upstream, config, log));
+    this.#places = new Places(config);
     this.#perUser = new RateLimit(config.userRequestsPerMinute);
   }
 
@@ -81,16 +81,18 @@ export class ProvingService {
 
   async #make(request: ProofRequest, abandoned: AbortSignal): Promise<ProofAnswer> {
     const timer = new Timer();
+    const place = this.#places.place();
     try {
       await this.#requireNetwork();
-      const verified = await this.#verifier.verify(request.jwt);
+      this.#places.requireRoom();
+      const verified = await this.#verify(request.jwt, place);
       this.#limit(verified);
       timer.lap('verify');
       const input = buildInput(request, verified.key, this.#config.profile);
       timer.lap('input');
-      const { answerSeconds, proofSeconds } = this.#config;
-      const hasTime = () => timer.seconds + proofSeconds <= answerSeconds;
+      const hasTime = () => timer.seconds + this.#places.proofSeconds <= this.#config.answerSeconds;
       const proof = await this.#backend.prove(input.circuit, abandoned, hasTime);
+      place.proved();
       timer.lap('backend');
       this.#check(proof, input.publicInput);
       timer.lap('check');
@@ -109,7 +111,24 @@ export class ProvingService {
         'refused',
       );
       throw answer;
+    } finally {
+      place.leave();
     }
+  }
+
+  /**
+   * Takes the place when the issuer's keys are at hand, for as long as they may take, and before the signature is checked.
+   *
+   * @throws OidcError; PROVER_BUSY
+   */
+  #verify(jwt: string, place: Place): Promise<Verified<ProverClient>> {
+    const verifier = new TokenVerifier(this.#config.clients, this.#keysOf, {
+      limit(check) {
+        place.take();
+        return check();
+      },
+    });
+    return verifier.verify(jwt);
   }
 
   /** Never logs any part of a request. */

@@ -270,7 +270,7 @@ describe('GET /healthz', () => {
     const { healthz, printed } = await start();
     const key = { blake2b: HASH_OF_KEY, network: 'development', development: true, publicInputs: 1 };
     const engine = 'avx512ifma';
-    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, engine, queue: 0, capacity: 4 });
+    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, engine, queue: 0, capacity: 16 });
     expect(printed()).toContain(HASH_OF_KEY);
     expect(printed()).toContain('"engine":"avx512ifma"');
     expect(printed()).not.toContain('AVX-512');

@@ -6,7 +6,7 @@ import { writeNumber } from '../../../../src/library/zklogin/numbers.ts';
 import { getProof, readProof } from '../../../../src/library/zklogin/services.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { EPHEMERAL_KEY, RANDOMNESS, SALT } from '../support.ts';
-import { CLIENT_ID, FakeBackend, GOOGLE, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
+import { CLIENT_ID, FakeBackend, GOOGLE, Issuer, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const verifyingKey = readVerifyingKey(OUR_KEY.vkey);
 
@@ -173,6 +173,59 @@ describe('limits', () => {
     expect(Number(asked[2]?.headers.get('retry-after'))).toBeGreaterThan(20);
     expect((await ask({ sub: 'another' })).status).toBe(200);
     expect(backend.inputs).toHaveLength(3);
+  });
+
+  test('on the wait: who would get no answer in time is refused before the token is read', async () => {
+    const { ask, post, token, backend } = await startTestFrontend({
+      ANSWER_SECONDS: '5',
+      PROOF_SECONDS: '2',
+    });
+    const { prove } = backend;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    backend.prove = (...given) => released.then(() => prove(...given));
+    const jwt = await token();
+    const waiting = ['1', '2'].map((salt) => post(requestFor(jwt, { salt })));
+    await expect.poll(() => backend.inputs.length).toBe(2);
+    const { status, body, headers } = await post(requestFor('no token'));
+    expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_BUSY', '2']);
+    // One that only waits for the proof of another needs no place.
+    const same = post(requestFor(jwt, { salt: '1' }));
+    release();
+    for (const each of await Promise.all([...waiting, same])) expect(each.status).toBe(200);
+    expect((await post(requestFor('no token'))).status).toBe(400);
+    expect((await ask()).status).toBe(200);
+  });
+
+  test('on the wait: refused requests, and those that wait for keys, leave the places to others', async () => {
+    const issuer = await Issuer.start();
+    const own = 'https://id.example';
+    const clients = [
+      { issuer: GOOGLE, client_id: CLIENT_ID },
+      { issuer: own, client_id: CLIENT_ID, jwks_url: `${own}/keys` },
+    ];
+    const { ask, post, token, backend } = await startTestFrontend({
+      issuer,
+      CLIENTS: JSON.stringify(clients),
+      ANSWER_SECONDS: '2',
+      PROOF_SECONDS: '2',
+    });
+    expect((await ask()).status).toBe(200);
+    const { answer } = issuer;
+    const { promise: asked, resolve: hang } = Promise.withResolvers<() => void>();
+    issuer.answer = (response) => hang(() => answer(response));
+    const jwt = await token({ iss: own });
+    const waits = ['1', '2', '3'].map((salt) => post(requestFor(jwt, { salt })));
+    const release = await asked;
+    const forged = (await token()).replace(/[^.]+$/, (signature) => `AAAA${signature.slice(4)}`);
+    for (const refused of [{ jwt: forged }, { maxEpoch: '7' }, { salt: '-1' }]) {
+      expect((await post(requestFor(await token(), refused))).status).toBeOneOf([400, 401, 422]);
+    }
+    expect((await ask({ sub: 'another' })).status).toBe(200);
+    // One place: of the three that have waited for the keys, one gets it.
+    backend.prove = (_, response) => setTimeout(() => response.writeHead(500).end(), 300);
+    release();
+    const codes = (await Promise.all(waits)).map(({ body }) => body['code']).sort();
+    expect(codes).toEqual(['PROVER_BACKEND_ANSWER', 'PROVER_BUSY', 'PROVER_BUSY']);
   });
 
   test('on requests in flight: 200 at once are answered or refused with Retry-After, and the service recovers', async () => {
