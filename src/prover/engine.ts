@@ -49,8 +49,8 @@ export interface EngineProof {
   readonly publicInputs: readonly string[];
 }
 
-/** The code that an engine runs: its own for AVX-512 IFMA, or `portable`, which takes about four times as long. */
-export type EnginePath = 'avx512ifma' | 'portable';
+/** The code that an engine runs: for AVX-512 IFMA, for ADX, which takes three times as long, or for every processor. */
+export type EnginePath = 'avx512ifma' | 'adx' | 'portable';
 
 export interface EngineStatus {
   readonly state: 'no key' | 'loading' | 'idle' | 'proving';
@@ -85,7 +85,7 @@ const Proved = v.object({
 });
 const Status = v.object({
   state: v.picklist(['no key', 'loading', 'idle', 'proving']),
-  path: v.picklist(['avx512ifma', 'portable']),
+  path: v.picklist(['avx512ifma', 'adx', 'portable']),
   progress: Count,
 });
 const Refusal = v.object({

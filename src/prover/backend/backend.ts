@@ -133,10 +133,10 @@ function announce(
   } else if (network === 'unknown') {
     log.warn(line, 'the key is not a published one, but has the hash that ZKEY_BLAKE2B requires');
   } else log.info(line, `the key is the one of ${network}: no other network accepts these proofs`);
-  if (engine === 'portable') {
+  if (engine !== 'avx512ifma') {
     log.warn(
       { engine },
-      'this processor has no AVX-512 IFMA: a proof takes about four times as long as the published figures say, so size cores and time-outs by your own',
+      'this processor has no AVX-512 IFMA: a proof takes three to four times as long, so choose cores and time-outs by the other column of deploy/README.md',
     );
   }
 }

@@ -278,9 +278,11 @@ describe('GET /healthz', () => {
   });
 
   test("names the engine's path, which is logged with a warning if it is the slow one", async () => {
-    const { healthz, printed } = await start({ worker: `status.path = 'portable'; ${WORKER}` });
-    expect(await healthz()).toMatchObject({ engine: 'portable' });
-    expect(printed()).toMatch(/"level":"warn".*"engine":"portable".*no AVX-512 IFMA/);
+    for (const path of ['adx', 'portable']) {
+      const { healthz, printed } = await start({ worker: `status.path = '${path}'; ${WORKER}` });
+      expect(await healthz()).toMatchObject({ engine: path });
+      expect(printed()).toMatch(new RegExp(`"level":"warn".*"engine":"${path}".*no AVX-512 IFMA`));
+    }
   });
 
   test('is 503 while no engine has the key', async () => {
