@@ -27,6 +27,7 @@ func (g *generator) scalarKernels(field string, p *big.Int) {
 	g.line("GLOBL %s_word<>(SB), (NOPTR+RODATA), $40", field)
 	g.mulADX()
 	g.subADX()
+	g.prefetchPairs()
 }
 
 func word(v *big.Int, j int) uint64 {
@@ -175,4 +176,26 @@ func (g *generator) subADX() {
 			g.op(name, factor[j], sum[j])
 		}
 	})
+}
+
+// prefetchPairs asks for the points of pairs, of 64 bytes each, before they are read.
+func (g *generator) prefetchPairs() {
+	declaration := "func prefetchPairs(points *bn254.G1Affine, pairs *Pair, n uint64)"
+	fmt.Fprintf(&g.declarations, "\n// prefetchPairs: Asks the memory for the points of n pairs.\n//\n//go:noescape\n%s\n", declaration)
+	g.line("")
+	g.line("// %s", declaration)
+	g.line("TEXT ·prefetchPairs(SB), NOSPLIT, $0-24")
+	g.op("MOVQ", "points+0(FP)", "SI")
+	g.op("MOVQ", "pairs+8(FP)", "DI")
+	g.op("MOVQ", "n+16(FP)", "CX")
+	g.loop("CX", func() {
+		for _, offset := range []int{0, 4} { // P and Q: an index, and its lowest bit the sign
+			g.op("MOVL", at("DI", offset), low)
+			g.op("SHRL", "$1", low)
+			g.op("SHLQ", "$6", low)
+			g.op("PREFETCHT0", "(SI)(AX*1)")
+		}
+		g.op("ADDQ", fmt.Sprintf("$%d", pairSize), "DI")
+	})
+	g.op("RET")
 }

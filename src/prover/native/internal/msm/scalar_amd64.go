@@ -45,10 +45,17 @@ func (a *scalarG1) run(dst, src []bn254.G1Affine, pairs []Pair) {
 	}
 }
 
+// ahead is how many pairs' points are on their way from memory while others are read.
+const ahead = 16
+
 // load reads the points: x1, y1, d = x2-x1, l = y2-y1 and s = x1+x2.
 func (a *scalarG1) load(src []bn254.G1Affine, pairs []Pair) {
 	a.special = a.special[:0]
+	prefetchPairs(&src[0], &pairs[0], uint64(min(ahead, len(pairs))))
 	for i, pair := range pairs {
+		if next := i + ahead; i%ahead == 0 && next < len(pairs) {
+			prefetchPairs(&src[0], &pairs[next], uint64(min(ahead, len(pairs)-next)))
+		}
 		p, q := &src[pair.P>>1], &src[pair.Q>>1]
 		a.x1[i] = p.X
 		a.d[i].Sub(&q.X, &p.X)

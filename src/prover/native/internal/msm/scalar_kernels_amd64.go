@@ -2,7 +2,10 @@
 
 package msm
 
-import "github.com/consensys/gnark-crypto/ecc/bn254/fp"
+import (
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
+)
 
 // mulADX: dst[i] = a[i]·b[i] for n elements, all reduced.
 //
@@ -13,3 +16,8 @@ func mulADX(dst, a, b *fp.Element, n uint64)
 //
 //go:noescape
 func subADX(dst, a, b *fp.Element, n uint64)
+
+// prefetchPairs: Asks the memory for the points of n pairs.
+//
+//go:noescape
+func prefetchPairs(points *bn254.G1Affine, pairs *Pair, n uint64)

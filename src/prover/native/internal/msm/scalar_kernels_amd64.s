@@ -216,3 +216,25 @@ loop2:
 	JNE loop2
 done2:
 	RET 
+
+// func prefetchPairs(points *bn254.G1Affine, pairs *Pair, n uint64)
+TEXT ·prefetchPairs(SB), NOSPLIT, $0-24
+	MOVQ points+0(FP), SI
+	MOVQ pairs+8(FP), DI
+	MOVQ n+16(FP), CX
+	TESTQ CX, CX
+	JEQ done3
+loop3:
+	MOVL 0(DI), AX
+	SHRL $1, AX
+	SHLQ $6, AX
+	PREFETCHT0 (SI)(AX*1)
+	MOVL 4(DI), AX
+	SHRL $1, AX
+	SHLQ $6, AX
+	PREFETCHT0 (SI)(AX*1)
+	ADDQ $12, DI
+	DECQ CX
+	JNE loop3
+done3:
+	RET 
