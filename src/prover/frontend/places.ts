@@ -65,7 +65,7 @@ export class Places {
     if (this.#taken === 0 || seconds <= this.#limitSeconds) return;
     throw new FrontendError(
       'PROVER_BUSY',
-      `${this.#taken} requests wait for their proofs, so that one more would wait too long: try again later`,
+      'so many requests wait for their proofs that one more would wait too long: try again later',
       // A place is free after each proof.
       { retryAfterSeconds: Math.max(1, Math.ceil(proofSeconds)) },
     );
