@@ -52,6 +52,10 @@ export const PROVER_ERRORS = {
     status: 503,
     meaning: "the backend's engine hung, and there was no time for a second try: see `Retry-After`",
   },
+  PROVER_NOT_READY: {
+    status: 503,
+    meaning: '`/readyz`: the backend does not answer, or has not loaded its key',
+  },
   PROVER_WRONG_NETWORK: {
     status: 503,
     meaning: 'the backend has the key of another network: the operator must change `ZKEY` or `VERIFYING_KEY`',

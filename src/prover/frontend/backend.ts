@@ -21,6 +21,13 @@ const HEALTH_TIMEOUT_MS = 5000;
 /** How the backend's text begins if its engine hung: see ../backend/proofs.ts. */
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
+export interface BackendHealth {
+  /** Of HTTP: 503 while it loads its key, or if HAProxy has no backend in service. */
+  readonly status: number;
+  /** Of its key; undefined if the backend doesn't say. */
+  readonly network: string | undefined;
+}
+
 export class Backend {
   readonly #client: AxiosInstance;
   readonly #health: AxiosInstance;
@@ -80,8 +87,8 @@ export class Backend {
     }
   }
 
-  /** The network of the backend's key, or undefined if the backend doesn't say. */
-  async network(): Promise<string | undefined> {
+  /** What the backend says at `/healthz`; undefined if nothing answers. */
+  async health(): Promise<BackendHealth | undefined> {
     const asked = this.#health.get<{ key?: { network?: unknown } } | null>('/healthz', {
       validateStatus: null,
     });
@@ -89,9 +96,11 @@ export class Backend {
       if (error instanceof ExchangeFailed) return undefined;
       throw error;
     });
-    const network = answer?.data?.key?.network;
+    if (answer === undefined) return undefined;
+    const network = answer.data?.key?.network;
     // It is logged, so only in the form that a backend of this project gives it.
-    return typeof network === 'string' && /^[a-z ]{1,40}$/.test(network) ? network : undefined;
+    const isNamed = typeof network === 'string' && /^[a-z ]{1,40}$/.test(network);
+    return { status: answer.status, network: isNamed ? network : undefined };
   }
 }
 

@@ -1,4 +1,4 @@
-/** The front end's HTTP server: `POST /v1` and `GET /ping`. */
+/** The front end's HTTP server: `POST /v1`, `GET /ping` and `GET /readyz`. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHttpServer, listen, shutDown, whenClosed } from 'sui-enclave-service/http/http_server';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
@@ -37,6 +37,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
           }
         });
       });
+      app.get('/readyz', async (_request, response) => sendJson(response, 200, await service.readiness()));
       app.get('/ping', (_request, response) => sendText(response, 'pong'));
     },
   });

@@ -11,7 +11,7 @@ import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';
 import { type Groth16Proof, verifyProof } from '../verify.ts';
-import { Backend } from './backend.ts';
+import { Backend, type BackendHealth } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
 import { answerOf, FrontendError } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
@@ -25,8 +25,19 @@ export interface ProofAnswer {
   readonly headerBase64: string;
 }
 
+/** How long what the backend says about itself answers `/readyz`. */
+const HEALTH_AGE_MS = 2000;
 /** While the backend has another network's key, it is asked for its network at most this often. */
 const NETWORK_PAUSE_MS = 5000;
+
+/** The answer to `/readyz`. */
+export interface Readiness {
+  readonly ready: true;
+  /** Whose validators accept the proofs. */
+  readonly network: string;
+  /** The network of the backend's key; null if the backend does not name it. */
+  readonly backend: string | null;
+}
 
 export interface ProvingOptions {
   readonly config: FrontendConfig;
@@ -46,6 +57,8 @@ export class ProvingService {
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
+  #health: Promise<BackendHealth | undefined> | undefined;
+  #healthUntil = 0;
   /** How many hosts it asks: the backend's, and those of the issuers' keys. */
   readonly hosts: number;
 
@@ -172,7 +185,7 @@ export class ProvingService {
    */
   async checkNetwork(): Promise<boolean> {
     const ours = this.#config.keys.own.network;
-    const theirs = await this.#backend.network();
+    const theirs = (await this.#backend.health())?.network;
     this.#wrongNetwork = theirs === ours ? undefined : theirs;
     if (theirs === undefined) return false;
     if (theirs === ours) {
@@ -181,6 +194,26 @@ export class ProvingService {
       this.#log.error({ backend: theirs, service: ours }, wrongNetwork(theirs, ours).message);
     }
     return true;
+  }
+
+  /**
+   * Whether requests can be answered, as far as the backend says. It is asked at most every two seconds.
+   *
+   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK
+   */
+  async readiness(): Promise<Readiness> {
+    if (performance.now() >= this.#healthUntil) {
+      this.#healthUntil = performance.now() + HEALTH_AGE_MS;
+      this.#health = this.#backend.health();
+    }
+    const health = await this.#health;
+    const ours = this.#config.keys.own.network;
+    if (health === undefined) throw notReady('the backend does not answer');
+    if (health.status === 503)
+      throw notReady('no backend is ready: the key is being loaded, or none is in service');
+    if (health.network === undefined) return { ready: true, network: ours, backend: null };
+    if (health.network !== ours) throw wrongNetwork(health.network, ours);
+    return { ready: true, network: ours, backend: health.network };
   }
 
   /** @throws FrontendError: PROVER_WRONG_NETWORK */
@@ -199,6 +232,10 @@ export class ProvingService {
 function requireIdentity({ keyClaimName }: ProofRequest): void {
   if (keyClaimName === 'sub' || keyClaimName === 'email') return;
   throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
+}
+
+function notReady(why: string): FrontendError {
+  return new FrontendError('PROVER_NOT_READY', why, { retryAfterSeconds: HEALTH_AGE_MS / 1000 });
 }
 
 function wrongNetwork(backend: string, service: string): FrontendError {
