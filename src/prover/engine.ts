@@ -10,8 +10,13 @@ import type { Groth16Proof } from './verify.ts';
 /** Request types of the worker. The type of an answer is the request's plus ANSWER, or REFUSED. */
 const LOAD = 1;
 const PROVE = 2;
+const STATUS = 3;
+const CANCEL = 4;
 const ANSWER = 128;
 const REFUSED = 255;
+
+/** The engine's code for a proof that a cancel has ended. */
+const CANCELLED = 'PROVER_CANCELLED';
 
 /** Answers are JSON of a few kilobytes. */
 const MAX_ANSWER = 64 * 1024;
@@ -19,6 +24,7 @@ const MAX_ANSWER = 64 * 1024;
 const LENGTH_SIZE = 4;
 const HEAD_SIZE = 5;
 const MAX_ID = 2 ** 32 - 1;
+const NO_BODY = new Uint8Array();
 
 /** Where the worker finds the descriptor that it inherits. */
 const KEY_DESCRIPTOR = 3;
@@ -43,8 +49,18 @@ export interface EngineProof {
   readonly publicInputs: readonly string[];
 }
 
+/** The code that an engine runs: for AVX-512 IFMA, for ADX, which takes three times as long, or for every processor. */
+export type EnginePath = 'avx512ifma' | 'adx' | 'portable';
+
+export interface EngineStatus {
+  readonly state: 'no key' | 'loading' | 'idle' | 'proving';
+  readonly path: EnginePath;
+  /** Grows several times a second while a proof is made. */
+  readonly progress: number;
+}
+
 /** Why the engine gave no answer. After all but `refused` its worker is stopped. */
-export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'invalid';
+export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'hung' | 'invalid';
 
 export class EngineError extends ProverError {
   readonly fault: EngineFault;
@@ -67,6 +83,11 @@ const Proved = v.object({
   proof: v.object({ pi_a: G1, pi_b: v.strictTuple([Fp2, Fp2, Fp2]), pi_c: G1 }),
   public: v.array(Decimal),
 });
+const Status = v.object({
+  state: v.picklist(['no key', 'loading', 'idle', 'proving']),
+  path: v.picklist(['avx512ifma', 'adx', 'portable']),
+  progress: Count,
+});
 const Refusal = v.object({
   code: v.pipe(v.string(), v.regex(/^[A-Z_]{1,64}$/)),
   message: v.pipe(v.string(), v.maxLength(1024)),
@@ -74,19 +95,21 @@ const Refusal = v.object({
 
 interface Asked {
   readonly type: number;
-  readonly id: number;
   answer(body: unknown): void;
   fail(error: EngineError): void;
 }
 
-/** One run of the worker. It does one thing at a time, and ends at the first answer that breaks the protocol. */
+/** One run of the worker. It does one thing at a time, says meanwhile how it is, and ends at the first answer that breaks the protocol. */
 export class EngineWorker {
   /** Resolves when the process has exited. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #stdin: Writable;
   #received = Buffer.alloc(0);
-  #asked: Asked | undefined;
+  /** What it was asked and has not answered, by id: a load or a proof, and a status. */
+  readonly #asked = new Map<number, Asked>();
+  /** The answer that several callers wait for. */
+  #status: Promise<EngineStatus> | undefined;
   #lastId = 0;
   #fault: EngineError | undefined;
 
@@ -138,42 +161,61 @@ export class EngineWorker {
    * Proves a witness. Does not verify the proof.
    *
    * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
-   * @throws EngineError
+   * @param gone cancels the proof; the promise settles when the engine has ended it, and can take the next one
+   * @throws EngineError; the reason of `gone`
    */
-  async prove(witness: Uint8Array, timeoutMs: number): Promise<EngineProof> {
-    const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs);
-    return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
+  async prove(witness: Uint8Array, timeoutMs: number, gone?: AbortSignal): Promise<EngineProof> {
+    gone?.throwIfAborted();
+    try {
+      const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs, gone);
+      return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
+    } catch (error) {
+      if (error instanceof EngineError && error.refusal === CANCELLED) gone?.throwIfAborted();
+      throw error;
+    }
   }
 
-  /** Ends the process at once. What it was asked fails. */
-  kill(): void {
-    this.#stop(new EngineError('ended', 'the engine was stopped'));
+  /** How it is, also while it works. Without a deadline. @throws EngineError when it ends */
+  status(): Promise<EngineStatus> {
+    this.#status ??= this.#ask(STATUS, NO_BODY, Status).finally(() => {
+      this.#status = undefined;
+    });
+    return this.#status;
+  }
+
+  /** Ends the process at once. What it was asked fails, for this reason. */
+  kill(reason = new EngineError('ended', 'the engine was stopped')): void {
+    this.#stop(reason);
   }
 
   async #ask<Answer>(
     type: number,
     body: Uint8Array,
     schema: v.GenericSchema<unknown, Answer>,
-    timeoutMs: number,
+    timeoutMs?: number,
+    gone?: AbortSignal,
   ): Promise<Answer> {
     if (this.#fault) throw this.#fault;
-    if (this.#asked) throw new EngineError('refused', 'the engine is busy');
+    const isBusy = [...this.#asked.values()].some((other) => other.type !== STATUS);
+    if (isBusy && type !== STATUS) throw new EngineError('refused', 'the engine is busy');
     this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
     const id = this.#lastId;
     const answered = new Promise<unknown>((answer, fail) => {
-      this.#asked = { type, id, answer, fail };
+      this.#asked.set(id, { type, answer, fail });
     });
-    const timer = setTimeout(
-      () => this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
+    const late = () =>
+      this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`));
+    const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
     this.#send(type, id, body);
+    const cancel = () => this.#send(CANCEL, id, NO_BODY);
+    gone?.addEventListener('abort', cancel, { once: true });
     try {
       const { success, output } = v.safeParse(schema, await answered);
       if (success) return output;
       throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of an unexpected form'));
     } finally {
       clearTimeout(timer);
+      gone?.removeEventListener('abort', cancel);
     }
   }
 
@@ -203,15 +245,15 @@ export class EngineWorker {
   }
 
   #take(type: number, id: number, body: Buffer): void {
-    const asked = this.#asked;
-    const isAnswer = asked?.id === id && (type === asked.type + ANSWER || type === REFUSED);
+    const asked = this.#asked.get(id);
+    const isAnswer = asked !== undefined && (type === asked.type + ANSWER || type === REFUSED);
     const json = isAnswer ? parse(body) : undefined;
     if (!asked || json === undefined) {
       const what = isAnswer ? 'an answer that is not JSON' : 'an answer without a request';
       this.#stop(new EngineError('invalid', `the engine sent ${what}`));
       return;
     }
-    this.#asked = undefined;
+    this.#asked.delete(id);
     if (type === REFUSED) asked.fail(refusalOf(json, asked.type));
     else asked.answer(json);
   }
@@ -220,8 +262,8 @@ export class EngineWorker {
   #stop(fault: EngineError): EngineError {
     this.#fault ??= fault;
     this.#received = Buffer.alloc(0);
-    this.#asked?.fail(this.#fault);
-    this.#asked = undefined;
+    for (const asked of this.#asked.values()) asked.fail(this.#fault);
+    this.#asked.clear();
     this.#child.kill('SIGKILL');
     return this.#fault;
   }

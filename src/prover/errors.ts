@@ -43,7 +43,19 @@ export const PROVER_ERRORS = {
     status: 502,
     meaning: 'the backend answered with an error, or without a valid proof of this request',
   },
-  PROVER_BUSY: { status: 503, meaning: "the backend's queue is full: see `Retry-After`" },
+  PROVER_BUSY: {
+    status: 503,
+    meaning:
+      "the request would wait longer than `ANSWER_SECONDS`, or the backend's queue is full: see `Retry-After`",
+  },
+  PROVER_ENGINE_HUNG: {
+    status: 503,
+    meaning: "the backend's engine hung, and there was no time for a second try: see `Retry-After`",
+  },
+  PROVER_NOT_READY: {
+    status: 503,
+    meaning: '`/readyz`: the backend does not answer, or has not loaded its key',
+  },
   PROVER_WRONG_NETWORK: {
     status: 503,
     meaning: 'the backend has the key of another network: the operator must change `ZKEY` or `VERIFYING_KEY`',

@@ -7,7 +7,7 @@ import { ServerError } from './errors.ts';
 
 /** The work on a request, as the calls within it see it. */
 export interface Work {
-  waitFor<T>(call: Promise<T>): Promise<T>;
+  waitFor<T>(call: Promise<T>, gone?: AbortSignal): Promise<T>;
 }
 
 const present = new AsyncLocalStorage<Work>();
@@ -20,10 +20,21 @@ export function runAs<T>(work: Work, handler: () => T): T {
 /**
  * Waits for a call that another request began. Who begins the call awaits the call itself, and keeps its slot.
  *
- * @throws OVERLOADED immediately if too many requests wait; what the call throws
+ * @param gone ends the wait, but not the call
+ * @throws OVERLOADED immediately if too many requests wait; what the call throws; the reason of `gone`
  */
-export function waitForOther<T>(call: Promise<T>): Promise<T> {
-  return present.getStore()?.waitFor(call) ?? call;
+export function waitForOther<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
+  return present.getStore()?.waitFor(call, gone) ?? untilGone(call, gone);
+}
+
+function untilGone<T>(call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
+  if (!gone) return call;
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(gone.reason);
+    if (gone.aborted) return leave();
+    gone.addEventListener('abort', leave, { once: true });
+    call.then(resolve, reject).finally(() => gone.removeEventListener('abort', leave));
+  });
 }
 
 /** The places of requests that wait: some in all, and half of them for one call. */
@@ -41,8 +52,8 @@ export class WaitingRoom {
     return this.#taken;
   }
 
-  /** @throws OVERLOADED without waiting if there is no place; what the call throws */
-  async waitFor<T>(call: Promise<T>): Promise<T> {
+  /** @throws OVERLOADED without waiting if there is no place; what the call throws; the reason of `gone` */
+  async waitFor<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
     const same = this.#ofCall.get(call) ?? 0;
     if (this.#taken >= this.#places || same >= this.#places / 2) {
       throw new ServerError('OVERLOADED', 'too many requests wait for the answer to another: try again', {
@@ -52,7 +63,7 @@ export class WaitingRoom {
     this.#taken += 1;
     this.#ofCall.set(call, same + 1);
     try {
-      return await call;
+      return await untilGone(call, gone);
     } finally {
       this.#taken -= 1;
       this.#leave(call);

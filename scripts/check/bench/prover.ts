@@ -1,12 +1,13 @@
 /**
  * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
- * verification. The engine is measured beside the library's own one, snarkjs, and rapidsnark if it is on the
- * PATH, turn by turn on the same key and witness, each as a whole process that loads the key. Fails where a
- * warm verification takes over 50 ms.
+ * verification. The engine is measured beside the library's own one, snarkjs, and the rapidsnark that RAPIDSNARK_BIN
+ * names, turn by turn on the same key and witness, each as a whole process that loads the key. PROVER_VECTORS forces a
+ * path of the engine. Fails where a warm verification takes over 50 ms.
  */
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command, EXIT, type Io, runAsProcess } from '../../../src/commands/command.ts';
 import {
@@ -18,6 +19,7 @@ import {
   wasmGeneratorOf,
 } from '../../../src/commands/prover/artifacts.ts';
 import { circuitSize } from '../../../src/commands/values.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
@@ -48,10 +50,15 @@ export const main = command({
     'Measures a proof of a real token, from its input to its verification: of both sizes, unless one is named.',
   arguments: { size: { schema: circuitSize, optional: true, repeated: true } },
   options: {},
-  async run({ args: { size: named } }, { io }) {
+  notes: `environment:
+  RAPIDSNARK_BIN  a program of rapidsnark to compare with; its SHA-256 is printed
+  PROVER_VECTORS  the path of the engine: avx512ifma, adx or portable (default: the fastest that the processor has)`,
+  async run({ args: { size: named } }, { env, io }) {
     const sizes = named.length > 0 ? named : circuitSize.options;
+    const rapidsnark = env['RAPIDSNARK_BIN'];
+    if (rapidsnark) io.log(`rapidsnark: ${rapidsnark}, SHA-256 ${digestOf(rapidsnark)}`);
     const benches: Bench[] = [];
-    for (const size of sizes) benches.push(await benchSize(size, io));
+    for (const size of sizes) benches.push(await benchSize(size, rapidsnark, io));
     const isFastEnough = benches.every(({ verification }) => verification.warmMs <= VERIFY_LIMIT_MS);
     return { exit: isFastEnough ? EXIT.done : EXIT.failed, json: { benches } };
   },
@@ -61,12 +68,24 @@ type Rows = Readonly<Record<string, object>>;
 
 interface Bench {
   readonly size: CircuitSize;
+  /** The code that the own engine ran. */
+  readonly path: string;
   readonly processes: Rows;
   readonly phases: Rows;
   readonly verification: { readonly warmMs: number; readonly firstMs: number };
 }
 
-async function benchSize(size: CircuitSize, io: Io): Promise<Bench> {
+function digestOf(program: string): string {
+  try {
+    return createHash('sha256').update(readFileSync(program)).digest('hex');
+  } catch (error) {
+    throw new ConfigError(
+      `RAPIDSNARK_BIN: ${program} can't be read: ${(error as NodeJS.ErrnoException).code}`,
+    );
+  }
+}
+
+async function benchSize(size: CircuitSize, rapidsnark: string | undefined, io: Io): Promise<Bench> {
   const artifacts = builtArtifacts(size);
   const folder = mkdtempSync(join(tmpdir(), 'bench-prover-'));
   const at = (name: string) => join(folder, name);
@@ -79,16 +98,20 @@ async function benchSize(size: CircuitSize, io: Io): Promise<Bench> {
   try {
     const publicInput = writeInput(size, files.input);
     io.log(`\n${size}: witness, then proof with the loading of the key; medians of ${TURNS}`);
-    const processes = await turns({ ...generators(artifacts, files), ...provers(artifacts, files) });
+    const processes = await turns({
+      ...generators(artifacts, files),
+      ...provers(artifacts, files, rapidsnark),
+    });
     io.log(formatTable(processes));
-    const phases = benchPhases(artifacts, files);
+    const { path, phases } = benchPhases(artifacts, files);
+    io.log(`own engine: ${path}, on ${cpus()[0]?.model ?? 'an unknown processor'}`);
     io.log(`warm, seconds; the phases in CPU time\n${formatTable(phases)}`);
     const verification = benchVerification(artifacts, files, publicInput);
     const { warmMs, firstMs } = verification;
     io.log(
       `verification: ${warmMs.toFixed(1)} ms warm (limit ${VERIFY_LIMIT_MS}), ${firstMs.toFixed(1)} ms the first time`,
     );
-    return { size, processes, phases, verification };
+    return { size, path, processes, phases, verification };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -116,13 +139,16 @@ function generators(artifacts: Artifacts, { input, witness }: Files): Record<str
   };
 }
 
-function provers({ zkey }: Artifacts, { witness, proof, publicInputs }: Files): Record<string, Command> {
+function provers(
+  { zkey }: Artifacts,
+  { witness, proof, publicInputs }: Files,
+  rapidsnark: string | undefined,
+): Record<string, Command> {
   const files = ['--zkey', zkey, '--wtns', witness, '--proof', proof, '--public', publicInputs];
-  const rapidsnark = spawnSync('which', ['rapidsnark']).status === 0;
   const bare = [zkey, witness, proof, publicInputs];
   return {
     snarkjs: [process.execPath, SNARKJS, 'groth16', 'prove', ...bare],
-    ...(rapidsnark && { rapidsnark: ['rapidsnark', ...bare] }),
+    ...(rapidsnark && { rapidsnark: [rapidsnark, ...bare] }),
     "the library's engine": [ENGINE, 'prove', '--engine', 'gnark', ...files],
     // Last, so that its proof is the one that is verified.
     ours: [ENGINE, 'prove', '--engine', 'own', ...files],
@@ -160,22 +186,28 @@ interface EngineProof extends EngineTime {
 }
 
 interface EngineBench {
+  readonly path: string;
   readonly keyLoad: EngineTime;
   readonly proofs: readonly EngineProof[];
   readonly peakMB: number;
 }
 
 /** Both engines with the key loaded already, as a service has it. */
-function benchPhases({ zkey }: Artifacts, { witness }: Files): Rows {
-  const rows: Record<string, object> = {};
+function benchPhases(
+  { zkey }: Artifacts,
+  { witness }: Files,
+): { readonly path: string; readonly phases: Rows } {
+  const phases: Record<string, object> = {};
+  let ran = '';
   for (const engine of ['gnark', 'own']) {
     const args = ['bench', '--zkey', zkey, '--wtns', witness, '--engine', engine, '--repeat', String(TURNS)];
     const { stdout, stderr, status } = spawnSync(ENGINE, args, { encoding: 'utf8' });
     if (status !== 0) throw new Error(`the engine ended with ${status}: ${stderr.trim()}`);
-    const { keyLoad, proofs, peakMB }: EngineBench = JSON.parse(stdout);
+    const { path, keyLoad, proofs, peakMB }: EngineBench = JSON.parse(stdout);
     const warm = proofs.toSorted((a, b) => a.wall - b.wall)[proofs.length >> 1] as EngineProof;
     const seconds = (value: number) => value.toFixed(3);
-    rows[engine] = {
+    ran = path;
+    phases[engine] = {
       'key load': seconds(keyLoad.wall),
       'warm wall': seconds(warm.wall),
       'warm CPU': seconds(warm.cpu),
@@ -183,7 +215,7 @@ function benchPhases({ zkey }: Artifacts, { witness }: Files): Rows {
       ...Object.fromEntries(Object.entries(warm.phases).map(([name, { cpu }]) => [name, seconds(cpu)])),
     };
   }
-  return rows;
+  return { path: ran, phases };
 }
 
 function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigint): Bench['verification'] {

@@ -1,5 +1,5 @@
 /** Builds the proving engine (src/prover/native) as one static program, or runs its tests. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +21,7 @@ export const main = command({
   options: {
     out: { value: '<file>', help: 'the program', schema: path, default: join(ROOT, 'build/prover/prover') },
     install: { help: 'always use the Go of src/prover/native/go.lock, which pip installs into build/go' },
-    test: { help: 'run go vet and go test, and build nothing' },
+    test: { help: 'run go vet and go test, and keep no program' },
   },
   notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
   run({ options }) {
@@ -29,6 +29,7 @@ export const main = command({
     if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
+      testForArm(go);
       return { json: { tested: true } };
     }
     const out = resolve(options.out);
@@ -44,6 +45,20 @@ export const main = command({
     return { json: { file: out }, text: out };
   },
 });
+
+/** What has no code of its own for a processor, and takes seconds where one is emulated. */
+const EMULATED = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
+
+/** Servers with ARM processors run the portable code. Its tests run where QEMU's emulator of programs is installed. */
+function testForArm(go: string): void {
+  const arm = { GOARCH: 'arm64' };
+  run(go, ['vet', './...'], arm);
+  run(go, ['build', '-o', '/dev/null', '.'], arm);
+  const emulator = 'qemu-aarch64';
+  if (spawnSync(emulator, ['--version']).error === undefined) {
+    run(go, ['test', '-exec', emulator, ...EMULATED], arm);
+  } else console.error(`Not tested for ARM: ${emulator} is not installed (Debian's package qemu-user)`);
+}
 
 /** Returns whether a Go command has at least the version that go.mod requires. */
 function isNewEnough(go: string): boolean {
@@ -85,9 +100,13 @@ const env = {
   GOWORK: 'off',
 };
 
-export function run(program: string, args: readonly string[]): void {
+export function run(
+  program: string,
+  args: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): void {
   try {
-    execFileSync(program, args, { cwd: SOURCES, env, stdio: ['ignore', 2, 2] });
+    execFileSync(program, args, { cwd: SOURCES, env: { ...env, ...more }, stdio: ['ignore', 2, 2] });
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
     const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];

@@ -9,12 +9,12 @@ import type { InFlight } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
 import type { Logger } from 'sui-enclave-service/log';
-import { EngineError, type LoadedKey } from '../engine.ts';
+import { EngineError, type EnginePath } from '../engine.ts';
 import type { BackendConfig } from './config.ts';
 import { findGenerator, type Generator } from './generator.ts';
 import { type ApprovedKey, approveKey, KeyFile } from './key.ts';
 import { Proofs } from './proofs.ts';
-import { Supervisor } from './supervisor.ts';
+import { type StartedEngine, Supervisor } from './supervisor.ts';
 
 /** An input of the full size has 14 KB of JSON, and 170 KB with the largest value for every signal. */
 const BODY_LIMIT_BYTES = 256 * 1024;
@@ -30,6 +30,8 @@ export interface BackendOptions {
   readonly log: Logger;
   /** See SupervisorOptions. */
   readonly backoffMs?: number;
+  /** See SupervisorOptions. */
+  readonly beatMs?: number;
 }
 
 export interface RunningBackend {
@@ -49,11 +51,11 @@ export async function startBackend({ config, log, ...more }: BackendOptions): Pr
   const { timeoutMs, queue, engine: program } = config;
   const supervisor = new Supervisor({ program, key: keyFile, log, timeoutMs, ...more });
   try {
-    const { key, loaded } = await loadKey(keyFile, supervisor, config, generator);
-    announce(key, config, generator, log);
+    const { key, loaded, path } = await loadKey(keyFile, supervisor, config, generator);
+    announce(key, path, config, generator, log);
     const { witnessBytes } = loaded;
     const proofs = new Proofs({ supervisor, generator, witnessBytes, queue, timeoutMs, log });
-    const server = createServer(proofs, supervisor, key, config, log);
+    const server = createServer({ proofs, supervisor, key, engine: path, capacity: queue }, timeoutMs, log);
     const url = await listen(server, {
       host: config.host,
       port: config.port,
@@ -98,11 +100,11 @@ async function loadKey(
   supervisor: Supervisor,
   { keyPolicy }: BackendConfig,
   generator: Generator,
-): Promise<{ key: ApprovedKey; loaded: LoadedKey }> {
+): Promise<StartedEngine & { key: ApprovedKey }> {
   const hashed = file.hash();
   // Reported below, unless the engine refuses the key first.
   hashed.catch(() => {});
-  const loaded = await supervisor.start().catch((cause: unknown) => {
+  const { loaded, path } = await supervisor.start().catch((cause: unknown) => {
     if (!(cause instanceof EngineError)) throw cause;
     throw new ConfigError(`ZKEY: ${file.path} can't be loaded: ${cause.message}`, { cause });
   });
@@ -112,33 +114,34 @@ async function loadKey(
       `ZKEY and WITNESS_BINARIES belong to different circuits: the key is for witnesses of ${quantity(loaded.wires, 'wire')}, which the generator does not make`,
     );
   }
-  return { key, loaded };
+  return { key, loaded, path };
 }
 
 /** Says aloud which networks will accept the proofs: one made with another network's key fails without a hint. */
 function announce(
   key: ApprovedKey,
+  engine: EnginePath,
   { queue }: BackendConfig,
   { size, command }: Generator,
   log: Logger,
 ): void {
   const { blake2b, network, development } = key;
   const program = command.length === 1 ? 'C++' : 'WebAssembly';
-  const line = { network, blake2b, development, size, generator: program, queue };
+  const line = { network, blake2b, development, size, generator: program, engine, queue };
   if (network === 'development') {
     log.warn(line, 'DEVELOPMENT KEY: no network accepts these proofs, and anyone can forge them');
   } else if (network === 'unknown') {
     log.warn(line, 'the key is not a published one, but has the hash that ZKEY_BLAKE2B requires');
   } else log.info(line, `the key is the one of ${network}: no other network accepts these proofs`);
+  if (engine !== 'avx512ifma') {
+    log.warn(
+      { engine },
+      'this processor has no AVX-512 IFMA: a proof takes three to four times as long, so choose cores and time-outs by the other column of deploy/README.md',
+    );
+  }
 }
 
-function createServer(
-  proofs: Proofs,
-  supervisor: Supervisor,
-  key: ApprovedKey,
-  { queue, timeoutMs }: BackendConfig,
-  log: Logger,
-): Server {
+function createServer(parts: ServiceParts, timeoutMs: number, log: Logger): Server {
   return createHttpServer({
     log,
     limits: {
@@ -151,8 +154,7 @@ function createServer(
     upstreamHosts: 0,
     corsOrigins: [],
     trustedProxies: 0,
-    routes: (app, inFlight, bodies) =>
-      addEndpoints(app, { proofs, supervisor, key, capacity: queue, inFlight, bodies }),
+    routes: (app, inFlight, bodies) => addEndpoints(app, { ...parts, inFlight, bodies }),
     // In plain text, as callers of such a backend expect it. A fault of its own has its code.
     answerError: errorAnswers((response, status, { code, message }) =>
       sendText(response, status === 500 ? `${code}: ${message}` : message, status),
@@ -160,17 +162,22 @@ function createServer(
   });
 }
 
-interface EndpointParts {
+interface ServiceParts {
   readonly proofs: Proofs;
   readonly supervisor: Supervisor;
   readonly key: ApprovedKey;
+  readonly engine: EnginePath;
+  /** How many requests may wait. */
   readonly capacity: number;
+}
+
+interface EndpointParts extends ServiceParts {
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
 }
 
 function addEndpoints(app: Express, parts: EndpointParts): void {
-  const { proofs, supervisor, key, capacity, inFlight, bodies } = parts;
+  const { proofs, supervisor, key, engine, capacity, inFlight, bodies } = parts;
   app.post('/input', async (request, response) => {
     const gone = whenClosed(response);
     const input = await bodies.read(request);
@@ -187,6 +194,6 @@ function addEndpoints(app: Express, parts: EndpointParts): void {
   app.get('/healthz', (_request, response) => {
     const status = proofs.isStopping ? 'stopping' : supervisor.state;
     const isAble = status === 'ready' || status === 'proving';
-    sendJson(response, isAble ? 200 : 503, { status, key, queue: proofs.waiting, capacity });
+    sendJson(response, isAble ? 200 : 503, { status, key, engine, queue: proofs.waiting, capacity });
   });
 }

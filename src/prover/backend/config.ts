@@ -74,8 +74,9 @@ export const BACKEND_SETTINGS = {
   PORT: { schema: integerBetween(0, 65_535), default: '8080', meaning: 'the port' },
   QUEUE: {
     schema: integerBetween(0, 1000),
-    default: '4',
-    meaning: 'how many requests may wait for the one in progress',
+    default: '16',
+    meaning:
+      'how many requests may wait for the one in progress. A front end refuses earlier, by its `ANSWER_SECONDS`: this limit is for other callers',
   },
   PROVER_TIMEOUT: {
     schema: integerBetween(1, 3600),

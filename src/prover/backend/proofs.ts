@@ -56,7 +56,8 @@ export class Proofs {
   }
 
   /**
-   * @param gone aborted when the caller has left: the request leaves the queue, unless its proof has begun
+   * @param gone aborted when the caller has left: the request leaves the queue, or its witness or proof ends. Its place
+   *   is free at once
    * @throws BackendError, or the reason of `gone`
    */
   async prove(input: unknown, gone: AbortSignal): Promise<Groth16Proof> {
@@ -64,11 +65,14 @@ export class Proofs {
     this.#admit();
     const request = new AbortController();
     this.#requests.add(request);
-    const leave = () => request.abort(gone.reason);
+    const leave = () => {
+      this.#requests.delete(request);
+      request.abort(gone.reason);
+    };
     gone.addEventListener('abort', leave, { once: true });
     try {
       gone.throwIfAborted();
-      return await this.#inTurn(circuitInput, request);
+      return await this.#inTurn(circuitInput, request, gone);
     } catch (error) {
       throw answerTo(error);
     } finally {
@@ -112,7 +116,7 @@ export class Proofs {
     }
   }
 
-  async #inTurn(input: CircuitInput, request: AbortController): Promise<Groth16Proof> {
+  async #inTurn(input: CircuitInput, request: AbortController, gone: AbortSignal): Promise<Groth16Proof> {
     const { signal } = request;
     const { generator, supervisor, timeoutMs, witnessBytes } = this.#options;
     const arrived = performance.now();
@@ -132,10 +136,11 @@ export class Proofs {
       const turn = performance.now();
       try {
         const publicInput = input[PUBLIC_SIGNAL] as string;
-        return await this.#waitFor(request, () => supervisor.prove(witness, publicInput, signal));
+        const signals = { wait: signal, gone };
+        return await this.#waitFor(request, () => supervisor.prove(witness, publicInput, signals));
       } finally {
         endProofTurn();
-        this.#report({ arrived, begun, computed, turn });
+        this.#report({ arrived, begun, computed, turn, isAbandoned: gone.aborted });
       }
     } finally {
       witness.fill(0);
@@ -149,15 +154,17 @@ export class Proofs {
     begun,
     computed,
     turn,
-  }: Record<'arrived' | 'begun' | 'computed' | 'turn', number>): void {
+    isAbandoned,
+  }: Record<'arrived' | 'begun' | 'computed' | 'turn', number> & { readonly isAbandoned: boolean }): void {
     const end = performance.now();
-    this.#lastSeconds = (end - turn) / 1000;
+    if (!isAbandoned) this.#lastSeconds = (end - turn) / 1000;
     const times = {
       queue_ms: Math.round(begun - arrived + turn - computed),
       witness_ms: Math.round(computed - begun),
       engine_ms: Math.round(end - turn),
     };
-    this.#options.log.info({ ...times, waiting: this.waiting }, 'worked on a request');
+    const message = isAbandoned ? 'ended the work on a request whose caller has left' : 'worked on a request';
+    this.#options.log.info({ ...times, waiting: this.waiting }, message);
   }
 }
 
@@ -172,6 +179,11 @@ function answerTo(error: unknown): unknown {
       'BACKEND_INPUT_REFUSED',
       'the input does not satisfy the circuit: check that token, issuer key, nonce and salt belong together',
     );
+  }
+  if (error instanceof EngineError && error.fault === 'hung') {
+    // With its code, since a front end tries this request again, but none that finds no place.
+    const message = `BACKEND_ENGINE_HUNG: ${error.message}, and is being replaced: try again`;
+    return new BackendError('BACKEND_ENGINE_HUNG', message, { cause: error, retryAfterSeconds: 1 });
   }
   if (error instanceof EngineError) {
     return new BackendError('BACKEND_ENGINE', `${error.message}: try again`, { cause: error });

@@ -1,7 +1,8 @@
 /** Keeps one worker of the engine running, with the key loaded. */
 import type { Logger } from 'sui-enclave-service/log';
-import { EngineError, EngineWorker, INHERITED_KEY, type LoadedKey } from '../engine.ts';
+import { EngineError, type EnginePath, EngineWorker, INHERITED_KEY, type LoadedKey } from '../engine.ts';
 import type { Groth16Proof } from '../verify.ts';
+import { HEARTBEAT_MS, watch } from './heartbeat.ts';
 import type { KeyFile } from './key.ts';
 
 export interface SupervisorOptions {
@@ -15,6 +16,13 @@ export interface SupervisorOptions {
   readonly loadTimeoutMs?: number;
   /** The wait before the second restart without a proof in between; it doubles with each further one. */
   readonly backoffMs?: number;
+  /** How often the worker is asked whether it is alive: see heartbeat.ts. */
+  readonly beatMs?: number;
+}
+
+export interface StartedEngine {
+  readonly loaded: LoadedKey;
+  readonly path: EnginePath;
 }
 
 export type SupervisorState = 'loading' | 'ready' | 'proving' | 'stopped';
@@ -46,14 +54,16 @@ export class Supervisor {
   #pause: { end(): void } | undefined;
 
   constructor(options: SupervisorOptions) {
-    this.#options = { loadTimeoutMs: LOAD_TIMEOUT_MS, backoffMs: BACKOFF_MS, ...options };
+    const defaults = { loadTimeoutMs: LOAD_TIMEOUT_MS, backoffMs: BACKOFF_MS, beatMs: HEARTBEAT_MS };
+    this.#options = { ...defaults, ...options };
   }
 
   /** Starts the first worker. @throws EngineError, ConfigError if the key can't be loaded */
-  async start(): Promise<LoadedKey> {
+  async start(): Promise<StartedEngine> {
     const { worker, loaded } = await this.#load();
+    const { path } = await worker.status();
     this.#serve(worker);
-    return loaded;
+    return { loaded, path };
   }
 
   get state(): SupervisorState {
@@ -71,22 +81,29 @@ export class Supervisor {
    * Proves a witness, after waiting for a worker if necessary.
    *
    * @param publicInput the only one that the proof may be for, in decimal
-   * @param signal ends the wait; a proof that has begun is not ended
-   * @throws EngineError, or the signal's reason
+   * @param wait ends the wait, but not a proof that has begun
+   * @param gone cancels the proof, for which nobody waits any longer
+   * @throws EngineError, or the reason of the signal
    */
-  async prove(witness: Uint8Array, publicInput: string, signal: AbortSignal): Promise<Groth16Proof> {
-    const worker = await this.#ready(signal);
+  async prove(
+    witness: Uint8Array,
+    publicInput: string,
+    { wait, gone }: { readonly wait: AbortSignal; readonly gone: AbortSignal },
+  ): Promise<Groth16Proof> {
+    const worker = await this.#ready(wait);
     this.#proving = true;
     try {
-      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs);
+      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs, gone);
       if (publicInputs.length !== 1 || publicInputs[0] !== publicInput) {
         throw new EngineError('invalid', 'the engine proved a statement other than the requested one');
       }
       this.#restarts = 0;
       return proof;
     } catch (error) {
-      const isKnown = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
-      if (!isKnown) worker.kill();
+      const isRefusal = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
+      // A cancelled proof leaves the engine with its key: a kill would cost a load of the key for each caller who leaves.
+      const isCancelled = gone.aborted && error === gone.reason;
+      if (!isRefusal && !isCancelled) worker.kill();
       throw error;
     } finally {
       this.#proving = false;
@@ -102,9 +119,10 @@ export class Supervisor {
   }
 
   async #load(): Promise<{ worker: EngineWorker; loaded: LoadedKey }> {
-    const { program, key, loadTimeoutMs } = this.#options;
+    const { program, key, loadTimeoutMs, beatMs } = this.#options;
     const worker = new EngineWorker(program, key.descriptor);
     this.#loading = worker;
+    watch(worker, beatMs);
     try {
       const loaded = await worker.load(INHERITED_KEY, loadTimeoutMs);
       await key.requireSame();

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
 import { quantity } from 'sui-enclave/errors';
 import { createUpstream, ExchangeFailed, parseJson } from 'sui-enclave-service/upstream';
+import { ProverError } from '../errors.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
 import { FrontendError } from './errors.ts';
@@ -17,6 +18,15 @@ const PAUSE_MS = 250;
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
+/** How the backend's text begins if its engine hung: see ../backend/proofs.ts. */
+const HUNG = 'BACKEND_ENGINE_HUNG:';
+
+export interface BackendHealth {
+  /** Of HTTP: 503 while it loads its key, or if HAProxy has no backend in service. */
+  readonly status: number;
+  /** Of its key; undefined if the backend doesn't say. */
+  readonly network: string | undefined;
+}
 
 export class Backend {
   readonly #client: AxiosInstance;
@@ -39,15 +49,21 @@ export class Backend {
   /**
    * Returns what the backend claims to be the proof. Does not verify it.
    *
-   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY
+   * @param abandoned closes the connection, by which the backend knows that nobody waits for the proof
+   * @param hasTime whether another proof can be made in time, if the engine hung during this one
+   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY,
+   *   PROVER_ENGINE_HUNG; the reason of `abandoned`
    */
-  async prove(input: CircuitInput): Promise<Groth16Proof> {
+  async prove(input: CircuitInput, abandoned: AbortSignal, hasTime: () => boolean): Promise<Groth16Proof> {
     const start = performance.now();
-    return proofIn(await this.#send(JSON.stringify(input), start), start);
+    const body = JSON.stringify(input);
+    const answer = await this.#send(body, start, abandoned);
+    const last = isHung(answer) && hasTime() ? await this.#send(body, start, abandoned) : answer;
+    return proofIn(last, start);
   }
 
-  /** @throws FrontendError */
-  async #send(body: string, start: number): Promise<AxiosResponse<Buffer>> {
+  /** @throws FrontendError; the reason of `abandoned` */
+  async #send(body: string, start: number, abandoned: AbortSignal): Promise<AxiosResponse<Buffer>> {
     const timeoutMs = this.#timeoutSeconds * 1000;
     const end = start + timeoutMs;
     for (let attempt = 1; ; attempt++) {
@@ -57,6 +73,7 @@ export class Backend {
           timeout: Math.min(Math.max(1, end - performance.now()), timeoutMs),
           responseType: 'arraybuffer',
           validateStatus: null,
+          signal: abandoned,
         });
       } catch (error) {
         if (!(error instanceof ExchangeFailed)) throw error;
@@ -70,8 +87,8 @@ export class Backend {
     }
   }
 
-  /** The network of the backend's key, or undefined if the backend doesn't say. */
-  async network(): Promise<string | undefined> {
+  /** What the backend says at `/healthz`; undefined if nothing answers. */
+  async health(): Promise<BackendHealth | undefined> {
     const asked = this.#health.get<{ key?: { network?: unknown } } | null>('/healthz', {
       validateStatus: null,
     });
@@ -79,9 +96,11 @@ export class Backend {
       if (error instanceof ExchangeFailed) return undefined;
       throw error;
     });
-    const network = answer?.data?.key?.network;
+    if (answer === undefined) return undefined;
+    const network = answer.data?.key?.network;
     // It is logged, so only in the form that a backend of this project gives it.
-    return typeof network === 'string' && /^[a-z ]{1,40}$/.test(network) ? network : undefined;
+    const isNamed = typeof network === 'string' && /^[a-z ]{1,40}$/.test(network);
+    return { status: answer.status, network: isNamed ? network : undefined };
   }
 }
 
@@ -110,11 +129,23 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
 }
 
 /** Without any text of the backend, which may repeat private input. */
-function unusable(what: string): FrontendError {
-  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`);
+function unusable(what: string, cause?: ProverError): FrontendError {
+  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`, { cause });
 }
 
-function proofIn({ status, data, headers }: AxiosResponse<Buffer>, start: number): Groth16Proof {
+function isHung({ status, data }: AxiosResponse<Buffer>): boolean {
+  return status === 503 && data.toString('latin1', 0, HUNG.length) === HUNG;
+}
+
+function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
+  const { status, data, headers } = answer;
+  if (isHung(answer)) {
+    throw new FrontendError(
+      'PROVER_ENGINE_HUNG',
+      'the proving engine hung, and is being replaced: try again',
+      { retryAfterSeconds: retryAfterOf(headers['retry-after']) },
+    );
+  }
   if (status === 503) {
     throw new FrontendError('PROVER_BUSY', 'the proving component is at capacity: try again later', {
       retryAfterSeconds: retryAfterOf(headers['retry-after']),
@@ -127,13 +158,18 @@ function proofIn({ status, data, headers }: AxiosResponse<Buffer>, start: number
   if (status === 400) {
     throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
   }
-  if (status !== 200) throw unusable(`it answered with status ${status}`);
-  const answer = parseJson(data) as Record<string, unknown> | null | undefined;
-  const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = answer ?? {};
+  // The status says something to the operator alone, who finds it in the log.
+  if (status !== 200) throw unusable('try again', statusError(status));
+  const proof = parseJson(data) as Record<string, unknown> | null | undefined;
+  const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = proof ?? {};
   if (!pi_a || !pi_b || !pi_c || protocol !== 'groth16' || curve !== 'bn128') {
     throw unusable('its answer is not a Groth16 proof on BN254');
   }
   return { a: pi_a, b: pi_b, c: pi_c } as Groth16Proof;
+}
+
+function statusError(status: number): ProverError {
+  return new ProverError('PROVER_BACKEND_ANSWER', `the backend answered with status ${status}`);
 }
 
 /** A number of seconds (RFC 9110, section 10.2.3), within our own limits. */

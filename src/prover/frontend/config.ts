@@ -38,6 +38,10 @@ export interface FrontendConfig {
   /** Where the backend takes the inputs of the circuit. */
   readonly backend: URL;
   readonly timeoutSeconds: number;
+  /** Within which a request is answered that is not refused at once. */
+  readonly answerSeconds: number;
+  /** That a proof takes on a backend, as far as nothing else is known. */
+  readonly proofSeconds: number;
   readonly keys: Keys;
   readonly profile: CircuitProfile;
   readonly clients: readonly ProverClient[];
@@ -48,6 +52,8 @@ export interface FrontendConfig {
 /** A request is about 3 KB: a token of at most 2 KB, and five short properties. */
 const BODY_LIMIT_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 1024;
+/** The default of ANSWER_SECONDS. */
+const ANSWER_SECONDS = 12;
 /** The time that a request may take besides the call to the backend: its body, the issuer's keys, and the checks in a queue. */
 const MARGIN_MS = 25_000;
 
@@ -78,6 +84,18 @@ export const FRONTEND_SETTINGS = {
     schema: integerBetween(1, 3600),
     default: '15',
     meaning: 'seconds for the call to the backend, including its queue',
+  },
+  ANSWER_SECONDS: {
+    schema: integerBetween(1, 3600),
+    optional: true,
+    meaning:
+      'seconds within which a request is answered, at most `PROVER_TIMEOUT`. If it is not set: 12, or `PROVER_TIMEOUT` if that is less. A request that would wait longer is refused at once with `PROVER_BUSY`, before its token is read. If the engine hangs during a proof, the request is sent again only if a proof fits into the rest of this time',
+  },
+  PROOF_SECONDS: {
+    schema: integerBetween(1, 3600),
+    default: '2',
+    meaning:
+      'seconds that a proof takes with its witness, divided by the number of backends. Only for the start: the last ten proofs replace it',
   },
   VERIFYING_KEY: {
     schema: v.string(),
@@ -138,6 +156,12 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
   }
   const settings = readSettings(FRONTEND_SETTINGS, withPort(env, arguments_));
   const timeoutSeconds = settings.PROVER_TIMEOUT;
+  const answerSeconds = settings.ANSWER_SECONDS ?? Math.min(ANSWER_SECONDS, timeoutSeconds);
+  if (answerSeconds > timeoutSeconds) {
+    throw new ConfigError(
+      'ANSWER_SECONDS must be at most PROVER_TIMEOUT, which ends the call to the backend',
+    );
+  }
   const keys = readKeys(settings.VERIFYING_KEY, settings.ALLOW_INSECURE_DEV_KEY);
   const clients = readClients(settings.CLIENTS, keys.own.network);
   return {
@@ -155,6 +179,8 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
     userRequestsPerMinute: settings.USER_REQUESTS_PER_MINUTE,
     backend: settings.PROVER_URI,
     timeoutSeconds,
+    answerSeconds,
+    proofSeconds: settings.PROOF_SECONDS,
     keys,
     profile: profileOf(settings.CIRCUIT_SIZE, keys.own.network),
     clients,

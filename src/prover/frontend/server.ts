@@ -1,6 +1,6 @@
-/** The front end's HTTP server: `POST /v1` and `GET /ping`. */
+/** The front end's HTTP server: `POST /v1`, `GET /ping` and `GET /readyz`. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHttpServer, listen, shutDown } from 'sui-enclave-service/http/http_server';
+import { createHttpServer, listen, shutDown, whenClosed } from 'sui-enclave-service/http/http_server';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
 import type { Logger } from 'sui-enclave-service/log';
 import { type ProvingOptions, ProvingService } from './service.ts';
@@ -26,9 +26,18 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
     trustedProxies: 0,
     routes: (app, inFlight, bodies) => {
       app.post('/v1', async (request, response) => {
+        const gone = whenClosed(response);
         const body = await bodies.read(request);
-        await inFlight.work(response, async () => sendJson(response, 200, await service.prove(body)));
+        await inFlight.work(response, async () => {
+          try {
+            sendJson(response, 200, await service.prove(body, gone));
+          } catch (error) {
+            // Nobody would read the answer.
+            if (!gone.aborted) throw error;
+          }
+        });
       });
+      app.get('/readyz', async (_request, response) => sendJson(response, 200, await service.readiness()));
       app.get('/ping', (_request, response) => sendText(response, 'pong'));
     },
   });

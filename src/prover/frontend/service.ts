@@ -11,10 +11,11 @@ import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';
 import { type Groth16Proof, verifyProof } from '../verify.ts';
-import { Backend } from './backend.ts';
+import { Backend, type BackendHealth } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
 import { answerOf, FrontendError } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
+import { type Place, Places } from './places.ts';
 import { SingleFlight } from './single_flight.ts';
 
 /** The answer to a wallet. It is as secret as a password until the proof expires: don't keep or log it. */
@@ -24,8 +25,19 @@ export interface ProofAnswer {
   readonly headerBase64: string;
 }
 
+/** How long what the backend says about itself answers `/readyz`. */
+const HEALTH_AGE_MS = 2000;
 /** While the backend has another network's key, it is asked for its network at most this often. */
 const NETWORK_PAUSE_MS = 5000;
+
+/** The answer to `/readyz`. */
+export interface Readiness {
+  readonly ready: true;
+  /** Whose validators accept the proofs. */
+  readonly network: string;
+  /** The network of the backend's key; null if the backend does not name it. */
+  readonly backend: string | null;
+}
 
 export interface ProvingOptions {
   readonly config: FrontendConfig;
@@ -38,12 +50,15 @@ export class ProvingService {
   readonly #config: FrontendConfig;
   readonly #log: Logger;
   readonly #backend: Backend;
-  readonly #verifier: TokenVerifier<ProverClient>;
+  readonly #keysOf: ReturnType<typeof keysByIssuer<ProverClient>>;
+  readonly #places: Places;
   readonly #perUser: RateLimit;
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
+  #health: Promise<BackendHealth | undefined> | undefined;
+  #healthUntil = 0;
   /** How many hosts it asks: the backend's, and those of the issuers' keys. */
   readonly hosts: number;
 
@@ -54,40 +69,43 @@ export class ProvingService {
     this.hosts = issuers.size + 1;
     const upstream = createUpstreams({ endpoints: [...issuers] }, origins, this.hosts);
     this.#backend = new Backend(config.backend, config.timeoutSeconds, this.hosts);
-    this.#verifier = new TokenVerifier(
-      config.clients,
-      keysByIssuer(config.clients, logged(upstream, config, log)),
-    );
+    this.#keysOf = keysByIssuer(config.clients, logged(upstream, config, log));
+    this.#places = new Places(config);
     this.#perUser = new RateLimit(config.userRequestsPerMinute);
   }
 
   /**
-   * Identical requests at the same time share one proof.
+   * Identical requests at the same time share one proof, which ends when the last of their callers has left.
    *
    * @param body the JSON of a request
-   * @throws FrontendError
+   * @param gone aborted when the caller has left
+   * @throws FrontendError; the reason of `gone`
    */
-  async prove(body: unknown): Promise<ProofAnswer> {
+  async prove(body: unknown, gone: AbortSignal): Promise<ProofAnswer> {
     try {
       const request = readProofRequest(body);
       requireIdentity(request);
       const hash = hashOf(request);
-      return await this.#singleFlight.run(hash, () => this.#make(request));
+      return await this.#singleFlight.run(hash, gone, (abandoned) => this.#make(request, abandoned));
     } catch (error) {
       throw answerOf(error);
     }
   }
 
-  async #make(request: ProofRequest): Promise<ProofAnswer> {
+  async #make(request: ProofRequest, abandoned: AbortSignal): Promise<ProofAnswer> {
     const timer = new Timer();
+    const place = this.#places.place();
     try {
       await this.#requireNetwork();
-      const verified = await this.#verifier.verify(request.jwt);
+      this.#places.requireRoom();
+      const verified = await this.#verify(request.jwt, place);
       this.#limit(verified);
       timer.lap('verify');
       const input = buildInput(request, verified.key, this.#config.profile);
       timer.lap('input');
-      const proof = await this.#backend.prove(input.circuit);
+      const hasTime = () => timer.seconds + this.#places.proofSeconds <= this.#config.answerSeconds;
+      const proof = await this.#backend.prove(input.circuit, abandoned, hasTime);
+      place.proved();
       timer.lap('backend');
       this.#check(proof, input.publicInput);
       timer.lap('check');
@@ -96,13 +114,34 @@ export class ProvingService {
       const { issBase64Details, headerBase64 } = input;
       return { proofPoints: proof, issBase64Details, headerBase64 };
     } catch (error) {
+      if (abandoned.aborted) {
+        this.#info({ ms: timer.laps }, 'the callers have left');
+        throw error;
+      }
       const answer = answerOf(error);
       this.#info(
         { code: answer instanceof FrontendError ? answer.code : 'INTERNAL', ms: timer.laps },
         'refused',
       );
       throw answer;
+    } finally {
+      place.leave();
     }
+  }
+
+  /**
+   * Takes the place when the issuer's keys are at hand, for as long as they may take, and before the signature is checked.
+   *
+   * @throws OidcError; PROVER_BUSY
+   */
+  #verify(jwt: string, place: Place): Promise<Verified<ProverClient>> {
+    const verifier = new TokenVerifier(this.#config.clients, this.#keysOf, {
+      limit(check) {
+        place.take();
+        return check();
+      },
+    });
+    return verifier.verify(jwt);
   }
 
   /** Never logs any part of a request. */
@@ -146,7 +185,7 @@ export class ProvingService {
    */
   async checkNetwork(): Promise<boolean> {
     const ours = this.#config.keys.own.network;
-    const theirs = await this.#backend.network();
+    const theirs = (await this.#backend.health())?.network;
     this.#wrongNetwork = theirs === ours ? undefined : theirs;
     if (theirs === undefined) return false;
     if (theirs === ours) {
@@ -155,6 +194,26 @@ export class ProvingService {
       this.#log.error({ backend: theirs, service: ours }, wrongNetwork(theirs, ours).message);
     }
     return true;
+  }
+
+  /**
+   * Whether requests can be answered, as far as the backend says. It is asked at most every two seconds.
+   *
+   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK
+   */
+  async readiness(): Promise<Readiness> {
+    if (performance.now() >= this.#healthUntil) {
+      this.#healthUntil = performance.now() + HEALTH_AGE_MS;
+      this.#health = this.#backend.health();
+    }
+    const health = await this.#health;
+    const ours = this.#config.keys.own.network;
+    if (health === undefined) throw notReady('the backend does not answer');
+    if (health.status === 503)
+      throw notReady('no backend is ready: the key is being loaded, or none is in service');
+    if (health.network === undefined) return { ready: true, network: ours, backend: null };
+    if (health.network !== ours) throw wrongNetwork(health.network, ours);
+    return { ready: true, network: ours, backend: health.network };
   }
 
   /** @throws FrontendError: PROVER_WRONG_NETWORK */
@@ -173,6 +232,10 @@ export class ProvingService {
 function requireIdentity({ keyClaimName }: ProofRequest): void {
   if (keyClaimName === 'sub' || keyClaimName === 'email') return;
   throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
+}
+
+function notReady(why: string): FrontendError {
+  return new FrontendError('PROVER_NOT_READY', why, { retryAfterSeconds: HEALTH_AGE_MS / 1000 });
 }
 
 function wrongNetwork(backend: string, service: string): FrontendError {
@@ -226,7 +289,13 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
 /** Milliseconds of each part of a request. */
 class Timer {
   readonly laps: Record<string, number> = {};
-  #at = performance.now();
+  readonly #start = performance.now();
+  #at = this.#start;
+
+  /** Since the beginning. */
+  get seconds(): number {
+    return (performance.now() - this.#start) / 1000;
+  }
 
   lap(name: string): void {
     const now = performance.now();

@@ -1,19 +1,62 @@
 import { waitForOther } from 'sui-enclave-service/waiting';
 
+interface Running<Result> {
+  readonly result: Promise<Result>;
+  readonly abandoned: AbortController;
+  /** How many still want the result. */
+  callers: number;
+}
+
 /** Runs work once for all callers that ask for it at the same time. Results are not kept. */
 export class SingleFlight<Result> {
-  readonly #running = new Map<string, Promise<Result>>();
+  readonly #running = new Map<string, Running<Result>>();
 
-  /** Joins the work that runs under this key, or starts it. It continues when a caller leaves. @throws OVERLOADED if too many wait */
-  run(key: string, work: () => Promise<Result>): Promise<Result> {
-    const running = this.#running.get(key);
-    if (running) return waitForOther(running);
-    const started = work().finally(() => this.#running.delete(key));
-    this.#running.set(key, started);
-    return started;
+  /**
+   * Joins the work that runs under this key, or starts it. It goes on as long as one of its callers is there.
+   *
+   * @param gone aborted when the caller has left
+   * @param work ends when its signal is aborted: the last caller has left. Who asks from then on starts it anew
+   * @throws OVERLOADED if too many wait; what the work throws; the reason of `gone`
+   */
+  async run(
+    key: string,
+    gone: AbortSignal,
+    work: (abandoned: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    gone.throwIfAborted();
+    const joined = this.#running.get(key);
+    const running = joined ?? this.#start(key, work);
+    running.callers += 1;
+    const leave = () => {
+      running.callers -= 1;
+      if (running.callers > 0) return;
+      this.#forget(key, running);
+      running.abandoned.abort(gone.reason);
+    };
+    gone.addEventListener('abort', leave, { once: true });
+    try {
+      // Who started the work keeps a slot until it ends, so that there is never more work than slots.
+      return await (joined ? waitForOther(running.result, gone) : running.result);
+    } finally {
+      gone.removeEventListener('abort', leave);
+      if (!gone.aborted) leave();
+    }
   }
 
   get size(): number {
     return this.#running.size;
+  }
+
+  #start(key: string, work: (abandoned: AbortSignal) => Promise<Result>): Running<Result> {
+    const abandoned = new AbortController();
+    const result = work(abandoned.signal).finally(() => this.#forget(key, running));
+    const running: Running<Result> = { result, abandoned, callers: 0 };
+    this.#running.set(key, running);
+    return running;
+  }
+
+  /** Unless others have started it anew. */
+  #forget(key: string, running: Running<Result>): void {
+    if (this.#running.get(key) === running) this.#running.delete(key);
   }
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 
+	"sui-enclave/prover/internal/cpu"
 	"sui-enclave/prover/internal/failure"
 	"sui-enclave/prover/internal/groth16"
 	"sui-enclave/prover/internal/iden3"
@@ -15,6 +16,7 @@ import (
 // measurement is what bench prints.
 type measurement struct {
 	Engine  string     `json:"engine"`
+	Path    string     `json:"path"`
 	Cores   int        `json:"cores"`
 	Wires   int        `json:"wires"`
 	Domain  int        `json:"domain"`
@@ -49,7 +51,7 @@ func bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	m := measurement{Engine: engine, Cores: par.Workers(), Wires: p.Key.Wires, Domain: p.Key.Domain, KeyLoad: begin.Since()}
+	m := measurement{Engine: engine, Path: string(cpu.Chosen()), Cores: par.Workers(), Wires: p.Key.Wires, Domain: p.Key.Domain, KeyLoad: begin.Since()}
 	for i := range repeat {
 		once, err := measure(p, wtns)
 		if err != nil {

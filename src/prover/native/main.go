@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"sui-enclave/prover/internal/cpu"
 	"sui-enclave/prover/internal/failure"
 )
 
@@ -30,10 +31,20 @@ func main() {
 		fmt.Fprint(os.Stderr, help)
 		os.Exit(2)
 	}
-	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
+	if err := run(commands[os.Args[1]], os.Args[2:]); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", failure.CodeOf(err), err)
 		os.Exit(1)
 	}
+}
+
+// run runs a command, on the path that PROVER_VECTORS forces.
+func run(command func(args []string) error, args []string) error {
+	if path := os.Getenv("PROVER_VECTORS"); path != "" {
+		if err := cpu.Force(cpu.Path(path)); err != nil {
+			return err
+		}
+	}
+	return command(args)
 }
 
 // options parses a command's options, of which those named in required must be given.

@@ -138,7 +138,7 @@ export class InFlight {
     this.#running += 1;
     // Connections that the handler opens keep `work` as long as they last: it must not keep the request.
     let current: Entry | undefined = entry;
-    const work: Work = { waitFor: (call) => (current ? this.#waitFor(current, call) : call) };
+    const work: Work = { waitFor: (call, gone) => (current ? this.#waitFor(current, call, gone) : call) };
     try {
       await runAs(work, handler);
     } finally {
@@ -171,13 +171,13 @@ export class InFlight {
   }
 
   /** Holds no slot meanwhile. Whoever has waited goes on, even if all slots are taken again. */
-  async #waitFor<T>(entry: Entry, call: Promise<T>): Promise<T> {
+  async #waitFor<T>(entry: Entry, call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
     // Its deadline has passed, or it waits for two calls at once.
-    if (entry.work !== 'running') return await this.#room.waitFor(call);
+    if (entry.work !== 'running') return await this.#room.waitFor(call, gone);
     entry.work = 'waiting';
     this.#running -= 1;
     try {
-      return await this.#room.waitFor(call);
+      return await this.#room.waitFor(call, gone);
     } finally {
       // Unless its deadline has passed meanwhile.
       if (entry.work === 'waiting') {

@@ -1,7 +1,7 @@
 /**
  * A fake backend: a process that speaks its HTTP contract and takes as long as it is told. Its "proof" is a hash
- * of the request, so that a test sees an answer to another request. It prints a line when it begins and ends one. It
- * listens when it has loaded its key, as a backend does.
+ * of the request, so that a test sees an answer to another request. It prints a line when it begins and ends one, and
+ * when its caller leaves before that. It listens when it has loaded its key, as a backend does.
  *
  * Arguments: address, port, time of a proof in ms, time that loading takes in ms.
  */
@@ -13,7 +13,7 @@ const [host = '', port = '', proofMs = '', loadMs = '0'] = process.argv.slice(2)
 let proving = 0;
 
 const tagOf = (body: Buffer) => createHash('sha256').update(body).digest('hex');
-const say = (text: string) => process.stdout.write(`${text}\n`);
+const say = (text: string) => void process.stdout.write(`${text}\n`);
 
 function answer(response: ServerResponse, status: number, body: string, headers = {}): void {
   response.writeHead(status, headers).end(body);
@@ -26,8 +26,11 @@ async function prove(request: IncomingMessage, response: ServerResponse): Promis
   const tag = tagOf(body);
   const { fault } = JSON.parse(body.toString()) as { fault?: number };
   say(`begin ${tag} ${++proving}`);
-  await sleep(Number(proofMs));
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  await sleep(Number(proofMs), undefined, { signal: gone.signal }).catch(() => {});
   proving--;
+  if (gone.signal.aborted) return say(`gone ${tag}`);
   say(`end ${tag}`);
   if (fault !== undefined) return answer(response, fault, `status ${fault} of ${host}`);
   const proof = { pi_a: [tag, '1', '1'], pi_b: [], pi_c: [], protocol: 'groth16', curve: 'bn128' };

@@ -150,6 +150,28 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect((await running).status).toBe(200);
   });
 
+  test('tells a backend that the caller has left: the next request is answered as if that one had not been', async () => {
+    site = await Site.start({ PROOF_SECONDS: '60' });
+    const backend = await site.add('127.0.0.1', 30_000);
+    await site.ready(1);
+    const callers = [0, 1, 2].map((request) => {
+      const leaver = new AbortController();
+      return { leaver, body: bodyOf(request), left: site.post(bodyOf(request), leaver.signal) };
+    });
+    const outcomes = callers.map(({ left }) => left.catch((error: Error) => error.name));
+    await until('a proof is being made', () => workOf(backend).begun.length === 1);
+    for (const { leaver } of callers) leaver.abort();
+    expect(await Promise.all(outcomes)).toEqual(Array(3).fill('AbortError'));
+    await until('the backend knows', () => workOf(backend).left.length === workOf(backend).begun.length);
+    // Those that waited for it have left the queue, so that the next request begins at once.
+    const last = new AbortController();
+    const begun = site.post(bodyOf(3), last.signal).catch(() => {});
+    await until('the next one is begun', () => workOf(backend).begun.includes(tagOf(bodyOf(3))));
+    last.abort();
+    await begun;
+    expect(workOf(backend).ended).toEqual([]);
+  });
+
   test('gives up on a backend that is too slow, and tries no other one', async () => {
     site = await Site.start({ PROOF_SECONDS: '1' });
     await site.add('127.0.0.1', 5000);

@@ -15,18 +15,42 @@ const NAME =
   isInstalled && missing.length === 0 ? 'backends' : `backends (skipped: no ${missing.join(', ')})`;
 const REQUESTS = 8;
 
+function environment() {
+  const isNative = generatorOf(artifacts)[0] !== process.execPath;
+  return {
+    ZKEY: artifacts.zkey,
+    WITNESS_BINARIES: isNative ? artifacts.circuit : join(artifacts.circuit, 'circuit_js'),
+    PROVER_ENGINE: ENGINE,
+    ALLOW_INSECURE_DEV_KEY: '1',
+  };
+}
+
 describe.skipIf(missing.length > 0)(NAME, () => {
   let site: Site;
   afterEach(() => site?.stop());
 
+  test('callers who leave cost a backend no load of its key, and the next one gets a proof', async () => {
+    site = await Site.start({ QUEUE_LENGTH: '20', QUEUE_SECONDS: '300', PROOF_SECONDS: '120' });
+    const backend = site.addReal('127.0.0.1', environment());
+    await until('a backend listens', () => backend.output().includes('"listening"'));
+    await site.ready(1);
+    const body = JSON.stringify(buildInput(requestWith({}), OUR_KEY, PROFILES.small).circuit);
+    const ended = () => backend.output().match(/whose caller has left/g)?.length ?? 0;
+    for (let caller = 1; caller <= 5; caller++) {
+      const leaver = new AbortController();
+      const left = site.post(body, leaver.signal).catch(() => 'left');
+      const proving = async () => (await (await site.get('/healthz')).text()).includes('"proving"');
+      await until('the proof has begun', proving);
+      leaver.abort();
+      expect(await left).toBe('left');
+      await until('the backend has ended the proof', () => ended() === caller);
+    }
+    expect((await site.post(body)).status).toBe(200);
+    expect(backend.output()).not.toContain('the engine ended');
+  }, 600_000);
+
   test(`${REQUESTS} requests at once, one backend killed and another added: each gets the proof of its own login`, async () => {
-    const isNative = generatorOf(artifacts)[0] !== process.execPath;
-    const env = {
-      ZKEY: artifacts.zkey,
-      WITNESS_BINARIES: isNative ? artifacts.circuit : join(artifacts.circuit, 'circuit_js'),
-      PROVER_ENGINE: ENGINE,
-      ALLOW_INSECURE_DEV_KEY: '1',
-    };
+    const env = environment();
     site = await Site.start({ QUEUE_LENGTH: '20', QUEUE_SECONDS: '300', PROOF_SECONDS: '120' });
     const killed = site.addReal('127.0.0.1', env);
     const kept = site.addReal('127.0.0.2', env);

@@ -57,13 +57,13 @@ export async function freePort(): Promise<number> {
 /** How a backend tags the proof of a body. */
 export const tagOf = (body: string) => createHash('sha256').update(body).digest('hex');
 
-/** The requests that a fake has begun and ended, and how many of them at once. */
+/** The requests that a fake has begun and ended, those whose callers left before, and how many there were at once. */
 export function workOf({ output }: Program) {
   const lines = output().split('\n');
   const tags = (word: string) =>
     lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.split(' ')[1] as string);
   const atOnce = lines.flatMap((line) => /^begin \S+ (\d+)$/.exec(line)?.[1] ?? []).map(Number);
-  return { begun: tags('begin'), ended: tags('end'), most: Math.max(0, ...atOnce) };
+  return { begun: tags('begin'), ended: tags('end'), left: tags('gone'), most: Math.max(0, ...atOnce) };
 }
 
 /** HAProxy, its DNS, and the backends behind it. */
@@ -125,9 +125,14 @@ export class Site {
     return fetch(`http://127.0.0.1:${this.#port}${path}`);
   }
 
-  post(body: string): Promise<Response> {
+  post(body: string, signal?: AbortSignal): Promise<Response> {
     const headers = { 'content-type': 'application/json' };
-    return fetch(`http://127.0.0.1:${this.#port}/input`, { method: 'POST', headers, body });
+    return fetch(this.inputUrl, { method: 'POST', headers, body, ...(signal && { signal }) });
+  }
+
+  /** For a front end. */
+  get inputUrl(): string {
+    return `http://127.0.0.1:${this.#port}/input`;
   }
 
   /** What HAProxy has logged. */

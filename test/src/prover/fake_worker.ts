@@ -24,6 +24,9 @@ export const LOADED = {
   witnessBytes: WITNESS_BYTES,
 };
 
+/** What a fake says of itself, always at once, unless its JavaScript changes the variable `status`. */
+export const STATUS = { state: 'idle', path: 'avx512ifma', progress: 0 };
+
 /** JavaScript of a worker that loads any key. */
 export const LOADS = `if (type === 1) return answer(${JSON.stringify(LOADED)});`;
 /** JavaScript of a worker that proves any witness, for the public input that stands in it after `wtns`. */
@@ -31,12 +34,15 @@ export const PROVES = `if (type === 2) {
   const [publicInput] = /[0-9]+/.exec(String(body.subarray(4, 84)));
   return answer({ proof: ${JSON.stringify(PROOF)}, public: [publicInput], seconds: 0.1 });
 }`;
+/** JavaScript of a worker whose proofs last until they are cancelled. */
+export const LASTS = `if (type === 2) return;
+if (type === 4) return write(frame(255, id, JSON.stringify({ code: 'PROVER_CANCELLED', message: 'cancelled' })));`;
 
 /**
  * Writes a worker's program, which is removed after the test.
  *
- * @param onFrame JavaScript that handles a request. It has `type`, `id`, `body`, `folder` (the program's, which
- *   outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id, text)` and `write(bytes)`
+ * @param onFrame JavaScript that handles a request other than for the status. It has `type`, `id`, `body`, `folder` (the program's, which
+ *   outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id, text)`, `write(bytes)` and `status`
  * @returns its path
  */
 export function fakeWorker(onFrame: string): string {
@@ -55,7 +61,9 @@ export function fakeWorker(onFrame: string): string {
       head.writeUInt32LE(id, 5);
       return Buffer.concat([head, body]);
     };
+    let status = ${JSON.stringify(STATUS)};
     const onFrame = (type, id, body) => {
+      if (type === 3) return write(frame(131, id, JSON.stringify(status)));
       const answer = (json) => write(frame(type + 128, id, JSON.stringify(json)));
       const refuse = (code) => write(frame(255, id, JSON.stringify({ code, message: 'refused by the fake' })));
       ${onFrame}

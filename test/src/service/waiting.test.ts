@@ -29,8 +29,24 @@ describe('the room', () => {
     expect(room.size).toBe(0);
   });
 
+  test('is left by whoever has gone, although the call goes on', async () => {
+    const room = new WaitingRoom(2);
+    const call = Promise.withResolvers<string>();
+    const caller = new AbortController();
+    const waiting = room.waitFor(call.promise, caller.signal);
+    await expect(room.waitFor(call.promise)).rejects.toMatchObject(OVERLOADED);
+    caller.abort(new Error('left'));
+    await expect(waiting).rejects.toThrow('left');
+    await expect(room.waitFor(call.promise, caller.signal)).rejects.toThrow('left');
+    const stays = room.waitFor(call.promise, new AbortController().signal);
+    call.resolve('done');
+    expect(await stays).toBe('done');
+    expect(room.size).toBe(0);
+  });
+
   test('is not entered where no request is at work', async () => {
     expect(await waitForOther(Promise.resolve(1))).toBe(1);
+    await expect(waitForOther(new Promise(() => {}), AbortSignal.abort('left'))).rejects.toBe('left');
   });
 });
 

@@ -3,12 +3,15 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, copyFileSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../src/commands/prover/artifacts.ts';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { findGenerator } from '../../../../src/prover/backend/generator.ts';
+import { EngineWorker } from '../../../../src/prover/engine.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
+import { generateWitness } from '../../../../src/prover/witness.ts';
 import { inputOf, recordedLog, temporaryFolder } from './support.ts';
 
 const artifacts = builtArtifacts('small');
@@ -44,9 +47,10 @@ interface Answer {
 
 type Input = ReturnType<typeof inputOf>;
 
-const post = (url: string, { circuit }: Input) =>
+const post = (url: string, { circuit }: Input, signal: AbortSignal | null = null) =>
   fetch(`${url}/input`, {
     method: 'POST',
+    signal,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(circuit),
   });
@@ -85,6 +89,35 @@ describe('the service', () => {
     expect(await proves(second, await waiting)).toBe(true);
     expect(await proves(third, await next)).toBe(true);
     expect(enginePid()).not.toBe(pid);
+  });
+
+  test('20 callers who leave, each at another moment, cost no load of the key, and the next one gets a proof', async () => {
+    const { url, enginePid } = await start();
+    const pid = enginePid();
+    for (const [index, input] of inputs.slice(0, 20).entries()) {
+      const leaver = new AbortController();
+      const left = post(url, input, leaver.signal).catch(() => 'left');
+      await sleep(50 * index);
+      leaver.abort();
+      await left;
+    }
+    const [input] = inputs as [Input];
+    expect(await proves(input, await post(url, input))).toBe(true);
+    expect(enginePid()).toBe(pid);
+  });
+
+  test('the engine ends a proof that is cancelled, and makes the next one with the same key', async () => {
+    const { command } = await findGenerator(ENV.WITNESS_BINARIES);
+    const [{ circuit, publicInput }] = inputs as [Input];
+    const worker = new EngineWorker(ENGINE);
+    onTestFinished(() => worker.kill());
+    await worker.load(artifacts.zkey, 60_000);
+    const witness = await generateWitness(command, circuit);
+    const leaver = new AbortController();
+    const left = worker.prove(witness, 60_000, leaver.signal);
+    leaver.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+    expect((await worker.prove(witness, 60_000)).publicInputs).toEqual([publicInput]);
   });
 
   test('of 200 requests at once, those of the queue get their own proofs, and the others Retry-After', async () => {

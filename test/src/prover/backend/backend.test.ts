@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
-import { fakeWorker, LOADED, LOADS, PROOF, PROVES } from '../fake_worker.ts';
+import { fakeWorker, LASTS, LOADED, LOADS, PROOF, PROVES } from '../fake_worker.ts';
 import { fakeGenerator, inputOf, keyFile, recordedLog, WITNESS_SCRIPT } from './support.ts';
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
@@ -24,9 +24,10 @@ interface Options {
   readonly worker?: string;
   readonly generator?: string;
   readonly env?: Record<string, string>;
+  readonly beatMs?: number;
 }
 
-async function start({ worker = WORKER, generator = fakeGenerator(), env = {} }: Options = {}) {
+async function start({ worker = WORKER, generator = fakeGenerator(), env = {}, ...more }: Options = {}) {
   const { log, printed } = recordedLog();
   const engine = fakeWorker(worker);
   const config = readBackendConfig({
@@ -37,7 +38,7 @@ async function start({ worker = WORKER, generator = fakeGenerator(), env = {} }:
     PORT: '0',
     ...env,
   });
-  const backend = await startBackend({ config, log, backoffMs: 10 });
+  const backend = await startBackend({ config, log, backoffMs: 10, ...more });
   onTestFinished(() => backend.close());
   const file = (name: string) => join(engine, '..', name);
   return { ...backend, printed, go: () => writeFileSync(file('go'), ''), ...callsOf(backend) };
@@ -144,6 +145,21 @@ describe('POST /input', () => {
     expect(enginePid()).not.toBe(pid);
   });
 
+  test('an engine that hangs is found within beats: its request gets 503 with a code of its own', async () => {
+    const worker = `${LOADS} if (fs.existsSync(folder + '/go')) { ${PROVES} }`;
+    const { post, healthz, go, enginePid } = await start({ worker, beatMs: 300 });
+    const asked = answerOf(post(circuit));
+    await expect.poll(healthz).toMatchObject({ status: 'proving' });
+    go();
+    process.kill(enginePid() as number, 'SIGSTOP');
+    expect(await asked).toMatchObject({
+      status: 503,
+      retry: '1',
+      text: 'BACKEND_ENGINE_HUNG: the engine did not answer for 0.9 s, and is being replaced: try again',
+    });
+    expect((await post(circuit)).status).toBe(200);
+  });
+
   test('an engine that hangs is killed at PROVER_TIMEOUT', async () => {
     const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) return; ${PROVES}`;
     const { post, go } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
@@ -214,6 +230,25 @@ describe('the queue', () => {
     expect((await first).status).toBe(200);
   });
 
+  test('ends the proof of a caller who has left, and keeps the engine and its key', async () => {
+    const worker = `${LOADS} if (type === 4 || !fs.existsSync(folder + '/go')) { ${LASTS} } ${PROVES}`;
+    const { post, healthz, go, enginePid, printed } = await start({ worker, env: { QUEUE: '0' } });
+    const pid = enginePid();
+    for (let caller = 0; caller < 3; caller++) {
+      const leaver = new AbortController();
+      const left = post(circuit, { signal: leaver.signal }).catch(() => 'left');
+      await waits(healthz, 0);
+      leaver.abort();
+      expect(await left).toBe('left');
+      await expect.poll(healthz).toMatchObject({ status: 'ready' });
+    }
+    go();
+    expect((await post(circuit)).status).toBe(200);
+    expect(enginePid()).toBe(pid);
+    expect(printed().match(/ended the work on a request whose caller has left/g)).toHaveLength(3);
+    expect(printed()).not.toContain('the engine ended');
+  });
+
   test('lets no request wait for longer than PROVER_TIMEOUT', async () => {
     const worker = `if (type === 1 && fs.existsSync(folder + '/go')) return; ${WORKER}`;
     const { post, healthz, go, enginePid } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
@@ -234,9 +269,20 @@ describe('GET /healthz', () => {
   test('shows the key by its hash and network, and the queue', async () => {
     const { healthz, printed } = await start();
     const key = { blake2b: HASH_OF_KEY, network: 'development', development: true, publicInputs: 1 };
-    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, queue: 0, capacity: 4 });
+    const engine = 'avx512ifma';
+    expect(await healthz()).toEqual({ http: 200, status: 'ready', key, engine, queue: 0, capacity: 16 });
     expect(printed()).toContain(HASH_OF_KEY);
+    expect(printed()).toContain('"engine":"avx512ifma"');
+    expect(printed()).not.toContain('AVX-512');
     expect(printed()).toContain('DEVELOPMENT KEY');
+  });
+
+  test("names the engine's path, which is logged with a warning if it is the slow one", async () => {
+    for (const path of ['adx', 'portable']) {
+      const { healthz, printed } = await start({ worker: `status.path = '${path}'; ${WORKER}` });
+      expect(await healthz()).toMatchObject({ engine: path });
+      expect(printed()).toMatch(new RegExp(`"level":"warn".*"engine":"${path}".*no AVX-512 IFMA`));
+    }
   });
 
   test('is 503 while no engine has the key', async () => {

@@ -12,7 +12,7 @@ test('two settings are needed', () => {
     engine: expect.stringMatching(/\/build\/prover\/prover$/),
     host: '127.0.0.1',
     port: 8080,
-    queue: 4,
+    queue: 16,
     timeoutMs: 60_000,
     logLevel: 'info',
   });

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';
 import { Supervisor } from '../../../../src/prover/backend/supervisor.ts';
-import { fakeWorker, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from '../fake_worker.ts';
+import { fakeWorker, LASTS, LOADED, LOADS, PROOF, PROVES, WITNESS_BYTES } from '../fake_worker.ts';
 import { keyFile, recordedLog } from './support.ts';
 
 const NEVER = new AbortController().signal;
@@ -12,26 +12,27 @@ const failure = (fault: string) => expect.objectContaining({ code: 'PROVER_ENGIN
 interface Options {
   readonly timeoutMs?: number;
   readonly backoffMs?: number;
+  readonly beatMs?: number;
   readonly path?: string;
 }
 
 async function start(
   onFrame: string,
-  { timeoutMs = 10_000, backoffMs = 10, path = keyFile() }: Options = {},
+  { timeoutMs = 10_000, backoffMs = 10, beatMs = 1000, path = keyFile() }: Options = {},
 ) {
   const { log, printed } = recordedLog();
   const key = new KeyFile(path);
   await key.hash();
-  const supervisor = new Supervisor({ program: fakeWorker(onFrame), key, log, timeoutMs, backoffMs });
+  const supervisor = new Supervisor({ program: fakeWorker(onFrame), key, log, timeoutMs, backoffMs, beatMs });
   onTestFinished(() => {
     supervisor.stop();
     key.close();
   });
   await supervisor.start();
-  const prove = (publicInput: string, signal = NEVER) => {
+  const prove = (publicInput: string, signal = NEVER, gone = NEVER) => {
     const witness = Buffer.alloc(WITNESS_BYTES);
     witness.write(`wtns${publicInput} `);
-    return supervisor.prove(witness, publicInput, signal);
+    return supervisor.prove(witness, publicInput, { wait: signal, gone });
   };
   return { supervisor, prove, printed };
 }
@@ -80,6 +81,47 @@ describe.each<[string, string, string]>([
     expect(await prove('3')).toMatchObject({ a: PROOF.pi_a });
     expect(supervisor.pid).not.toBe(pid);
   });
+});
+
+describe('an engine that hangs is found by its status, and replaced, if it is stopped', () => {
+  const stopsAt = (type: number, count: number) =>
+    `if (type === ${type} && count === ${count}) process.kill(process.pid, 'SIGSTOP');`;
+  /** Longer than a fake takes to start. */
+  const beatMs = 300;
+
+  test('in the middle of a proof', async () => {
+    const { supervisor, prove } = await start(COUNT + stopsAt(2, 1) + LOADS + PROVES, { beatMs });
+    const { pid } = supervisor;
+    await expect(prove('1')).rejects.toThrow(failure('hung'));
+    expect(supervisor.state).toBe('loading');
+    expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+    expect(supervisor.pid).not.toBe(pid);
+  });
+
+  test('while it loads the key again', async () => {
+    const { supervisor, prove, printed } = await start(COUNT + stopsAt(1, 2) + LOADS + PROVES, { beatMs });
+    process.kill(supervisor.pid as number, 'SIGKILL');
+    await expect.poll(() => supervisor.state).toBe('loading');
+    expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
+    expect(printed()).toContain('the engine did not answer for 0.9 s');
+  });
+
+  test('while it is idle', async () => {
+    const { supervisor, prove } = await start(LOADS + PROVES, { beatMs });
+    const { pid = 0 } = supervisor;
+    process.kill(pid, 'SIGSTOP');
+    await expect.poll(() => supervisor.pid, { timeout: 10_000 }).not.toBe(pid);
+    expect(await prove('1')).toMatchObject({ a: PROOF.pi_a });
+  });
+});
+
+test('an engine whose status is of an unexpected form is replaced', async () => {
+  const lies = `${LOADS} if (count === 1) status.path = 'unknown'; ${PROVES}`;
+  const { supervisor, prove } = await start(COUNT + lies, { beatMs: 300 });
+  const { pid } = supervisor;
+  await prove('1');
+  await expect.poll(() => supervisor.pid, { timeout: 10_000 }).not.toBe(pid);
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
 });
 
 test('a witness that the engine refuses does not cost the engine', async () => {
@@ -145,6 +187,47 @@ test('a caller that waits for an engine can leave', async () => {
   await expect(waiting).rejects.toThrow('left');
 });
 
+test('callers who leave cost no load of the key: each proof is cancelled', async () => {
+  const lasts = `if ((type === 2 && count < 4) || type === 4) { ${LASTS} }`;
+  const { supervisor, prove } = await start(COUNT + LOADS + lasts + PROVES);
+  const { pid } = supervisor;
+  for (let caller = 1; caller < 4; caller++) {
+    const gone = new AbortController();
+    const proof = prove('1', NEVER, gone.signal);
+    await expect.poll(() => supervisor.state).toBe('proving');
+    gone.abort(new Error('left'));
+    await expect(proof).rejects.toThrow('left');
+    expect(supervisor.state).toBe('ready');
+  }
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).toBe(pid);
+});
+
+test('a proof that the engine ends with before it reads the cancel is returned', async () => {
+  const ignores = 'if (type === 4) return;';
+  const proof = JSON.stringify({ proof: PROOF, public: ['1'], seconds: 1 });
+  const late = `if (type === 2 && count === 1) return setTimeout(answer, 100, ${proof});`;
+  const { supervisor, prove } = await start(COUNT + LOADS + ignores + late + PROVES);
+  const { pid } = supervisor;
+  const gone = new AbortController();
+  const proved = prove('1', NEVER, gone.signal);
+  await expect.poll(() => supervisor.state).toBe('proving');
+  gone.abort(new Error('left'));
+  expect(await proved).toMatchObject({ a: PROOF.pi_a });
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).toBe(pid);
+});
+
+test('an engine that cancels a proof unasked is replaced', async () => {
+  const { supervisor, prove } = await start(
+    `${COUNT} ${LOADS} if (count === 1) return refuse('PROVER_CANCELLED'); ${PROVES}`,
+  );
+  const { pid } = supervisor;
+  await expect(prove('1')).rejects.toThrow(failure('refused'));
+  expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
+  expect(supervisor.pid).not.toBe(pid);
+});
+
 test.each<[string, string, string]>([
   ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused'],
   ['exits', 'process.exit(0)', 'ended'],
@@ -180,5 +263,6 @@ test('start returns what the engine reports about a key', async () => {
     key.close();
   });
   const { wires, public: publicInputs, development, witnessBytes } = LOADED;
-  expect(await supervisor.start()).toEqual({ wires, public: publicInputs, development, witnessBytes });
+  const loaded = { wires, public: publicInputs, development, witnessBytes };
+  expect(await supervisor.start()).toEqual({ loaded, path: 'avx512ifma' });
 });

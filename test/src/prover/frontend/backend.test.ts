@@ -62,6 +62,12 @@ describe('a backend that', () => {
     ['hangs up', (response) => response.destroy(), 502, 'PROVER_BACKEND_UNREACHABLE'],
     ['is at capacity', (response) => response.writeHead(503).end('Server at capacity'), 503, 'PROVER_BUSY'],
     [
+      'has an engine that hung, twice',
+      (response) => response.writeHead(503).end('BACKEND_ENGINE_HUNG: the engine …'),
+      503,
+      'PROVER_ENGINE_HUNG',
+    ],
+    [
       'is behind a gateway that gives up',
       (response) => response.writeHead(504).end(),
       504,
@@ -76,6 +82,38 @@ describe('a backend that', () => {
     expect(JSON.stringify(refused.body)).not.toContain('pi_a');
     backend.prove = prove;
     expect((await ask()).status).toBe(200);
+  });
+
+  test.each([500, 502, 418, 307])('answers with status %d, which only the log shows', async (status) => {
+    const { ask, backend, printed } = await startTestFrontend();
+    backend.prove = (_, response) => response.writeHead(status).end('hunter2');
+    const { body } = await ask();
+    expect(body).toEqual({
+      error: 'the proving component failed: try again',
+      code: 'PROVER_BACKEND_ANSWER',
+    });
+    expect(printed()).toContain(`the backend answered with status ${status}`);
+    expect(printed()).not.toContain('hunter2');
+  });
+
+  test('has an engine that hung is asked once more', async () => {
+    const { ask, backend } = await startTestFrontend();
+    const { prove } = backend;
+    backend.prove = (...given) => {
+      if (backend.inputs.length > 1) return prove(...given);
+      return given[1].writeHead(503).end('BACKEND_ENGINE_HUNG: the engine did not answer for 3 s');
+    };
+    expect((await ask()).status).toBe(200);
+    expect(backend.inputs).toHaveLength(2);
+  });
+
+  test('has an engine that hung is not asked again if no proof fits into ANSWER_SECONDS any longer', async () => {
+    const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '2', PROOF_SECONDS: '2' });
+    backend.prove = (_, response) =>
+      response.writeHead(503, { 'retry-after': '1' }).end('BACKEND_ENGINE_HUNG: …');
+    const { status, body, headers } = await ask();
+    expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_ENGINE_HUNG', '1']);
+    expect(backend.inputs).toHaveLength(1);
   });
 
   test('hands out the proof of another request', async () => {

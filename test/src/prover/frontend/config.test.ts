@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest';
 import { readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { readDebug } from '../../../../src/prover/frontend/debug.ts';
-import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 import { vector } from '../support.ts';
 import { fileWith, OUR_KEY } from './support.ts';
 
@@ -33,6 +32,12 @@ describe('the settings', () => {
       'id.twitch.tv',
       'appleid.apple.com',
     ]);
+  });
+
+  test('promise an answer within 12 s, or within PROVER_TIMEOUT if that is less', () => {
+    expect(read().answerSeconds).toBe(12);
+    expect(read({ PROVER_TIMEOUT: '5' }).answerSeconds).toBe(5);
+    expect(read({ PROVER_TIMEOUT: '60', ANSWER_SECONDS: '60' }).answerSeconds).toBe(60);
   });
 
   test('take the port from the command line first', () => {
@@ -98,6 +103,9 @@ describe('the start is refused, naming the setting,', () => {
     ['CLIENTS', { CLIENTS: JSON.stringify([google, google]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ issuer: 'https://id.example', client_id: 'mine' }]) }],
     ['CLIENTS', { CLIENTS: JSON.stringify([{ ...google, jwks_url: 'https://evil.example/keys' }]) }],
+    ['ANSWER_SECONDS', { ANSWER_SECONDS: '16' }],
+    ['ANSWER_SECONDS', { ANSWER_SECONDS: '0' }],
+    ['PROOF_SECONDS', { PROOF_SECONDS: '0' }],
     ['NODE_TLS_REJECT_UNAUTHORIZED', { NODE_TLS_REJECT_UNAUTHORIZED: '0' }],
   ])('%s: %o', (name, env, args) => {
     expect(() => read(env, args)).toThrow(
@@ -129,14 +137,4 @@ test.each<[string, boolean, boolean]>([
 ])('DEBUG=%s selects lines', (setting, info, jwks) => {
   const isLogged = readDebug(setting);
   expect([isLogged('zkLogin:info'), isLogged('jwks')]).toEqual([info, jwks]);
-});
-
-test('a single flight runs again after a failure, which all its callers get', async () => {
-  const singleFlight = new SingleFlight<string>();
-  let runs = 0;
-  const fail = () => singleFlight.run('a', () => Promise.reject(new Error(`run ${++runs}`)));
-  const both = await Promise.allSettled([fail(), fail()]);
-  expect(both).toMatchObject([{ reason: { message: 'run 1' } }, { reason: { message: 'run 1' } }]);
-  await expect(fail()).rejects.toThrow('run 2');
-  expect(singleFlight.size).toBe(0);
 });

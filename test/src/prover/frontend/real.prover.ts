@@ -1,5 +1,6 @@
 /** Front end and backend with the real engine and the small circuit's development key: from a token to a signature. */
 import { execFileSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { getZkLoginSignature } from '@mysten/sui/zklogin';
 import { expect, onTestFinished, test } from 'vitest';
@@ -69,6 +70,45 @@ test('a wallet gets a proof that snarkjs verifies and @mysten/sui assembles', as
   const { signature } = await new Ed25519Keypair().signPersonalMessage(new Uint8Array(1));
   const inputs = { ...proof, addressSeed: String(addressSeed) };
   expect(getZkLoginSignature({ inputs, maxEpoch: MAX_EPOCH, userSignature: signature })).toMatch(/^BQ/);
+});
+
+test('a wallet gets its proof although the engine is stopped in the middle of it, which is replaced', async () => {
+  const { url, enginePid } = await startRealBackend();
+  const pid = enginePid() as number;
+  const frontend = await startTestFrontend({
+    ...SETTINGS,
+    ANSWER_SECONDS: '300',
+    PROVER_URI: `${url}/input`,
+    VERIFYING_KEY: artifacts.verifyingKey,
+  });
+  const asked = frontend.ask();
+  const health = async () => ((await (await fetch(`${url}/healthz`)).json()) as { status: string }).status;
+  await expect.poll(health, { interval: 5, timeout: 60_000 }).toBe('proving');
+  process.kill(pid, 'SIGSTOP');
+  expect((await asked).status).toBe(200);
+  expect(enginePid()).not.toBe(pid);
+});
+
+test('callers who leave the front end cost no load of the key', async () => {
+  const { url, enginePid } = await startRealBackend();
+  const pid = enginePid();
+  const frontend = await startTestFrontend({
+    ...SETTINGS,
+    USER_REQUESTS_PER_MINUTE: '100',
+    PROVER_URI: `${url}/input`,
+    VERIFYING_KEY: artifacts.verifyingKey,
+  });
+  const jwt = await frontend.token();
+  for (let caller = 0; caller < 20; caller++) {
+    const leaver = new AbortController();
+    const request = requestFor(jwt, { salt: String(caller) });
+    const left = frontend.post(request, { signal: leaver.signal }).catch(() => 'left');
+    await sleep(50 * caller);
+    leaver.abort();
+    await left;
+  }
+  expect((await frontend.ask()).status).toBe(200);
+  expect(enginePid()).toBe(pid);
 });
 
 test('a proof of the backend under another key is never handed out', async () => {

@@ -6,7 +6,7 @@ import { writeNumber } from '../../../../src/library/zklogin/numbers.ts';
 import { getProof, readProof } from '../../../../src/library/zklogin/services.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { EPHEMERAL_KEY, RANDOMNESS, SALT } from '../support.ts';
-import { CLIENT_ID, FakeBackend, GOOGLE, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
+import { CLIENT_ID, FakeBackend, GOOGLE, Issuer, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const verifyingKey = readVerifyingKey(OUR_KEY.vkey);
 
@@ -110,6 +110,60 @@ describe('identical requests', () => {
   });
 });
 
+describe('a caller who leaves', () => {
+  /** Callers of one proof that the backend never makes, until it is told to. */
+  async function callers(count: number) {
+    const frontend = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '1000' });
+    const { backend } = frontend;
+    const { prove } = backend;
+    let closed = 0;
+    backend.prove = (_, response) => response.once('close', () => closed++);
+    const request = requestFor(await frontend.token());
+    const leavers = Array.from({ length: count }, () => new AbortController());
+    const asked = leavers.map(({ signal }) => frontend.post(request, { signal }).catch(() => 'left'));
+    await expect.poll(() => backend.inputs.length).toBe(1);
+    const work = () => {
+      backend.prove = prove;
+    };
+    return { ...frontend, request, leavers, asked, work, closed: () => closed };
+  }
+
+  test('as the last one closes the call to the backend, and is not logged as an error', async () => {
+    const { leavers, asked, closed, printed } = await callers(2);
+    leavers[0]?.abort();
+    expect(await asked[0]).toBe('left');
+    expect(closed()).toBe(0);
+    leavers[1]?.abort();
+    await expect.poll(closed).toBe(1);
+    await expect.poll(printed).toContain('the callers have left');
+    expect(printed()).not.toMatch(/INTERNAL|"level":"error"/);
+  });
+
+  test('costs the one who asks for the same just then nothing: a new call is made', async () => {
+    const { leavers, closed, post, request, work, backend } = await callers(1);
+    work();
+    leavers[0]?.abort();
+    expect((await post(request)).status).toBe(200);
+    await expect.poll(closed).toBe(1);
+    expect(backend.inputs).toHaveLength(2);
+  });
+
+  test('before the backend was asked asks it nothing', async () => {
+    const { post, token, backend, issuer, printed } = await startTestFrontend();
+    const { answer } = issuer;
+    const { promise: asked, resolve: hang } = Promise.withResolvers<() => void>();
+    issuer.answer = (response) => hang(() => answer(response));
+    const leaver = new AbortController();
+    const left = post(requestFor(await token()), { signal: leaver.signal }).catch(() => 'left');
+    const release = await asked;
+    leaver.abort();
+    expect(await left).toBe('left');
+    release();
+    await expect.poll(printed).toContain('the callers have left');
+    expect(backend.inputs).toEqual([]);
+  });
+});
+
 describe('limits', () => {
   test('on a user, whatever salt the requests have; another user is not affected', async () => {
     const { ask, backend } = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '2' });
@@ -119,6 +173,59 @@ describe('limits', () => {
     expect(Number(asked[2]?.headers.get('retry-after'))).toBeGreaterThan(20);
     expect((await ask({ sub: 'another' })).status).toBe(200);
     expect(backend.inputs).toHaveLength(3);
+  });
+
+  test('on the wait: who would get no answer in time is refused before the token is read', async () => {
+    const { ask, post, token, backend } = await startTestFrontend({
+      ANSWER_SECONDS: '5',
+      PROOF_SECONDS: '2',
+    });
+    const { prove } = backend;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    backend.prove = (...given) => released.then(() => prove(...given));
+    const jwt = await token();
+    const waiting = ['1', '2'].map((salt) => post(requestFor(jwt, { salt })));
+    await expect.poll(() => backend.inputs.length).toBe(2);
+    const { status, body, headers } = await post(requestFor('no token'));
+    expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_BUSY', '2']);
+    // One that only waits for the proof of another needs no place.
+    const same = post(requestFor(jwt, { salt: '1' }));
+    release();
+    for (const each of await Promise.all([...waiting, same])) expect(each.status).toBe(200);
+    expect((await post(requestFor('no token'))).status).toBe(400);
+    expect((await ask()).status).toBe(200);
+  });
+
+  test('on the wait: refused requests, and those that wait for keys, leave the places to others', async () => {
+    const issuer = await Issuer.start();
+    const own = 'https://id.example';
+    const clients = [
+      { issuer: GOOGLE, client_id: CLIENT_ID },
+      { issuer: own, client_id: CLIENT_ID, jwks_url: `${own}/keys` },
+    ];
+    const { ask, post, token, backend } = await startTestFrontend({
+      issuer,
+      CLIENTS: JSON.stringify(clients),
+      ANSWER_SECONDS: '2',
+      PROOF_SECONDS: '2',
+    });
+    expect((await ask()).status).toBe(200);
+    const { answer } = issuer;
+    const { promise: asked, resolve: hang } = Promise.withResolvers<() => void>();
+    issuer.answer = (response) => hang(() => answer(response));
+    const jwt = await token({ iss: own });
+    const waits = ['1', '2', '3'].map((salt) => post(requestFor(jwt, { salt })));
+    const release = await asked;
+    const forged = (await token()).replace(/[^.]+$/, (signature) => `AAAA${signature.slice(4)}`);
+    for (const refused of [{ jwt: forged }, { maxEpoch: '7' }, { salt: '-1' }]) {
+      expect((await post(requestFor(await token(), refused))).status).toBeOneOf([400, 401, 422]);
+    }
+    expect((await ask({ sub: 'another' })).status).toBe(200);
+    // One place: of the three that have waited for the keys, one gets it.
+    backend.prove = (_, response) => setTimeout(() => response.writeHead(500).end(), 300);
+    release();
+    const codes = (await Promise.all(waits)).map(({ body }) => body['code']).sort();
+    expect(codes).toEqual(['PROVER_BACKEND_ANSWER', 'PROVER_BUSY', 'PROVER_BUSY']);
   });
 
   test('on requests in flight: 200 at once are answered or refused with Retry-After, and the service recovers', async () => {

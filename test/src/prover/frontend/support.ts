@@ -35,6 +35,8 @@ export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
   /** What `/healthz` says; undefined: 404. */
   network: string | undefined = 'development';
+  /** The HTTP status of `/healthz` with a network. */
+  healthStatus = 200;
   askedForHealth = 0;
   prove: Answer;
   readonly #server = createServer((request, response) => void this.#handle(request, response));
@@ -65,7 +67,7 @@ export class FakeBackend {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'GET' && request.url === '/healthz') {
       this.askedForHealth++;
-      if (this.network === undefined) response.writeHead(404);
+      response.writeHead(this.network === undefined ? 404 : this.healthStatus);
       return void response.end(JSON.stringify({ status: 'ready', key: { network: this.network } }));
     }
     const input = JSON.parse(await text(request)) as Record<string, string>;

@@ -24,7 +24,7 @@ const lanes = 8
 
 // New prepares the fastest transform that this processor has.
 func New(n int) (Domain, error) {
-	if !cpu.Vectors || n < lanes*lanes {
+	if cpu.Chosen() != cpu.Vectors || n < lanes*lanes {
 		return NewLibrary(n)
 	}
 	v, err := newVector(n)

@@ -148,23 +148,67 @@ func TestGivenBlindingGivesOneProof(t *testing.T) {
 	}
 }
 
-// TestTheFallbackMakesTheSameProof tests the code that runs without AVX-512.
-func TestTheFallbackMakesTheSameProof(t *testing.T) {
+// everyPath runs a test on each path that this processor has.
+func everyPath(t *testing.T, test func(path cpu.Path)) {
+	defer func(path cpu.Path) { _ = cpu.Force(path) }(cpu.Chosen())
+	for _, path := range cpu.Paths() {
+		if err := cpu.Force(path); err != nil {
+			t.Fatal(err)
+		}
+		test(path)
+	}
+}
+
+func TestEveryPathMakesTheSameProof(t *testing.T) {
 	s := synth.New(600, 200, 8)
 	zkey, blinding := setup(t, s, "fallback"), Blinding{fr.NewElement(5), fr.NewElement(6)}
 	want, err := prover(t, zkey, s.WTNS(), Own).ProveWith(blinding)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func(vectors bool) { cpu.Vectors = vectors }(cpu.Vectors)
-	cpu.Vectors = false
-	got, err := prover(t, zkey, s.WTNS(), Own).ProveWith(blinding)
-	if err != nil || *got != *want {
-		t.Fatal("another proof", err)
-	}
-	if !bytes.Equal(setup(t, s, "fallback"), zkey) {
-		t.Fatal("another key")
-	}
+	everyPath(t, func(path cpu.Path) {
+		got, err := prover(t, zkey, s.WTNS(), Own).ProveWith(blinding)
+		if err != nil || *got != *want {
+			t.Fatal("another proof", path, err)
+		}
+		if !bytes.Equal(setup(t, s, "fallback"), zkey) {
+			t.Fatal("another key", path)
+		}
+	})
+}
+
+func TestEachStepCanEndAProof(t *testing.T) {
+	s := synth.New(600, 200, 8)
+	zkey := setup(t, s, "steps")
+	everyPath(t, func(cpu.Path) {
+		for _, engine := range engines {
+			p := prover(t, zkey, s.WTNS(), engine)
+			steps := 0
+			p.Step = func() error { steps++; return nil }
+			if _, _, err := p.Prove(); err != nil {
+				t.Fatal(err)
+			}
+			left := failure.New(failure.Cancelled, "left")
+			for last := 1; last <= steps; last++ {
+				copy(p.Witness, s.Witness)
+				at := 0
+				p.Step = func() error {
+					if at++; at == last {
+						return left
+					}
+					return nil
+				}
+				if _, _, err := p.Prove(); err != left || at != last {
+					t.Fatalf("%s, step %d of %d: %v after %d", engine, last, steps, err, at)
+				}
+			}
+			p.Step = nil
+			copy(p.Witness, s.Witness)
+			if _, _, err := p.Prove(); err != nil {
+				t.Fatal("the next proof:", err)
+			}
+		}
+	})
 }
 
 func TestProofsDifferEachTime(t *testing.T) {

@@ -31,7 +31,7 @@ func (l *library) domain() fft.Domain { return l.coset }
 func (l *library) wipe()              { l.arena.Wipe() }
 func (l *library) free()              { l.arena.Free() }
 
-func (l *library) sums(k *iden3.Key, w []iden3.Scalar, lap func(string)) (s sums, err error) {
+func (l *library) sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (s sums, err error) {
 	par.Ranges(len(w), part, func(from, to, _ int) {
 		for i := from; i < to; i++ {
 			l.witness[i] = iden3.FromScalar(&w[i])
@@ -40,22 +40,48 @@ func (l *library) sums(k *iden3.Key, w []iden3.Scalar, lap func(string)) (s sums
 	if s.a, err = libraryG1(k.A, l.witness); err != nil {
 		return s, err
 	}
-	lap("A")
+	if err = lap("A"); err != nil {
+		return s, err
+	}
 	if s.b1, err = libraryG1(k.B1, l.witness); err != nil {
 		return s, err
 	}
-	lap("B1")
+	if err = lap("B1"); err != nil {
+		return s, err
+	}
 	if _, err := s.b2.MultiExp(k.B2, l.witness, ecc.MultiExpConfig{}); err != nil {
 		return s, libraryError(err)
 	}
-	lap("B2")
-	s.c, err = libraryG1(k.C, l.witness[k.Public+1:])
-	lap("C")
-	return s, err
+	if err = lap("B2"); err != nil {
+		return s, err
+	}
+	if s.c, err = libraryG1(k.C, l.witness[k.Public+1:]); err != nil {
+		return s, err
+	}
+	return s, lap("C")
 }
 
-func (l *library) productH(k *iden3.Key, values []fr.Element) (bn254.G1Jac, error) {
-	return libraryG1(k.H, values)
+func (l *library) productH(k *iden3.Key, values []fr.Element, step func() error) (bn254.G1Jac, error) {
+	return libraryH(k, values, step)
+}
+
+// stretch is how many points the library multiplies between two steps, since it can't be stopped in between: 1.2 s of
+// CPU. Four such stretches cost as much as one product of 2^20 points.
+const stretch = 1 << 18
+
+func libraryH(k *iden3.Key, values []fr.Element, step func() error) (sum bn254.G1Jac, err error) {
+	for from := 0; from < len(values); from += stretch {
+		to := min(from+stretch, len(values))
+		part, err := libraryG1(k.H[from:to], values[from:to])
+		if err != nil {
+			return sum, err
+		}
+		sum.AddAssign(&part)
+		if err := step(); err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
 }
 
 func libraryG1(points []bn254.G1Affine, scalars []fr.Element) (sum bn254.G1Jac, err error) {

@@ -66,23 +66,30 @@ func (o *own) free() {
 
 // sums adds up the points of wires that are 1 (nearly all that aren't 0, in circuits that work on bits) and multiplies
 // the rest.
-func (o *own) sums(k *iden3.Key, w []iden3.Scalar, lap func(string)) (s sums, err error) {
+func (o *own) sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (s sums, err error) {
 	o.classify(w)
 	if s.a, err = sumOf[bn254.G1Affine, bn254.G1Jac](o, o.g1, k.A, k.InA, w, 0); err != nil {
 		return s, err
 	}
-	lap("A")
+	if err = lap("A"); err != nil {
+		return s, err
+	}
 	if s.b1, err = sumOf[bn254.G1Affine, bn254.G1Jac](o, o.g1, k.B1, k.InB, w, 0); err != nil {
 		return s, err
 	}
-	lap("B1")
+	if err = lap("B1"); err != nil {
+		return s, err
+	}
 	if s.b2, err = sumOf[bn254.G2Affine, bn254.G2Jac](o, o.g2, k.B2, k.InB, w, 0); err != nil {
 		return s, err
 	}
-	lap("B2")
-	s.c, err = sumOf[bn254.G1Affine, bn254.G1Jac](o, o.g1, k.C, k.InC, w, k.Public+1)
-	lap("C")
-	return s, err
+	if err = lap("B2"); err != nil {
+		return s, err
+	}
+	if s.c, err = sumOf[bn254.G1Affine, bn254.G1Jac](o, o.g1, k.C, k.InC, w, k.Public+1); err != nil {
+		return s, err
+	}
+	return s, lap("C")
 }
 
 // classify notes which wires are 1 and which are neither 0 nor 1.
@@ -149,11 +156,13 @@ func expand(index []uint32, a, b []uint64, from int) int {
 	return starts[len(starts)-1]
 }
 
-// productH leaves full-size scalars to the library without AVX-512: it is a third faster there.
-func (o *own) productH(k *iden3.Key, values []fr.Element) (bn254.G1Jac, error) {
-	if !cpu.Vectors {
-		return libraryG1(k.H, values)
+// productH leaves full-size scalars to the library where only portable code runs: it is a third faster there.
+func (o *own) productH(k *iden3.Key, values []fr.Element, step func() error) (bn254.G1Jac, error) {
+	if cpu.Chosen() == cpu.Portable {
+		return libraryH(k, values, step)
 	}
+	o.g1.Step = step
+	defer func() { o.g1.Step = nil }()
 	return o.g1.Product(k.H, nil, plain(values))
 }
 

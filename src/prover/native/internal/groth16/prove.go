@@ -38,6 +38,9 @@ type Prover struct {
 	Key *iden3.Key
 	// Witness is where the caller puts the witness before Prove.
 	Witness []iden3.Scalar
+	// Step, if it is set, is called between the steps of a proof, several times a second on two cores at 2^20. An
+	// error ends the proof, which returns it.
+	Step    func() error
 	engine  engine
 	a, b, c []fr.Element // values of the three polynomials, on the domain and then on its coset
 	arena   mem.Arena
@@ -51,9 +54,11 @@ type engine interface {
 	prepare(k *iden3.Key) error
 	domain() fft.Domain
 	// sums returns the witness' products with A, B1, B2 and C.
-	sums(k *iden3.Key, w []iden3.Scalar, lap func(string)) (sums, error)
-	// productH returns the sum of values[i]·H[i]. It may clobber values.
-	productH(k *iden3.Key, values []fr.Element) (bn254.G1Jac, error)
+	// It calls lap after each, and ends with its error.
+	sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (sums, error)
+	// productH returns the sum of values[i]·H[i]. It may clobber values. It calls step in between, and ends with its
+	// error.
+	productH(k *iden3.Key, values []fr.Element, step func() error) (bn254.G1Jac, error)
 	wipe()
 	free()
 }
@@ -125,9 +130,17 @@ func (p *Prover) Wipe() {
 // Phases tells how long the parts of the last proof took.
 func (p *Prover) Phases() []Phase { return p.phases }
 
-func (p *Prover) done(name string) {
+func (p *Prover) done(name string) error {
 	p.phases = append(p.phases, Phase{name, p.lap.Since()})
 	p.lap = usage.Now()
+	return p.step()
+}
+
+func (p *Prover) step() error {
+	if p.Step == nil {
+		return nil
+	}
+	return p.Step()
 }
 
 // Prove makes a proof for p.Witness and checks it under the key, so that it never returns one that doesn't verify.
@@ -144,32 +157,39 @@ func (p *Prover) Prove() (*iden3.Proof, iden3.Public, error) {
 	if err := Verify(&p.Key.Verifying, proof, public); err != nil {
 		return nil, nil, failure.New(failure.Unsatisfied, "the witness doesn't satisfy the circuit of this key")
 	}
-	p.done("verify")
-	return proof, public, nil
+	return proof, public, p.done("verify")
 }
 
 // ProveWith makes a proof with the given blinding and doesn't check it: for tests.
 func (p *Prover) ProveWith(blinding Blinding) (*iden3.Proof, error) {
 	p.phases, p.lap = nil, usage.Now()
 	p.evaluate()
-	p.done("rows")
+	if err := p.done("rows"); err != nil {
+		return nil, err
+	}
 	for _, values := range [][]fr.Element{p.a, p.b, p.c} {
 		p.engine.domain().ToCoset(values)
+		if err := p.step(); err != nil {
+			return nil, err
+		}
 	}
 	p.quotient()
-	p.done("fft")
+	if err := p.done("fft"); err != nil {
+		return nil, err
+	}
 	s, err := p.engine.sums(p.Key, p.Witness, p.done)
 	if err != nil {
 		return nil, err
 	}
-	h, err := p.engine.productH(p.Key, p.a)
+	h, err := p.engine.productH(p.Key, p.a, p.step)
 	if err != nil {
 		return nil, err
 	}
-	p.done("H")
+	if err := p.done("H"); err != nil {
+		return nil, err
+	}
 	proof := assemble(p.Key, s, h, blinding)
-	p.done("assemble")
-	return proof, nil
+	return proof, p.done("assemble")
 }
 
 const part = 1 << 12

@@ -27,7 +27,7 @@ type jsonProof struct {
 	B        decimals2 `json:"pi_b"`
 	C        decimals1 `json:"pi_c"`
 	Protocol string    `json:"protocol"`
-	Curve    string    `json:"curve"`
+	Curve    *string   `json:"curve,omitempty"` // rapidsnark writes none
 }
 
 type jsonKey struct {
@@ -58,16 +58,16 @@ func decimal2(p *bn254.G2Affine) decimals2 {
 
 // MarshalJSON writes snarkjs' form.
 func (p *Proof) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonProof{decimal1(&p.A), decimal2(&p.B), decimal1(&p.C), "groth16", "bn128"})
+	return json.Marshal(jsonProof{decimal1(&p.A), decimal2(&p.B), decimal1(&p.C), "groth16", new("bn128")})
 }
 
-// UnmarshalJSON reads snarkjs' form and checks that the points are in their groups.
+// UnmarshalJSON reads snarkjs' form, or rapidsnark's, and checks that the points are in their groups.
 func (p *Proof) UnmarshalJSON(b []byte) error {
 	var j jsonProof
 	if err := json.Unmarshal(b, &j); err != nil {
 		return failure.New(failure.BadProof, "proof: %v", err)
 	}
-	if j.Protocol != "groth16" || j.Curve != "bn128" {
+	if j.Protocol != "groth16" || (j.Curve != nil && *j.Curve != "bn128") {
 		return failure.New(failure.BadProof, "proof: it is not a Groth16 proof over BN254 (bn128)")
 	}
 	for _, err := range []error{

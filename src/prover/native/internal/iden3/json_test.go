@@ -2,6 +2,7 @@ package iden3
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,6 +41,18 @@ func same(a, b []byte) bool {
 	return string(p) == string(q)
 }
 
+func TestAProofOfRapidsnarkIsReadWithoutItsCurve(t *testing.T) {
+	var with, without Proof
+	good := testFile("snarkjs.proof.json")
+	bare := regexp.MustCompile(`,\s*"curve": "bn128"`).ReplaceAll(good, nil)
+	if err := json.Unmarshal(good, &with); err != nil || len(bare) == len(good) {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(bare, &without); err != nil || without != with {
+		t.Fatal("another proof", err)
+	}
+}
+
 func TestProofsThatAreNoneAreRefused(t *testing.T) {
 	good := string(testFile("snarkjs.proof.json"))
 	var j jsonProof
@@ -52,6 +65,7 @@ func TestProofsThatAreNoneAreRefused(t *testing.T) {
 		"an array":                         "[]",
 		"another protocol":                 strings.Replace(good, "groth16", "plonk", 1),
 		"another curve":                    strings.Replace(good, "bn128", "bls12381", 1),
+		"a curve without a name":           strings.Replace(good, "bn128", "", 1),
 		"a point off the curve":            strings.Replace(good, x, "5", 1),
 		"a coordinate with a sign":         strings.Replace(good, x, "-"+x, 1),
 		"a coordinate with a leading 0":    strings.Replace(good, x, "0"+x, 1),

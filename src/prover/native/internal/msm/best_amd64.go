@@ -7,14 +7,18 @@ import (
 )
 
 func bestG1() adder[bn254.G1Affine] {
-	if cpu.Vectors {
+	switch cpu.Chosen() {
+	case cpu.Vectors:
 		return newVectorG1()
+	case cpu.ADX:
+		return newScalarG1()
+	default:
+		return newPortableG1()
 	}
-	return newPortableG1()
 }
 
 func bestG2() adder[bn254.G2Affine] {
-	if cpu.Vectors {
+	if cpu.Chosen() == cpu.Vectors {
 		return newVectorG2()
 	}
 	return newPortableG2()

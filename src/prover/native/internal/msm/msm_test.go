@@ -23,16 +23,21 @@ type testGroup[P, J any, PJ jacobian[J, P]] struct {
 	negate    func(p P) P
 }
 
-func adders[P any](portable, best func() adder[P]) map[string]func() adder[P] {
-	all := map[string]func() adder[P]{"portable": portable}
-	if cpu.Vectors {
-		all["vectors"] = best
+// adders returns the adder of each path that this processor has.
+func adders[P any](best func() adder[P]) map[string]func() adder[P] {
+	all := map[string]func() adder[P]{}
+	for _, path := range cpu.Paths() {
+		all[string(path)] = func() adder[P] {
+			defer func(path cpu.Path) { _ = cpu.Force(path) }(cpu.Chosen())
+			_ = cpu.Force(path)
+			return best()
+		}
 	}
 	return all
 }
 
 var testG1 = testGroup[bn254.G1Affine, bn254.G1Jac, *bn254.G1Jac]{
-	adders: adders(newPortableG1, bestG1),
+	adders: adders(bestG1),
 	points: func(s []Scalar) []bn254.G1Affine {
 		_, _, g, _ := bn254.Generators()
 		return bn254.BatchScalarMultiplicationG1(&g, elements(s))
@@ -46,7 +51,7 @@ var testG1 = testGroup[bn254.G1Affine, bn254.G1Jac, *bn254.G1Jac]{
 }
 
 var testG2 = testGroup[bn254.G2Affine, bn254.G2Jac, *bn254.G2Jac]{
-	adders: adders(newPortableG2, bestG2),
+	adders: adders(bestG2),
 	points: func(s []Scalar) []bn254.G2Affine {
 		_, _, _, g := bn254.Generators()
 		return bn254.BatchScalarMultiplicationG2(&g, elements(s))

@@ -21,6 +21,8 @@ type jacobian[J, P any] interface {
 // Multiplier computes sums over one group. It keeps its working memory between calls and isn't safe for concurrent
 // use; each call uses every core.
 type Multiplier[P, J any, PJ jacobian[J, P]] struct {
+	// Step, if it is set, is called between the parts of a product; its error ends the product.
+	Step    func() error
 	adders  []adder[P] // one a worker
 	work    []work[P]  // one a worker
 	sorted  sorted

@@ -6,7 +6,7 @@ import (
 )
 
 // Product returns the sum of scalars[i]·points[index[i]], or of scalars[i]·points[i] where index is nil. It clobbers
-// scalars. It fails only for want of memory.
+// scalars. It fails only for want of memory, or with an error of Step.
 //
 // It is Pippenger's method with signed digits. Each window of c bits sorts the points by their digits into buckets;
 // a task sums an equal share of the sorted list whatever the buckets' sizes; another sums a segment of the buckets,
@@ -31,6 +31,11 @@ func (m *Multiplier[P, J, PJ]) Product(points []P, index []uint32, scalars []Sca
 				PJ(&product).DoubleAssign()
 			}
 			PJ(&product).AddAssign(&sums[i])
+		}
+		if m.Step != nil {
+			if err := m.Step(); err != nil {
+				return product, err
+			}
 		}
 	}
 	return product, nil

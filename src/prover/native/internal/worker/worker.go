@@ -6,6 +6,7 @@
 //	1 load    body: path of a .zkey, UTF-8, up to 4096 bytes. Replaces the key that is loaded.
 //	2 prove   body: a .wtns, of exactly the size that the loaded key's witnesses have.
 //	3 status  no body. Answered at once, during a proof too.
+//	4 cancel  no body, and the id of a prove request: ends it, if it runs. It has no answer of its own.
 //
 // An answer's type is the request's plus 128, or 255 for an error; its body is JSON: Loaded, Proved, Status or Failed.
 // One proof or load runs at a time; others are refused as busy, not queued. The worker ends when its input does.
@@ -32,6 +33,7 @@ const (
 	TypeLoad   = 1
 	TypeProve  = 2
 	TypeStatus = 3
+	TypeCancel = 4
 	answerBit  = 0x80
 	typeError  = 0xff
 
@@ -62,9 +64,10 @@ type Status struct {
 	State    string  `json:"state"` // "no key", "idle", "loading" or "proving"
 	Key      *Loaded `json:"key,omitempty"`
 	Engine   string  `json:"engine"`
-	Vectors  bool    `json:"vectors"` // whether the AVX-512 kernels run
+	Path     string  `json:"path"` // which code runs: see cpu.Path
 	Proofs   int     `json:"proofs"`
 	Failures int     `json:"failures"`
+	Progress int     `json:"progress"` // steps of proofs so far: it grows as long as a proof makes progress
 }
 
 // Failed is an error's body.
@@ -89,8 +92,10 @@ type Worker struct {
 	sending sync.Mutex
 	running sync.WaitGroup
 
-	mutex  sync.Mutex // guards what follows
-	status Status
+	mutex     sync.Mutex // guards what follows
+	status    Status
+	proof     uint32 // the id of the prove request that runs, if the state is proving
+	cancelled bool   // whether it is to end
 
 	// Only the running task uses these, and there is at most one.
 	prover  *groth16.Prover
@@ -102,7 +107,7 @@ type Worker struct {
 func New(in io.Reader, out io.Writer, engine groth16.Engine) *Worker {
 	return &Worker{
 		in: in, out: out, engine: engine,
-		status: Status{State: noKey, Engine: string(engine), Vectors: cpu.Vectors},
+		status: Status{State: noKey, Engine: string(engine), Path: string(cpu.Chosen())},
 	}
 }
 
@@ -178,6 +183,12 @@ func (w *Worker) serve(r *request) error {
 			return failure.New(failure.BadRequest, "a status request has no body, but the size of this one's is %d", r.size)
 		}
 		return w.answer(r, w.Status())
+	case TypeCancel:
+		if r.size != 0 {
+			return failure.New(failure.BadRequest, "a cancel request has no body, but the size of this one's is %d", r.size)
+		}
+		w.cancel(r.id)
+		return nil
 	case TypeLoad:
 		return w.serveLoad(r)
 	case TypeProve:
@@ -225,6 +236,9 @@ func (w *Worker) serveProve(r *request) error {
 	if err := w.begin(proving); err != nil {
 		return err
 	}
+	w.mutex.Lock()
+	w.proof, w.cancelled = r.id, false
+	w.mutex.Unlock()
 	if err := w.read(r, w.witness); err != nil {
 		w.end()
 		return err
@@ -279,8 +293,28 @@ func (w *Worker) run(r *request, task func() (any, error)) {
 	}()
 }
 
+// cancel has no effect on a proof that has ended, or on another one.
+func (w *Worker) cancel(id uint32) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.status.State == proving && w.proof == id {
+		w.cancelled = true
+	}
+}
+
+// step is called between the steps of a proof.
+func (w *Worker) step() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.status.Progress++
+	if w.cancelled {
+		return failure.New(failure.Cancelled, "the request was cancelled")
+	}
+	return nil
+}
+
 func (w *Worker) count(kind byte, err error) {
-	if kind != TypeProve {
+	if kind != TypeProve || failure.CodeOf(err) == failure.Cancelled {
 		return
 	}
 	w.mutex.Lock()
@@ -319,6 +353,7 @@ func (w *Worker) load(path string) (any, error) {
 	if w.prover, err = groth16.NewProver(key, w.engine); err != nil {
 		return nil, err
 	}
+	w.prover.Step = w.step
 	loaded := &Loaded{key.Wires, key.Public, key.Domain, key.Development, iden3.WitnessOverhead + 32*key.Wires}
 	if w.witness, err = mem.Slice[byte](&w.arena, loaded.WitnessBytes); err != nil {
 		w.unload()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"sui-enclave/prover/internal/cpu"
 	"sui-enclave/prover/internal/failure"
 	"sui-enclave/prover/internal/groth16"
 	"sui-enclave/prover/internal/iden3"
@@ -194,6 +195,80 @@ func TestAWorkerSaysThatItIsBusy(t *testing.T) {
 	c.receive(TypeProve|answerBit, 5, &Proved{})
 }
 
+// hold makes the next proof wait in its first step, until the returned channel is closed.
+func (c *client) hold() (reached, goOn chan struct{}) {
+	reached, goOn = make(chan struct{}), make(chan struct{})
+	step, first := c.w.prover.Step, true
+	c.w.prover.Step = func() error {
+		if first {
+			first = false
+			close(reached)
+			<-goOn
+		}
+		return step()
+	}
+	return reached, goOn
+}
+
+func (c *client) status(id uint32) (s Status) {
+	c.t.Helper()
+	c.send(TypeStatus, id, nil)
+	c.receive(TypeStatus|answerBit, id, &s)
+	return s
+}
+
+func TestACancelledProofEndsAndTheKeyStays(t *testing.T) {
+	c := start(t)
+	l := c.loaded()
+	reached, goOn := c.hold()
+	c.send(TypeProve, 2, statement.WTNS())
+	<-reached
+	c.send(TypeCancel, 2, nil)
+	if s := c.status(3); s.State != proving { // it is answered meanwhile, and the cancel has been read
+		t.Fatalf("status %+v", s)
+	}
+	close(goOn)
+	c.refused(2, failure.Cancelled)
+	c.send(TypeCancel, 2, nil) // it has ended
+	c.send(TypeProve, 4, statement.WTNS())
+	c.receive(TypeProve|answerBit, 4, &Proved{})
+	if s := c.status(5); s.Proofs != 1 || s.Failures != 0 || *s.Key != l {
+		t.Fatalf("status %+v", s)
+	}
+}
+
+func TestACancelOfAnotherProofHasNoEffect(t *testing.T) {
+	c := start(t)
+	c.loaded()
+	reached, goOn := c.hold()
+	c.send(TypeProve, 2, statement.WTNS())
+	<-reached
+	c.send(TypeCancel, 1, nil)
+	c.send(TypeCancel, 2, []byte("body"))
+	c.refused(2, failure.BadRequest)
+	c.status(3)
+	close(goOn)
+	c.receive(TypeProve|answerBit, 2, &Proved{})
+}
+
+func TestAProofMakesProgress(t *testing.T) {
+	c := start(t)
+	c.loaded()
+	before := c.status(2)
+	if before.Path != string(cpu.Chosen()) {
+		t.Fatalf("status %+v", before)
+	}
+	c.send(TypeProve, 3, statement.WTNS())
+	c.receive(TypeProve|answerBit, 3, &Proved{})
+	after := c.status(4)
+	if after.Progress < before.Progress+10 {
+		t.Fatalf("%d steps before, %d after a proof", before.Progress, after.Progress)
+	}
+	if again := c.status(5); again.Progress != after.Progress {
+		t.Fatal("progress without work")
+	}
+}
+
 func TestAWorkerWipesTheWitness(t *testing.T) {
 	c := start(t)
 	c.loaded()
@@ -290,6 +365,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(append(frame(TypeLoad, 1, []byte("/nowhere")), frame(TypeProve, 2, statement.WTNS()[:64])...))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, TypeProve, 1, 0, 0, 0, 0})
 	f.Add([]byte{4, 0, 0, 0, TypeStatus, 0, 0, 0, 0})
+	f.Add(append(frame(TypeCancel, 1, nil), frame(TypeCancel, 2, []byte("body"))...))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var out bytes.Buffer
 		_ = New(bytes.NewReader(input), &out, groth16.Own).Run()

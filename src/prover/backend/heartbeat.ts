@@ -1,0 +1,40 @@
+/** Finds an engine that hangs, which answers nothing or does nothing, and ends it. */
+import { EngineError, type EngineWorker } from '../engine.ts';
+
+/** How often a worker is asked for its status. */
+export const HEARTBEAT_MS = 1000;
+/** After how many beats without an answer, or of a proof without progress, a worker hangs. */
+const SILENT_BEATS = 3;
+const STUCK_BEATS = 30;
+
+type Watched = Pick<EngineWorker, 'status' | 'kill' | 'ended'>;
+
+/**
+ * Asks a worker for its status until it has ended. Counts beats instead of time: after a pause of the whole machine,
+ * an answer may only be late.
+ */
+export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
+  const beats = (count: number) => `${(count * beatMs) / 1000} s`;
+  const end = (what: string) => worker.kill(new EngineError('hung', `the engine ${what}`));
+  let isAsking = false;
+  let silent = 0;
+  let stuck = 0;
+  let last = -1;
+  const ask = async () => {
+    const { state, progress } = await worker.status();
+    isAsking = false;
+    stuck = state === 'proving' && progress === last ? stuck + 1 : 0;
+    last = progress;
+    if (stuck === STUCK_BEATS) end(`made no progress for ${beats(stuck)}`);
+  };
+  const beat = () => {
+    silent = isAsking ? silent + 1 : 0;
+    if (silent === SILENT_BEATS) end(`did not answer for ${beats(silent)}`);
+    if (isAsking) return;
+    isAsking = true;
+    // It has ended, which its owner knows.
+    ask().catch(() => {});
+  };
+  const timer = setInterval(beat, beatMs);
+  void worker.ended.then(() => clearInterval(timer));
+}

@@ -1,0 +1,62 @@
+/** The proving service under 200 callers at once, with an engine that takes 2 s for a proof, on the clock of the wall. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { FakeBackend, requestFor, startTestFrontend } from '../src/prover/frontend/support.ts';
+
+const CALLERS = 200;
+const PROOF_MS = 2000;
+const ANSWER_SECONDS = 12;
+
+const { decoded } = vi.hoisted(() => ({ decoded: vi.fn() }));
+vi.mock('jose', async (original) => {
+  const jose = await original<typeof import('jose')>();
+  return {
+    ...jose,
+    decodeJwt: (jwt: string) => {
+      decoded();
+      return jose.decodeJwt(jwt);
+    },
+  };
+});
+beforeEach(() => decoded.mockClear());
+
+/** One proof at a time, in the order of the requests. */
+async function startSlowBackend(): Promise<FakeBackend> {
+  const backend = await FakeBackend.start();
+  const { prove } = backend;
+  let last: Promise<unknown> = Promise.resolve();
+  backend.prove = (...given) => {
+    last = last.then(() => sleep(PROOF_MS)).then(() => prove(...given));
+  };
+  return backend;
+}
+
+test('each place that is given is answered in time, and no token of another caller is read', async () => {
+  const frontend = await startTestFrontend({
+    backend: await startSlowBackend(),
+    ANSWER_SECONDS: String(ANSWER_SECONDS),
+    PROOF_SECONDS: String(PROOF_MS / 1000),
+    USER_REQUESTS_PER_MINUTE: '10000',
+  });
+  // The issuer's keys are at hand from now on.
+  expect((await frontend.ask()).status).toBe(200);
+  const jwt = await frontend.token();
+  for (let burst = 0; burst < 2; burst++) {
+    decoded.mockClear();
+    const answers = await Promise.all(
+      Array.from({ length: CALLERS }, async (_, caller) => {
+        const start = performance.now();
+        const answer = await frontend.post(requestFor(jwt, { salt: String(caller) }));
+        return { ...answer, seconds: (performance.now() - start) / 1000 };
+      }),
+    );
+    const proved = answers.filter(({ status }) => status === 200);
+    expect(proved).toHaveLength(5);
+    for (const { seconds } of proved) expect(seconds).toBeLessThan(ANSWER_SECONDS);
+    for (const { status, body, headers } of answers.filter((answer) => !proved.includes(answer))) {
+      expect([status, body['code']]).toEqual([503, 'PROVER_BUSY']);
+      expect(headers.get('retry-after')).toMatch(/^[1-3]$/);
+    }
+    expect(decoded).toHaveBeenCalledTimes(proved.length);
+  }
+});

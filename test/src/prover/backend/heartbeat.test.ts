@@ -1,0 +1,81 @@
+/** A worker that hangs is ended; one that works for long, or has nothing to do, is not. supervisor.test.ts has processes. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { watch } from '../../../../src/prover/backend/heartbeat.ts';
+import type { EngineError, EngineStatus } from '../../../../src/prover/engine.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A worker whose statuses the test gives, each to one question; without one, it does not answer. */
+function watched(next: () => Partial<EngineStatus> | undefined) {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const reasons: string[] = [];
+  let asked = 0;
+  watch({
+    ended,
+    kill(reason?: EngineError) {
+      reasons.push(`${reason?.fault}: ${reason?.message}`);
+      end();
+    },
+    status() {
+      asked += 1;
+      const status = next();
+      if (status === undefined) return new Promise(() => {});
+      return Promise.resolve({ state: 'idle', path: 'portable', progress: 0, ...status });
+    },
+  });
+  return { reasons, end, asked: () => asked };
+}
+
+const seconds = (count: number) => vi.advanceTimersByTimeAsync(count * 1000);
+
+test('is asked every second, as long as it runs', async () => {
+  const { reasons, asked, end } = watched(() => ({}));
+  await seconds(100);
+  expect(asked()).toBe(100);
+  end();
+  await seconds(100);
+  expect(asked()).toBe(100);
+  expect(reasons).toEqual([]);
+});
+
+test('is ended once it has not answered for 3 s', async () => {
+  let isSilent = false;
+  const { reasons } = watched(() => (isSilent ? undefined : {}));
+  await seconds(50);
+  isSilent = true;
+  await seconds(3);
+  expect(reasons).toEqual([]);
+  await seconds(1);
+  expect(reasons).toEqual(['hung: the engine did not answer for 3 s']);
+  await seconds(10);
+  expect(reasons).toHaveLength(1);
+});
+
+test('is ended once its proof has made no progress for 30 s', async () => {
+  const { reasons } = watched(() => ({ state: 'proving', progress: 7 }));
+  await seconds(30);
+  expect(reasons).toEqual([]);
+  await seconds(1);
+  expect(reasons).toEqual(['hung: the engine made no progress for 30 s']);
+});
+
+test('may take an hour for a proof that makes progress', async () => {
+  let beats = 0;
+  const { reasons } = watched(() => ({ state: 'proving', progress: Math.floor(beats++ / 29) }));
+  await seconds(3600);
+  expect(reasons).toEqual([]);
+});
+
+test.each(['idle', 'loading', 'no key'] as const)('needs no progress while it is: %s', async (state) => {
+  const { reasons } = watched(() => ({ state, progress: 7 }));
+  await seconds(100);
+  expect(reasons).toEqual([]);
+});
+
+test('has 30 s again for each proof', async () => {
+  let beats = 0;
+  const { reasons } = watched(() => ({ state: beats++ % 20 === 19 ? 'idle' : 'proving', progress: 7 }));
+  await seconds(100);
+  expect(reasons).toEqual([]);
+});

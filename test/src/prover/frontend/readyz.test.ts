@@ -1,0 +1,63 @@
+/** `GET /readyz`: what an orchestrator or a load balancer learns from the front end. */
+import { expect, test, vi } from 'vitest';
+import { FakeBackend, startTestFrontend } from './support.ts';
+
+async function start(backend: FakeBackend) {
+  const { url } = await startTestFrontend({ backend });
+  return async () => {
+    const answer = await fetch(`${url}/readyz`);
+    const { code, ...body } = (await answer.json()) as Record<string, unknown>;
+    return { status: answer.status, retryAfter: answer.headers.get('retry-after'), code, body };
+  };
+}
+
+test('is ready when the backend has the key of its network', async () => {
+  const readyz = await start(await FakeBackend.start());
+  expect(await readyz()).toMatchObject({
+    status: 200,
+    body: { ready: true, network: 'development', backend: 'development' },
+  });
+});
+
+test('is ready with a backend that names no network', async () => {
+  const backend = await FakeBackend.start();
+  backend.network = undefined;
+  const readyz = await start(backend);
+  expect(await readyz()).toMatchObject({ status: 200, body: { ready: true, backend: null } });
+});
+
+test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
+  ['away', (backend) => backend.stop(), 'PROVER_NOT_READY', /does not answer/],
+  [
+    'still loading its key',
+    (backend) => Object.assign(backend, { healthStatus: 503 }),
+    'PROVER_NOT_READY',
+    /being loaded/,
+  ],
+  [
+    "one with another network's key",
+    (backend) => Object.assign(backend, { network: 'devnet' }),
+    'PROVER_WRONG_NETWORK',
+    /devnet key/,
+  ],
+])('is not ready while the backend is %s', async (_, change, code, message) => {
+  const backend = await FakeBackend.start();
+  const readyz = await start(backend);
+  await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));
+  change(backend);
+  const answer = await readyz();
+  expect(answer).toMatchObject({ status: 503, code });
+  expect(String(answer.body['error'])).toMatch(message);
+});
+
+test('asks the backend once for many, and again after two seconds', async () => {
+  const backend = await FakeBackend.start();
+  const readyz = await start(backend);
+  await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));
+  await Promise.all(Array.from({ length: 50 }, () => readyz()));
+  expect(backend.askedForHealth).toBe(2);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2001);
+  backend.network = 'devnet';
+  expect(await readyz()).toMatchObject({ status: 503, code: 'PROVER_WRONG_NETWORK' });
+  vi.restoreAllMocks();
+});

@@ -1,0 +1,69 @@
+/** One work for all who ask for it at the same time, as long as one of them is there. */
+import { expect, test } from 'vitest';
+import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
+
+const NEVER = new AbortController().signal;
+
+/** A work that lasts until the test resolves it, or until its callers have left. */
+function lasting() {
+  const singleFlight = new SingleFlight<string>();
+  const runs: { resolve: (result: string) => void; abandoned: AbortSignal }[] = [];
+  const work = (abandoned: AbortSignal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    abandoned.addEventListener('abort', () => reject(abandoned.reason));
+    runs.push({ resolve, abandoned });
+    return promise;
+  };
+  const ask = (caller?: AbortController) => singleFlight.run('a', caller?.signal ?? NEVER, work);
+  return { singleFlight, runs, ask };
+}
+
+test('runs again after a failure, which all its callers get', async () => {
+  const singleFlight = new SingleFlight<string>();
+  let runs = 0;
+  const fail = () => singleFlight.run('a', NEVER, () => Promise.reject(new Error(`run ${++runs}`)));
+  const both = await Promise.allSettled([fail(), fail()]);
+  expect(both).toMatchObject([{ reason: { message: 'run 1' } }, { reason: { message: 'run 1' } }]);
+  await expect(fail()).rejects.toThrow('run 2');
+  expect(singleFlight.size).toBe(0);
+});
+
+test('the work goes on until its last caller has left, whoever began it', async () => {
+  const { singleFlight, runs, ask } = lasting();
+  const callers = [new AbortController(), new AbortController(), new AbortController()] as const;
+  const [first, second, third] = callers;
+  const asked = callers.map((caller) => ask(caller).catch((reason: unknown) => reason));
+  first.abort('first left');
+  third.abort('third left');
+  expect(await asked[2]).toBe('third left');
+  expect(runs.map(({ abandoned }) => abandoned.aborted)).toEqual([false]);
+  second.abort('second left');
+  expect(runs.map(({ abandoned }) => abandoned.aborted)).toEqual([true]);
+  expect(await Promise.all(asked)).toEqual(['second left', 'second left', 'third left']);
+  expect(singleFlight.size).toBe(0);
+});
+
+test('whoever asks in the moment in which the last caller leaves gets a new start', async () => {
+  const { singleFlight, runs, ask } = lasting();
+  const leaver = new AbortController();
+  const left = ask(leaver).catch((reason: unknown) => reason);
+  leaver.signal.addEventListener('abort', () => {});
+  leaver.abort('left');
+  const joined = ask();
+  expect(await left).toBe('left');
+  expect(runs).toHaveLength(2);
+  // The end of the first work does not make the second one forgotten.
+  const again = ask();
+  expect(runs).toHaveLength(2);
+  runs[1]?.resolve('proof');
+  expect(await Promise.all([joined, again])).toEqual(['proof', 'proof']);
+  expect(singleFlight.size).toBe(0);
+});
+
+test('whoever has already left starts nothing', async () => {
+  const { runs, ask } = lasting();
+  const leaver = new AbortController();
+  leaver.abort(new Error('left'));
+  await expect(ask(leaver)).rejects.toThrow('left');
+  expect(runs).toEqual([]);
+});
