@@ -14,27 +14,35 @@ export const main = command({
   options: {},
   notes:
     'exit codes: 0 a published key; 1 any other file; 2 invalid command line, or the file can not be read',
-  async run({ args: { file } }): Promise<Result> {
-    const { bytes, blake2b } = await readDigest(file);
-    const known = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
-    if (known === undefined) {
-      return {
-        exit: EXIT.failed,
-        json: { published: false, network: null, bytes, blake2b },
-        text: `${file} is not a published key: ${explain(bytes)}\n\n${bytes} bytes\nBLAKE2b-512 ${blake2b}`,
-      };
-    }
-    const { name, network } = known;
+  run: async ({ args: { file } }) => judgeKey(file, await readDigest(file)),
+});
+
+export interface KeyDigest {
+  readonly bytes: number;
+  /** BLAKE2b-512 in hexadecimal. */
+  readonly blake2b: string;
+}
+
+/** What a file with this digest is. */
+export function judgeKey(file: string, { bytes, blake2b }: KeyDigest): Result {
+  const known = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
+  if (known === undefined) {
     return {
-      json: { published: true, network, bytes, blake2b },
-      text: `${file} is the published key of ${network}: validators of ${network}, and of no other network, accept its proofs.
+      exit: EXIT.failed,
+      json: { published: false, network: null, bytes, blake2b },
+      text: `${file} is not a published key: ${explain(bytes)}\n\n${bytes} bytes\nBLAKE2b-512 ${blake2b}`,
+    };
+  }
+  const { name, network } = known;
+  return {
+    json: { published: true, network, bytes, blake2b },
+    text: `${file} is the published key of ${network}: validators of ${network}, and of no other network, accept its proofs.
 Set VERIFYING_KEY=${name} for the front end.
 
 ${bytes} bytes
 BLAKE2b-512 ${blake2b}`,
-    };
-  },
-});
+  };
+}
 
 function explain(bytes: number): string {
   const same = KNOWN_KEYS.find((key) => key.bytes === bytes);
@@ -47,7 +55,7 @@ function explain(bytes: number): string {
     : `those have ${sizes}.`;
 }
 
-async function readDigest(file: string): Promise<{ bytes: number; blake2b: string }> {
+async function readDigest(file: string): Promise<KeyDigest> {
   const hash = createHash('blake2b512');
   let bytes = 0;
   try {

@@ -2,18 +2,13 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { main } from '../../../../src/commands/main.ts';
+import { judgeKey } from '../../../../src/commands/prover/check_key.ts';
+import { KNOWN_KEYS } from '../../../../src/prover/keys/known.ts';
 import { call } from '../run.ts';
 
 const NAME = 'prover_check_key';
-
-/** The published keys have 616 MB: here one of 9 bytes stands for that of devnet. */
-vi.mock('sui-enclave-prover/keys/known', async (original) => {
-  const { KNOWN_KEYS } = await original<typeof import('../../../../src/prover/keys/known.ts')>();
-  const blake2b = createHash('blake2b512').update('published').digest('hex');
-  return { KNOWN_KEYS: KNOWN_KEYS.map((key) => (key.name === 'test' ? { ...key, bytes: 9, blake2b } : key)) };
-});
 
 const folder = mkdtempSync(join(tmpdir(), 'check-key-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,28 +19,38 @@ function check(content: string, ...args: string[]) {
   return call(main, [NAME, file, ...args]);
 }
 
-test('names the network of a published key, and the setting', async () => {
-  const { status, stdout } = await check('published');
-  expect(status).toBe(0);
-  expect(stdout).toContain('is the published key of devnet');
-  expect(stdout).toContain('VERIFYING_KEY=test');
-  expect(JSON.parse((await check('published', '--json')).stdout)).toEqual({
-    published: true,
-    network: 'devnet',
-    bytes: 9,
-    blake2b: createHash('blake2b512').update('published').digest('hex'),
+// The published keys have 616 MB each, and are not here: their digests are.
+test.each(KNOWN_KEYS)(
+  'names the network of $network, and the setting',
+  ({ name, network, bytes, blake2b }) => {
+    const { exit, json, text } = judgeKey('a.zkey', { bytes, blake2b });
+    expect(exit).toBeUndefined();
+    expect(json).toEqual({ published: true, network, bytes, blake2b });
+    expect(text).toContain(`a.zkey is the published key of ${network}`);
+    expect(text).toContain(`VERIFYING_KEY=${name}`);
+  },
+);
+
+test('a key of the right size with another content is not one', () => {
+  const [{ bytes }] = KNOWN_KEYS as [(typeof KNOWN_KEYS)[0]];
+  expect(judgeKey('a.zkey', { bytes, blake2b: '0'.repeat(128) })).toMatchObject({
+    exit: 1,
+    json: { published: false },
+    text: expect.stringContaining('has the size of that of mainnet and testnet, but another content'),
   });
 });
 
-test.each([
-  ['publishes', 'has the size of that of devnet, but another content'],
-  ['publ', 'continue it with curl -C -'],
-  ['', 'continue it with curl -C -'],
-])('%j is not one', async (content, message) => {
+test.each(['publ', ''])('%j is not one, and may be the beginning of one', async (content) => {
   const { status, stdout } = await check(content);
   expect(status).toBe(1);
-  expect(stdout).toContain(message);
-  expect(stdout).toContain(createHash('blake2b512').update(content).digest('hex'));
+  expect(stdout).toContain('continue it with curl -C -');
+  const blake2b = createHash('blake2b512').update(content).digest('hex');
+  expect(JSON.parse((await check(content, '--json')).stdout)).toEqual({
+    published: false,
+    network: null,
+    bytes: content.length,
+    blake2b,
+  });
 });
 
 test('a file that is not there is not tried', async () => {
