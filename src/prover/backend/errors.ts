@@ -12,10 +12,11 @@ export const BACKEND_ERRORS = {
     status: 500,
     meaning: 'the engine crashed, timed out, or returned no proof of this input: try again',
   },
+  // Not 503, or HAProxy would send a request that makes engines hang to one backend after the other.
   BACKEND_ENGINE_HUNG: {
-    status: 503,
+    status: 500,
     meaning:
-      'the engine hung: it answered nothing for 3 s, or made no progress for 30 s, and is being replaced. The text begins with the code; see `Retry-After`',
+      'the engine hung: it answered nothing for 3 s, or made no progress for 30 s, and is being replaced; see `Retry-After`',
   },
   BACKEND_AT_CAPACITY: {
     status: 503,

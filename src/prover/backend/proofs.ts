@@ -181,8 +181,7 @@ function answerTo(error: unknown): unknown {
     );
   }
   if (error instanceof EngineError && error.fault === 'hung') {
-    // With its code, since a front end tries this request again, but none that finds no place.
-    const message = `BACKEND_ENGINE_HUNG: ${error.message}, and is being replaced: try again`;
+    const message = `${error.message}, and is being replaced: try again`;
     return new BackendError('BACKEND_ENGINE_HUNG', message, { cause: error, retryAfterSeconds: 1 });
   }
   if (error instanceof EngineError) {

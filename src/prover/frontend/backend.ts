@@ -18,7 +18,7 @@ const PAUSE_MS = 250;
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
-/** How the backend's text begins if its engine hung: see ../backend/proofs.ts. */
+/** How the backend's text begins if its engine hung. */
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export interface BackendHealth {
@@ -134,7 +134,7 @@ function unusable(what: string, cause?: ProverError): FrontendError {
 }
 
 function isHung({ status, data }: AxiosResponse<Buffer>): boolean {
-  return status === 503 && data.toString('latin1', 0, HUNG.length) === HUNG;
+  return status === 500 && data.toString('latin1', 0, HUNG.length) === HUNG;
 }
 
 function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
+import { requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
 import { largestRequest } from './largest.ts';
 import { CONFIG, HAPROXY, isInstalled, type Program, Site, stop, tagOf, until, workOf } from './setup.ts';
 
@@ -169,6 +170,21 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await until('the next one is begun', () => workOf(backend).begun.includes(tagOf(bodyOf(3))));
     last.abort();
     await begun;
+    expect(workOf(backend).ended).toEqual([]);
+  });
+
+  test('tells it for the callers of a front end, too', async () => {
+    site = await Site.start({ PROOF_SECONDS: '60' });
+    const backend = await site.add('127.0.0.1', 30_000);
+    await site.ready(1);
+    const { post, token } = await startTestFrontend({ PROVER_URI: site.inputUrl });
+    const request = requestFor(await token());
+    const callers = [new AbortController(), new AbortController()];
+    const left = callers.map(({ signal }) => post(request, { signal }).catch((error: Error) => error.name));
+    await until('a proof is being made', () => workOf(backend).begun.length === 1);
+    for (const caller of callers) caller.abort();
+    expect(await Promise.all(left)).toEqual(['AbortError', 'AbortError']);
+    await until('the backend knows', () => workOf(backend).left.length === 1);
     expect(workOf(backend).ended).toEqual([]);
   });
 

@@ -63,7 +63,7 @@ describe('a backend that', () => {
     ['is at capacity', (response) => response.writeHead(503).end('Server at capacity'), 503, 'PROVER_BUSY'],
     [
       'has an engine that hung, twice',
-      (response) => response.writeHead(503).end('BACKEND_ENGINE_HUNG: the engine …'),
+      (response) => response.writeHead(500).end('BACKEND_ENGINE_HUNG: the engine …'),
       503,
       'PROVER_ENGINE_HUNG',
     ],
@@ -101,7 +101,7 @@ describe('a backend that', () => {
     const { prove } = backend;
     backend.prove = (...given) => {
       if (backend.inputs.length > 1) return prove(...given);
-      return given[1].writeHead(503).end('BACKEND_ENGINE_HUNG: the engine did not answer for 3 s');
+      return given[1].writeHead(500).end('BACKEND_ENGINE_HUNG: the engine did not answer for 3 s');
     };
     expect((await ask()).status).toBe(200);
     expect(backend.inputs).toHaveLength(2);
@@ -110,7 +110,7 @@ describe('a backend that', () => {
   test('has an engine that hung is not asked again if no proof fits into ANSWER_SECONDS any longer', async () => {
     const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '2', PROOF_SECONDS: '2' });
     backend.prove = (_, response) =>
-      response.writeHead(503, { 'retry-after': '1' }).end('BACKEND_ENGINE_HUNG: …');
+      response.writeHead(500, { 'retry-after': '1' }).end('BACKEND_ENGINE_HUNG: …');
     const { status, body, headers } = await ask();
     expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_ENGINE_HUNG', '1']);
     expect(backend.inputs).toHaveLength(1);
