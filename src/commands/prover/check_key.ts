@@ -1,6 +1,7 @@
 /** `sui-enclave prover_check_key`: which proving key a file is, and who accepts its proofs. */
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import { quantity } from 'sui-enclave/errors';
 import { KNOWN_KEYS } from 'sui-enclave-prover/keys/known';
 import { command, EXIT, type Result, runAsProcess, UnreadableFileError } from '../command.ts';
 import { path } from '../values.ts';
@@ -30,7 +31,7 @@ export function judgeKey(file: string, { bytes, blake2b }: KeyDigest): Result {
     return {
       exit: EXIT.failed,
       json: { published: false, network: null, bytes, blake2b },
-      text: `${file} is not a published key: ${explain(bytes)}\n\n${bytes} bytes\nBLAKE2b-512 ${blake2b}`,
+      text: `${file} is not a published key: ${explain(bytes)}\n\n${quantity(bytes, 'byte')}\nBLAKE2b-512 ${blake2b}`,
     };
   }
   const { name, network } = known;
@@ -39,7 +40,7 @@ export function judgeKey(file: string, { bytes, blake2b }: KeyDigest): Result {
     text: `${file} is the published key of ${network}: validators of ${network}, and of no other network, accept its proofs.
 Set VERIFYING_KEY=${name} for the front end.
 
-${bytes} bytes
+${quantity(bytes, 'byte')}
 BLAKE2b-512 ${blake2b}`,
   };
 }
@@ -49,7 +50,7 @@ function explain(bytes: number): string {
   if (same !== undefined)
     return `it has the size of that of ${same.network}, but another content. Download it again.`;
   const largest = Math.max(...KNOWN_KEYS.map((key) => key.bytes));
-  const sizes = KNOWN_KEYS.map((key) => `${key.bytes} bytes (${key.network})`).join(' and ');
+  const sizes = KNOWN_KEYS.map((key) => `${quantity(key.bytes, 'byte')} (${key.network})`).join(' and ');
   return bytes < largest
     ? `those have ${sizes}. If its download ended early, continue it with curl -C -.`
     : `those have ${sizes}.`;
