@@ -116,6 +116,21 @@ describe('a backend that', () => {
     expect(backend.inputs).toHaveLength(1);
   });
 
+  test('has answered ten times at once with nothing of use is not taken for a fast one', async () => {
+    const { ask, backend } = await startTestFrontend({
+      PROVER_TIMEOUT: '2',
+      USER_REQUESTS_PER_MINUTE: '100',
+    });
+    backend.prove = ({ input }, response) =>
+      response.end(JSON.stringify({ ...proofOf(input), pi_a: ['1', '1', '1'] }));
+    for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
+    backend.prove = () => {};
+    // There is one place, so one of them is refused at once. The other one's call takes too long.
+    const asked = [ask(), ask({ sub: 'another' })];
+    expect((await Promise.race(asked)).body['code']).toBe('PROVER_BUSY');
+    await Promise.all(asked);
+  });
+
   test('hands out the proof of another request', async () => {
     const { ask, backend } = await startTestFrontend();
     const proofs: object[] = [];
