@@ -210,7 +210,7 @@ export class ProvingService {
     const health = await this.#health;
     const ours = this.#config.keys.own.network;
     if (health === undefined) throw notReady('the backend does not answer');
-    if (health.status === 503)
+    if (health.status >= 500)
       throw notReady('no backend is ready: the key is being loaded, or none is in service');
     if (health.network === undefined) return { ready: true, network: ours, backend: null };
     if (health.network !== ours) throw wrongNetwork(health.network, ours);
