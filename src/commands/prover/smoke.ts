@@ -11,7 +11,7 @@ import {
 import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
 import { getProof, type ProofRequest } from 'sui-enclave/zklogin/services';
 import { readKeys } from 'sui-enclave-prover/frontend/keys';
-import { buildInput } from 'sui-enclave-prover/input';
+import { type BuiltInput, buildInput } from 'sui-enclave-prover/input';
 import { PROFILES } from 'sui-enclave-prover/profile';
 import { readProofRequest } from 'sui-enclave-prover/request';
 import { verifyToken } from 'sui-enclave-prover/token';
@@ -201,20 +201,26 @@ function changeSignature(jwt: string): string {
 /** A login, and what its proof must fit. */
 interface Login {
   readonly request: ProofRequest;
-  readonly publicInput: bigint;
+  readonly input: BuiltInput;
   readonly keys: ReturnType<typeof readKeys>;
 }
 
-async function proof(url: URL, { request, publicInput, keys }: Login): Promise<Check> {
+async function proof(url: URL, { request, input, keys }: Login): Promise<Check> {
   return await timed('a proof verifies', async () => {
     try {
-      const { proofPoints } = await getProof(new URL('v1', url), request, {
+      const { proofPoints, issBase64Details, headerBase64 } = await getProof(new URL('v1', url), request, {
         timeoutMs: PROOF_TIMEOUT_MS,
       });
+      const { value, indexMod4 } = input.issBase64Details;
+      const isIssuer = issBase64Details.value === value && issBase64Details.indexMod4 === indexMod4;
+      // Both are part of a signature. No wallet accepts others than those of its token.
+      if (!isIssuer || headerBase64 !== input.headerBase64) {
+        return [false, 'the answer has another header or issuer than the token'];
+      }
       const { a, b, c } = proofPoints;
       const isValid = (verifyingKey: typeof keys.own.verifyingKey) =>
         verifyProof(verifyingKey, { a: [...a], b: [...b].map((pair) => [...pair]), c: [...c] }, [
-          publicInput,
+          input.publicInput,
         ]);
       if (isValid(keys.own.verifyingKey)) return [true, `under the key of ${keys.own.network}`];
       const other = keys.others.find(({ verifyingKey }) => isValid(verifyingKey));
@@ -238,8 +244,8 @@ async function readLogin(
   const request = readProofRequest(readJson(file));
   const keySet = options.jwks === undefined ? await fetchKeys(request.jwt) : readJson(options.jwks);
   const key = await verifyToken(request.jwt, keySet, new Date());
-  const { publicInput } = buildInput(request, key, PROFILES[options.size]);
-  return { request, publicInput, keys: readKeys(options.key, true) };
+  const input = buildInput(request, key, PROFILES[options.size]);
+  return { request, input, keys: readKeys(options.key, true) };
 }
 
 async function fetchKeys(jwt: string): Promise<unknown> {

@@ -22,7 +22,7 @@ const HEALTH_TIMEOUT_MS = 5000;
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export interface BackendHealth {
-  /** Of HTTP: 503 while it loads its key, or if HAProxy has no backend in service. */
+  /** Of HTTP: 503 while it loads its key, or if HAProxy has no backend in service; 502 or 504 if that one fails. */
   readonly status: number;
   /** Of its key; undefined if the backend doesn't say. */
   readonly network: string | undefined;
@@ -89,15 +89,15 @@ export class Backend {
 
   /** What the backend says at `/healthz`; undefined if nothing answers. */
   async health(): Promise<BackendHealth | undefined> {
-    const asked = this.#health.get<{ key?: { network?: unknown } } | null>('/healthz', {
-      validateStatus: null,
-    });
+    const asked = this.#health.get<Buffer>('/healthz', { responseType: 'arraybuffer', validateStatus: null });
     const answer = await asked.catch((error: unknown) => {
       if (error instanceof ExchangeFailed) return undefined;
       throw error;
     });
     if (answer === undefined) return undefined;
-    const network = answer.data?.key?.network;
+    // Another kind of backend, and HAProxy, answer with text.
+    const said = parseJson(answer.data) as { key?: { network?: unknown } } | null | undefined;
+    const network = said?.key?.network;
     // It is logged, so only in the form that a backend of this project gives it.
     const isNamed = typeof network === 'string' && /^[a-z ]{1,40}$/.test(network);
     return { status: answer.status, network: isNamed ? network : undefined };

@@ -19,6 +19,8 @@ export interface PlacesOptions {
 export interface Place {
   /** Takes it, if the rest of ANSWER_SECONDS is enough. @throws PROVER_BUSY */
   take(): void;
+  /** Whether a second try fits into the rest of ANSWER_SECONDS: it queues behind all others that have a place. */
+  hasTime(): boolean;
   /** Says that the backend has made the proof, and leaves the place. */
   proved(): void;
   /** Leaves the place, if it was taken and not left. */
@@ -26,6 +28,7 @@ export interface Place {
 }
 
 export class Places {
+  readonly #answerSeconds: number;
   readonly #limitSeconds: number;
   readonly #now: () => number;
   /**
@@ -37,6 +40,7 @@ export class Places {
   #lastProof = Number.NEGATIVE_INFINITY;
 
   constructor({ answerSeconds, proofSeconds, now = () => performance.now() }: PlacesOptions) {
+    this.#answerSeconds = answerSeconds;
     this.#limitSeconds = SHARE * answerSeconds;
     this.#now = now;
     this.#recent = Array<number>(RECENT).fill(proofSeconds);
@@ -87,6 +91,10 @@ export class Places {
         this.requireRoom((now - arrived) / 1000);
         takenAt = now;
         this.#taken += 1;
+      },
+      hasTime: () => {
+        const waitedSeconds = (this.#now() - arrived) / 1000;
+        return waitedSeconds + this.#taken * this.proofSeconds <= this.#answerSeconds;
       },
       proved: () => {
         if (takenAt !== undefined) this.#learn(takenAt);

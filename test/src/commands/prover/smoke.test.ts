@@ -13,6 +13,7 @@ import {
 import { call } from '../run.ts';
 
 const NAME = 'prover_smoke';
+const JSON_TYPE = { 'content-type': 'application/json' };
 
 interface Checks {
   readonly verdict: string;
@@ -29,10 +30,10 @@ const failedIn = ({ checks }: Checks) => checks.filter(({ ok }) => !ok).map(({ n
 /** A service with a real login: the request, the issuer's keys, and the key that proofs verify under. */
 async function start(backend?: FakeBackend) {
   const frontend = await startTestFrontend(backend && { backend });
-  const request = fileWith(JSON.stringify(requestFor(await frontend.token())));
+  const request = JSON.stringify(requestFor(await frontend.token()));
   const jwks = fileWith(JSON.stringify({ keys: frontend.issuer.keys }));
   const key = fileWith(JSON.stringify(OUR_KEY.vkey));
-  return { ...frontend, args: ['--request', request, '--jwks', jwks, '--key', key] };
+  return { ...frontend, request, args: ['--request', fileWith(request), '--jwks', jwks, '--key', key] };
 }
 
 /** A server of another kind. */
@@ -64,22 +65,29 @@ test('without a login, the verdict says that no proof was checked', async () => 
 });
 
 describe('a fault is found:', () => {
-  test("another network's key", async () => {
-    // The front end notices it too, so this one is a service without that check.
-    const { args } = await start();
+  test.each([
+    ["another network's key", {}, 'not valid'],
+    [
+      'another issuer',
+      { issBase64Details: { value: 'wiaXNzIjoi', indexMod4: 1 } },
+      'another header or issuer',
+    ],
+    ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
+  ])('%s', async (_, changed, found) => {
+    const { args, url: honest, request } = await start();
+    // Front ends notice another key too, so this is a service without that check.
+    const answer = await (
+      await fetch(`${honest}/v1`, { method: 'POST', body: request, headers: JSON_TYPE })
+    ).json();
     const { pi_a: a, pi_b: b, pi_c: c } = OTHER_KEY.prove(1n) as Record<string, string>;
-    const url = await serve((request, response) => {
-      const answer = {
-        proofPoints: { a, b, c },
-        issBase64Details: { value: 'wiaXNzIjoi', indexMod4: 1 },
-        headerBase64: 'e30',
-      };
-      response.end(request.url === '/ping' ? 'pong' : JSON.stringify(answer));
+    const points = found === 'not valid' ? { proofPoints: { a, b, c } } : {};
+    const url = await serve((asked, response) => {
+      response.end(asked.url === '/ping' ? 'pong' : JSON.stringify({ ...answer, ...points, ...changed }));
     });
     const judged = await smoke(url, ...args);
     expect(judged.status).toBe(1);
     expect(failedIn(judged)).toContain('a changed token is refused');
-    expect(judged.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining('not valid') });
+    expect(judged.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining(found) });
   });
 
   test('a backend that is away', async () => {

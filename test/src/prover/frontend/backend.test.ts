@@ -1,5 +1,6 @@
 /** Backends and issuers that fail: each gives a typed error, nothing invalid is handed out, and the service recovers. */
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { readVerifyingKey } from '../../../../src/prover/verify.ts';
 import { changeDeadline } from '../../server/support.ts';
@@ -114,6 +115,41 @@ describe('a backend that', () => {
     const { status, body, headers } = await ask();
     expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_ENGINE_HUNG', '1']);
     expect(backend.inputs).toHaveLength(1);
+  });
+
+  test('has an engine that hung is not asked again if the proofs of others come first', async () => {
+    const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '3', PROOF_SECONDS: '1' });
+    const waiting: (() => void)[] = [];
+    const { prove } = backend;
+    backend.prove = (...given) => {
+      waiting.push(() => prove(...given));
+    };
+    const other = ask();
+    await expect.poll(() => waiting.length).toBe(1);
+    // One proof fits into the other 1.8 s, but the other one comes first.
+    backend.prove = async (_, response) => {
+      await sleep(1200);
+      response.writeHead(500).end('BACKEND_ENGINE_HUNG: …');
+    };
+    expect((await ask({ sub: 'another' })).body['code']).toBe('PROVER_ENGINE_HUNG');
+    expect(backend.inputs).toHaveLength(2);
+    waiting[0]?.();
+    await other;
+  });
+
+  test('has answered ten times at once with nothing of use is not taken for a fast one', async () => {
+    const { ask, backend } = await startTestFrontend({
+      PROVER_TIMEOUT: '2',
+      USER_REQUESTS_PER_MINUTE: '100',
+    });
+    backend.prove = ({ input }, response) =>
+      response.end(JSON.stringify({ ...proofOf(input), pi_a: ['1', '1', '1'] }));
+    for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
+    backend.prove = () => {};
+    // There is one place, so one of them is refused at once. The other one's call takes too long.
+    const asked = [ask(), ask({ sub: 'another' })];
+    expect((await Promise.race(asked)).body['code']).toBe('PROVER_BUSY');
+    await Promise.all(asked);
   });
 
   test('hands out the proof of another request', async () => {

@@ -69,6 +69,18 @@ test('a place that was never taken is left without effect', () => {
   expect([places.taken, places.proofSeconds]).toEqual([0, 2]);
 });
 
+test('a second try is worth it if it fits behind all others, also into what the first ones leave free', () => {
+  const { take, pass } = placesFor(12, 2);
+  const first = take();
+  const others = [take(), take(), take()];
+  pass(4);
+  expect(first.hasTime()).toBe(true);
+  pass(1);
+  expect(first.hasTime()).toBe(false);
+  others[0]?.leave();
+  expect(first.hasTime()).toBe(true);
+});
+
 test('one is given while nobody waits, however long a proof takes', () => {
   const { take, fill } = placesFor(1, 30);
   expect(fill()).toHaveLength(1);

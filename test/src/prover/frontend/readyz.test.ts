@@ -35,6 +35,18 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
     /being loaded/,
   ],
   [
+    'behind an HAProxy that has none in service',
+    (backend) => Object.assign(backend, { network: undefined, healthStatus: 503 }),
+    'PROVER_NOT_READY',
+    /none is in service/,
+  ],
+  [
+    'one that fails',
+    (backend) => Object.assign(backend, { healthStatus: 502 }),
+    'PROVER_NOT_READY',
+    /no backend is ready/,
+  ],
+  [
     "one with another network's key",
     (backend) => Object.assign(backend, { network: 'devnet' }),
     'PROVER_WRONG_NETWORK',

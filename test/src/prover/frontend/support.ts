@@ -33,9 +33,9 @@ type Answer = (request: { readonly input: Record<string, string> }, response: Se
 /** Answers with simulated proofs, over HTTP. */
 export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
-  /** What `/healthz` says; undefined: 404. */
+  /** What `/healthz` says; undefined: text, as of another kind of server. */
   network: string | undefined = 'development';
-  /** The HTTP status of `/healthz` with a network. */
+  /** The HTTP status of `/healthz`; without a network, 404 instead of 200. */
   healthStatus = 200;
   askedForHealth = 0;
   prove: Answer;
@@ -67,7 +67,12 @@ export class FakeBackend {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'GET' && request.url === '/healthz') {
       this.askedForHealth++;
-      response.writeHead(this.network === undefined ? 404 : this.healthStatus);
+      if (this.network === undefined) {
+        return void response
+          .writeHead(this.healthStatus === 200 ? 404 : this.healthStatus)
+          .end('another kind');
+      }
+      response.writeHead(this.healthStatus);
       return void response.end(JSON.stringify({ status: 'ready', key: { network: this.network } }));
     }
     const input = JSON.parse(await text(request)) as Record<string, string>;
