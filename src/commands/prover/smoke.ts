@@ -9,13 +9,16 @@ import {
   unreachableReason,
 } from 'sui-enclave/fetch';
 import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
+import { ServiceRefusedError } from 'sui-enclave/zklogin';
 import { getProof, type ProofRequest } from 'sui-enclave/zklogin/services';
+import { PROVER_ERRORS } from 'sui-enclave-prover/errors';
 import { readKeys } from 'sui-enclave-prover/frontend/keys';
 import { type BuiltInput, buildInput } from 'sui-enclave-prover/input';
 import { PROFILES } from 'sui-enclave-prover/profile';
 import { readProofRequest } from 'sui-enclave-prover/request';
 import { verifyToken } from 'sui-enclave-prover/token';
 import { verifyProof } from 'sui-enclave-prover/verify';
+import { SERVER_ERRORS } from 'sui-enclave-service/errors';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { circuitSize, integer, path, secureUrl, text } from '../values.ts';
 import { parseJson, readJson } from './json_file.ts';
@@ -142,9 +145,15 @@ async function refusal(
     const code = serverCode(answer.text);
     return [
       statuses.includes(answer.status) && code !== null,
-      `status ${answer.status}, code ${code ?? 'none'}`,
+      `status ${answer.status}, code ${nameOf(code)}`,
     ];
   });
+}
+
+/** A server could put a part of the request into a code of its own. */
+function nameOf(code: string | null): string {
+  if (code === null) return 'none';
+  return Object.hasOwn({ ...PROVER_ERRORS, ...SERVER_ERRORS }, code) ? code : 'unknown';
 }
 
 /** A token that nobody signed, of an issuer that does not exist. */
@@ -231,6 +240,9 @@ async function proof(url: URL, { request, input, keys }: Login): Promise<Check> 
           : `it is valid under the key of ${other.network} only, not under that of ${keys.own.network}`,
       ];
     } catch (error) {
+      if (error instanceof ServiceRefusedError) {
+        return [false, `status ${error.status}, code ${nameOf(error.serverCode)}`];
+      }
       if (!(error instanceof EnclaveError)) throw error;
       return [false, `${error.code}: ${error.message}`];
     }

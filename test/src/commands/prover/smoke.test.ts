@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { main } from '../../../../src/commands/main.ts';
 import {
@@ -104,6 +105,17 @@ describe('a fault is found:', () => {
     const judged = await smoke(url);
     expect(judged).toMatchObject({ status: 1, verdict: 'failed' });
     expect(failedIn(judged)).toHaveLength(judged.checks.length);
+  });
+
+  test('a server that puts the request into its codes, of which nothing is printed', async () => {
+    const { args } = await start();
+    const url = await serve(async (request, response) => {
+      const [, jwt = 'NONE'] = /"jwt":"(.{40})/.exec(await text(request)) ?? [];
+      response.writeHead(400).end(JSON.stringify({ code: jwt.toUpperCase().replace(/[^A-Z0-9_]/g, '_') }));
+    });
+    const { stdout, checks } = await smoke(url, ...args);
+    expect(stdout).not.toContain('EYJ');
+    expect(checks.at(-2)?.found).toBe('status 400, code unknown');
   });
 
   test('nothing that listens, and an endless answer', async () => {
