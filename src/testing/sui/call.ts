@@ -12,16 +12,21 @@ export const PACKAGE_VERSION = '1';
 export class MoveAbort extends Error {
   readonly location: { package: string; module: string; functionName: string };
   readonly constant: string | number;
-
   /** The code of the `#[error]` constant. */
-  get code(): number | undefined {
-    return ABORT_CODES[`${this.location.module}::${this.constant}`];
-  }
+  readonly code: number | undefined;
+  /** The value of the constant, where it is known. */
+  readonly text: string | undefined;
 
-  constructor(location: MoveAbort['location'], constant: string | number) {
+  constructor(
+    location: MoveAbort['location'],
+    constant: string | number,
+    { code, text }: { readonly code?: number; readonly text?: string } = {},
+  ) {
     super(`${location.module}::${constant}`);
     this.location = location;
     this.constant = constant;
+    this.code = code ?? ABORT_CODES[this.message];
+    this.text = text;
   }
 }
 

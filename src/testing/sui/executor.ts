@@ -1,37 +1,16 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
-import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
-import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
-import { type ExecutionContext, HotPotato, UpgradeReceipt, type UpgradeTicket } from './call.ts';
-import {
-  type Argument,
-  bcsCommand,
-  type Command,
-  grpcCommand,
-  type TransactionData,
-  type Upgrade,
-} from './commands.ts';
-import { publish, runCall } from './contract.ts';
-import {
-  budgetRefusal,
-  DigestMismatch,
-  failure,
-  INSUFFICIENT_GAS,
-  Refusal,
-  type Status,
-  UNUSED_VALUE,
-} from './failures.ts';
+import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
+import type { Engine, Executed, Execution } from './engine.ts';
+import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
-import type { MoveVm } from './vm/vm.ts';
+import { model } from './model.ts';
 
-/** A package that a transaction wrote. */
-interface Published {
-  readonly id: string;
-  readonly original: string;
-  readonly modules: readonly Uint8Array[];
-  /** What the command returns. */
-  readonly result: unknown;
-}
+type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'gasCoin' | 'isSimulated'> & {
+  /** Ids follow from it. */
+  readonly seed: string;
+  readonly budget: bigint;
+};
 
 const GAS_USED = 2_000_000n;
 const DEFAULT_BUDGET = 5_000_000n;
@@ -50,8 +29,9 @@ export class Executor {
   expiration: GrpcTypes.TransactionExpiration | undefined;
   /** Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget. */
   isOld = false;
-  /** Runs each call's Move code too, and refuses a transaction where it does anything else than the model. */
-  vm: MoveVm | undefined;
+  engine: Engine = model;
+  /** The epoch that calls see. */
+  epoch = () => 1n;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
@@ -90,7 +70,9 @@ export class Executor {
     const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
       inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
     );
-    const { status } = await this.#run(sender, values, commands.map(grpcCommand), 'simulated', budget);
+    const gasCoin = coins[0]?.object;
+    const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
+    const { status } = await this.#run({ ...run, seed: 'simulated', budget, isSimulated: true });
     if (this.isOld && !status.success && gasPayment?.budget === undefined) throw budgetRefusal(status);
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
@@ -118,7 +100,7 @@ export class Executor {
   async execute(
     { sender, kind, gasData }: TransactionData,
     digest: string,
-  ): Promise<GrpcTypes.TransactionEffects> {
+  ): Promise<{ effects: GrpcTypes.TransactionEffects; events: Executed['events'] }> {
     const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
     const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
     for (const { objectId, version, digest: seen } of [...used, ...(gasData.payment ?? [])]) {
@@ -145,13 +127,10 @@ export class Executor {
       return this.#ledger.objects.get(objectId);
     });
     const budget = BigInt(gasData.budget ?? 0);
-    const { status, changes, published } = await this.#run(
-      sender,
-      values,
-      commands.map(bcsCommand),
-      digest,
-      budget,
-    );
+    const gasCoin = this.#ledger.objects.get(gasData.payment?.[0]?.objectId ?? '');
+    const run = { sender, inputs: values, commands: commands.map(bcsCommand), gasCoin };
+    const executed = await this.#run({ ...run, seed: digest, budget, isSimulated: false });
+    const { status, changes, published, events } = executed;
     const effective = status.success ? changes : new Changes(this.#ledger, digest);
     const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
     const kept = [...effective.written.values()].filter(({ id }) => !effective.deleted.has(id));
@@ -179,7 +158,7 @@ export class Executor {
     }
     this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', this.gasNeeded);
     this.#ledger.commit(digest, effective);
-    return GrpcTypes.TransactionEffects.create({
+    const effects = GrpcTypes.TransactionEffects.create({
       status,
       transactionDigest: digest,
       epoch: 1n,
@@ -191,6 +170,7 @@ export class Executor {
       },
       changedObjects,
     });
+    return { effects, events };
   }
 
   #resolve(input: GrpcTypes.Input, sender: string): GrpcTypes.Input {
@@ -212,88 +192,19 @@ export class Executor {
     return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
   }
 
-  async #run(
-    sender: string,
-    inputs: readonly unknown[],
-    commands: readonly Command[],
-    seed: string,
-    budget: bigint,
-  ): Promise<{ status: Status; changes: Changes; published?: Published }> {
+  async #run({ seed, budget, gasCoin, ...run }: Run): Promise<Executed & { changes: Changes }> {
     const changes = new Changes(this.#ledger, seed);
-    const context: ExecutionContext = {
+    const executed = await this.engine({
+      ...run,
       changes,
-      sender,
       nowMs: this.now(),
+      epoch: this.epoch(),
       root: this.root,
-      original: (id) => this.#ledger.packages.get(id) ?? id,
-    };
-    const results: (readonly unknown[])[] = [];
-    const value = (argument: Argument) => {
-      if ('result' in argument) return results[argument.result]?.[argument.nested];
-      const input = inputs[argument.input];
-      // A call sees what the calls before it wrote.
-      return input !== null && typeof input === 'object' && 'id' in input
-        ? changes.get((input as LedgerObject).id)
-        : input;
-    };
-    const used = new Set<unknown>();
-    const take = (argument: Argument) => {
-      const given = value(argument);
-      used.add(given);
-      return given;
-    };
-    let published: Published | undefined;
-    for (const [index, command] of commands.entries()) {
-      try {
-        if (command.kind === 'publish') published = this.#publish(context, command.modules);
-        else if (command.kind === 'upgrade')
-          published = this.#upgrade(context, command, take(command.ticket));
-        const made = published && 'modules' in command ? [published.result] : undefined;
-        results.push(made ?? (await this.#perform(context, command, take)));
-      } catch (error) {
-        return { status: failure(error, BigInt(index)), changes };
-      }
-    }
-    const isUnused = results.flat().some((result) => result instanceof HotPotato && !used.has(result));
-    const status = isUnused ? UNUSED_VALUE : this.gasNeeded > budget ? INSUFFICIENT_GAS : { success: true };
-    return { status, changes, ...(status.success && published && { published }) };
-  }
-
-  #publish(context: ExecutionContext, modules: readonly Uint8Array[]): Published {
-    const { packageId: id, upgradeCap } = publish(context);
-    this.vm?.publish(id, id, modules);
-    return { id, original: id, modules, result: upgradeCap };
-  }
-
-  #upgrade(context: ExecutionContext, command: Upgrade, ticket: unknown): Published {
-    const { capId, packageId, digest } = ticket as UpgradeTicket;
-    const { modules } = command;
-    if (packageId !== command.packageId || !isDigestOf(digest, command)) throw new DigestMismatch();
-    const original = context.original(packageId);
-    const id = context.changes.freshId();
-    this.vm?.publish(id, original, modules);
-    return { id, original, modules, result: new UpgradeReceipt(capId, id) };
-  }
-
-  /** Calls a function, or transfers objects. */
-  async #perform(
-    context: ExecutionContext,
-    command: Command,
-    take: (argument: Argument) => unknown,
-  ): Promise<readonly unknown[]> {
-    if (command.kind === 'call') {
-      const { package: id } = command.call;
-      const isKnown = this.#ledger.packages.has(id) || /^0x0*2$/.test(id);
-      if (!isKnown) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
-      const call = { ...command.call, args: command.args.map(take) };
-      return await (this.vm ? this.vm.run(context, call) : runCall(context, call));
-    }
-    if (command.kind !== 'transfer') return [];
-    const address = bcs.Address.parse(take(command.to) as Uint8Array);
-    for (const object of command.objects.map(take) as LedgerObject[]) {
-      context.changes.write({ ...object, owner: { kind: 'address', address } });
-    }
-    return [];
+      gasCoin: run.commands.some(usesGas) ? gasCoin : undefined,
+      packages: this.#ledger.packages,
+    });
+    if (!executed.status.success || this.gasNeeded <= budget) return { ...executed, changes };
+    return { ...executed, status: INSUFFICIENT_GAS, changes };
   }
 }
 
@@ -305,6 +216,8 @@ function checkOwner({ id, owner }: LedgerObject, sender: string): void {
   );
 }
 
-function isDigestOf(digest: Uint8Array, { modules, dependencies }: Upgrade): boolean {
-  return Buffer.from(digest).equals(packageDigest(modules, dependencies));
+function usesGas(command: Command): boolean {
+  return Object.values(command)
+    .flat()
+    .some((part) => typeof part === 'object' && part !== null && 'gas' in part);
 }

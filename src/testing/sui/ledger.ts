@@ -91,6 +91,7 @@ export class Changes {
 
   write(object: Omit<LedgerObject, 'version'>): string {
     this.written.set(object.id, { ...object, version: this.version });
+    this.deleted.delete(object.id);
     return object.id;
   }
 
@@ -105,6 +106,22 @@ export class Changes {
 
   delete(id: string): void {
     this.deleted.add(id);
+  }
+
+  /** The dynamic fields of objects and of what is in them, and theirs. */
+  fieldsOf(objects: readonly LedgerObject[]): LedgerObject[] {
+    const fields = [...this.#ledger.objects.values()].filter(({ owner }) => owner.kind === 'object');
+    const within = (some: readonly LedgerObject[]): LedgerObject[] => {
+      // The id of a table is in its object.
+      const found = fields.filter(
+        ({ owner }) =>
+          'address' in owner &&
+          some.some(({ content }) => Buffer.from(content).includes(owner.address.slice(2), 0, 'hex')),
+      );
+      const fresh = found.filter((field) => !some.includes(field));
+      return fresh.length === 0 ? [] : [...fresh, ...within(fresh)];
+    };
+    return [...new Set(within(objects))];
   }
 
   /** Whether the transaction creates the object. */

@@ -1,7 +1,7 @@
 /**
  * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
- * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
- * is a model (`contract.ts`). Tests can make it fail.
+ * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas; an engine does what Move
+ * functions do: a model (`model.ts`), or the Move VM. Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -68,8 +68,9 @@ export class LoopbackNode {
   readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
   /** The ledger before each transaction that reads do not show yet, the oldest first. */
   #hidden: { readonly untilMs: number; readonly before: Ledger }[] = [];
-  // Compiling and executing Move blocks this process for seconds. With Node's default of 5 s the server would close an
-  // idle connection that a client in the same process is about to use again.
+  #last: Promise<unknown> = Promise.resolve();
+  // A client in the same process may compile Move for seconds. With Node's default of 5 s the server would close an idle
+  // connection that the client is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     this.#answer(request, response).catch((error) => response.destroy(error));
   });
@@ -276,16 +277,32 @@ export class LoopbackNode {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
-      const before = this.ledger.copy();
-      const effects = await this.executor.execute(parsed, digest);
-      this.events.record(before.objects, this.ledger.objects, parsed, digest);
-      if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
-      this.#effects.set(digest, effects);
-      return GrpcTypes.ExecuteTransactionResponse.toBinary({
-        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects, ...describedIfEmpty(parsed) }),
-      });
+      return await this.#inTurn(() => this.#execute(parsed, digest));
     },
   };
+
+  /** Executes one transaction after the other: an engine may take seconds. */
+  #inTurn<T>(execute: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(execute);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #execute(data: TransactionData, digest: string): Promise<Uint8Array> {
+    const before = this.ledger.copy();
+    const { effects, events: said } = await this.executor.execute(data, digest);
+    const events = this.events.record(before.objects, this.ledger.objects, data, digest, said);
+    if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
+    this.#effects.set(digest, effects);
+    return GrpcTypes.ExecuteTransactionResponse.toBinary({
+      transaction: GrpcTypes.ExecutedTransaction.create({
+        digest,
+        effects,
+        events: { events },
+        ...describedIfEmpty(data),
+      }),
+    });
+  }
 
   #object(found: LedgerObject): GrpcTypes.Object {
     const object = this.lie(found);

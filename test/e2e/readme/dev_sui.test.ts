@@ -103,7 +103,7 @@ test('"On one machine" goes from publish to an answer of the rotated enclave', a
     'submit',
   ]);
   // Each Move call of these, once simulated and once executed.
-  expect(service.node.executor.vm?.runs).toBe(14);
+  expect(service.vm.runs).toBe(14);
   expect(mintedReadings()).toHaveLength(2);
 }, 120_000);
 

@@ -55,8 +55,8 @@ ${faucetUrl}  the faucet, as that of a local network
 
 Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}
-Run:      move/enclave and move/weather, in Sui's Move VM (WebAssembly); a call fails if the VM and the model give different results
-Model:    ids of enclaves, attestation, publishing and upgrades, transfers, gas; there are no other packages, and no checkpoints
+Run:      the packages in move/, in Sui's Move VM (WebAssembly), on a stub of Sui's framework
+Model:    attestation, who owns what, versions, gas; there are no other packages, and no checkpoints
 Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others
 
 src/library/sui/README.md, "On one machine", has the commands from publish to rotate.

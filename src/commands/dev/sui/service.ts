@@ -25,6 +25,7 @@ export interface DevSuiOptions {
 
 export interface DevSui {
   readonly node: LoopbackNode;
+  readonly vm: MoveVm;
   readonly faucetUrl: string;
   readonly account: Account;
   /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
@@ -52,16 +53,19 @@ export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptio
   node.verify = signatureChecks(node, keys);
   // Nothing here is worth protecting, and a dapp under development may have any origin.
   node.servesPages = true;
-  node.executor.vm = new MoveVm();
+  const vm = new MoveVm();
+  node.executor.engine = vm.execute;
   node.ledger.give(account.address, FUNDS);
   return {
     node,
+    vm,
     faucetUrl: `http://127.0.0.1:${(faucet.address() as AddressInfo).port}`,
     account,
     checksProofs: keys.length > 0,
     note: trust.isNew ? trust.save() : undefined,
     async close() {
       node.close();
+      vm.close();
       faucet.closeAllConnections();
       faucet.close();
     },
