@@ -95,7 +95,12 @@ function outcomeOf({ status, changes }: Executed & { changes: Changes }) {
     const { abortCode, location, cleverError } = abort ?? {};
     return { description, command, kind, abortCode, location, constant: cleverError?.constantName };
   }
-  const written = [...changes.written.values()].filter(({ id }) => !changes.deleted.has(id));
+  // A write that changes nothing is a new version only.
+  const isChanged = ({ id, content }: LedgerObject) =>
+    !Buffer.from(ledger.objects.get(id)?.content ?? []).equals(content);
+  const written = [...changes.written.values()].filter(
+    (object) => !changes.deleted.has(object.id) && isChanged(object),
+  );
   const objects = written.map((object) => ({
     ...object,
     content: Buffer.from(object.content).toString('hex'),

@@ -272,12 +272,8 @@ function apply({ notes, consumed }: Run, changes: Changes): Emitted[] {
       const known = before.get(id) ?? changes.get(id);
       if (kind === LEFT && known === undefined)
         throw new Error(`the Move VM left ${id}, which it was not given`);
-      const isChanged = known === undefined || !Buffer.from(known.content).equals(content);
-      if (kind === LEFT && known) {
-        if (isChanged) changes.write({ ...known, content });
-      } else if (kind !== FIELD_LEFT || isChanged) {
-        changes.write({ id, type: typeOf(name), owner: ownerOf(kind, about, known, changes), content });
-      }
+      if (kind === LEFT && known) changes.write({ ...known, content });
+      else changes.write({ id, type: typeOf(name), owner: ownerOf(kind, about, known, changes), content });
     }
   }
   return events;
