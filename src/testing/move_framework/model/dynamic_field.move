@@ -6,7 +6,7 @@ use std::ascii::{Self, String};
 use std::type_name;
 use sui::address;
 use sui::hash::blake2b256;
-use sui::type_tag;
+use sui::type_tag::{Self, KnownTag};
 
 const EFieldAlreadyExists: u64 = 0;
 const EFieldDoesNotExist: u64 = 1;
@@ -47,6 +47,15 @@ public struct Log has key {
     size: u64,
     /// Fields whose value may have changed.
     borrowed: vector<address>,
+    tags: vector<KnownTag>,
+}
+
+/// What is hashed for the id of a field, up to the tag of the key's type.
+public struct Hashed<K> has drop {
+    scope: u8,
+    parent: address,
+    key_length: u64,
+    key: K,
 }
 
 public fun add<Name: copy + drop + store, Value: store>(object: &mut UID, name: Name, value: Value) {
@@ -107,12 +116,17 @@ fun check<Name: copy + drop + store, Value: store>(object: &UID, hash: address) 
 
 /// As validators compute it: the native function hashes a length that is 4 bytes wide in WebAssembly.
 public(package) fun hash_type_and_key<K: copy + drop + store>(parent: address, k: K): address {
-    let key = std::bcs::to_bytes(&k);
-    let mut hashed = vector[CHILD_OBJECT_ID];
-    hashed.append(std::bcs::to_bytes(&parent));
-    hashed.append(std::bcs::to_bytes(&key.length()));
-    hashed.append(key);
-    hashed.append(type_tag::to_bytes(&type_name::with_original_ids<K>()));
+    let log = remove_child_object<Log>(LOG_PARENT, LOG);
+    let tag = type_tag::to_bytes(&type_name::with_original_ids<K>(), &log.tags);
+    add_child_object(LOG_PARENT, log);
+    let key_length = std::bcs::to_bytes(&k).length();
+    let mut hashed = std::bcs::to_bytes(&Hashed { scope: CHILD_OBJECT_ID, parent, key_length, key: k });
+    let mut i = 0;
+    let length = tag.length();
+    while (i < length) {
+        hashed.push_back(tag[i]);
+        i = i + 1;
+    };
     address::from_bytes(blake2b256(&hashed))
 }
 
@@ -128,10 +142,10 @@ public(package) native fun remove_child_object<Child: key>(parent: address, id: 
 
 public(package) native fun has_child_object_with_ty<Child: key>(parent: address, id: address): bool;
 
-/// Begins the log, before the transaction.
-public fun begin_log() {
+/// Begins the log, before the transaction. Types whose tags are known take less time.
+public fun begin_log(tags: vector<KnownTag>) {
     let id = object::new_uid_from_hash(LOG);
-    add_child_object(LOG_PARENT, Log { id, notes: vector[], size: 0, borrowed: vector[] });
+    add_child_object(LOG_PARENT, Log { id, notes: vector[], size: 0, borrowed: vector[], tags });
 }
 
 /// Notes something of a type, about an object or an address.
@@ -164,7 +178,7 @@ fun write(note: Note) {
 
 /// The whole log in BCS, which ends it.
 public fun end_log(): vector<u8> {
-    let Log { id, notes, size: _, borrowed: _ } = remove_child_object<Log>(LOG_PARENT, LOG);
+    let Log { id, notes, size: _, borrowed: _, tags: _ } = remove_child_object<Log>(LOG_PARENT, LOG);
     id.delete();
     std::bcs::to_bytes(&notes)
 }

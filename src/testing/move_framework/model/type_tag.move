@@ -27,9 +27,25 @@ const PRIMITIVES: vector<vector<u8>> = vector[
     b"u256",
 ];
 
-public(package) fun to_bytes(type_name: &TypeName): vector<u8> {
+/// The name of a type, and its tag in BCS.
+public struct KnownTag has copy, drop, store {
+    name: vector<u8>,
+    tag: vector<u8>,
+}
+
+public fun known(name: vector<u8>, tag: vector<u8>): KnownTag {
+    KnownTag { name, tag }
+}
+
+public(package) fun to_bytes(type_name: &TypeName, known: &vector<KnownTag>): vector<u8> {
+    let name = type_name.as_string().as_bytes();
+    let mut i = 0;
+    while (i < known.length()) {
+        if (&known[i].name == name) return known[i].tag;
+        i = i + 1;
+    };
     let mut tag = vector[];
-    read(type_name.as_string().as_bytes(), 0, &mut tag);
+    read(name, 0, &mut tag);
     tag
 }
 

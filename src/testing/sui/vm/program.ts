@@ -1,4 +1,5 @@
 /** A transaction as a Move test: its objects rebuilt, its calls, and the notes of what they leave behind. */
+import { bcs, TypeTagSerializer } from '@mysten/sui/bcs';
 import type { PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
 import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
 import type { Argument, Command, Upgrade } from '../commands.ts';
@@ -117,7 +118,8 @@ class Writer {
     }
     if (gasCoin !== undefined) this.#gas = this.#object('gas', gasCoin);
     for (const field of fields) this.#restore(field);
-    this.#lines.push('0x2::dynamic_field::begin_log();');
+    const tags = keyTypes(this.#code.datatypes).map((type) => knownTag(format(type)));
+    this.#lines.push(`0x2::dynamic_field::begin_log(vector[${tags.join(', ')}]);`);
     const failure = this.#failure(commands);
     const objects = [...this.#inputs.values(), ...(this.#gas === undefined ? [] : [this.#gas])];
     for (const slot of objects) {
@@ -419,6 +421,35 @@ class Writer {
       );
     }
   }
+}
+
+const KEY = ABILITY.copy | ABILITY.drop | ABILITY.store;
+const PRIMITIVE_KEYS = [
+  'u8',
+  'u64',
+  'address',
+  '0x1::string::String',
+  '0x1::ascii::String',
+  '0x2::object::ID',
+];
+
+/** Types that keys of dynamic fields and of derived objects are likely to have: reading their names takes the VM long. */
+function keyTypes({ all }: Code['datatypes']): MoveType[] {
+  const declared = [...all.values()].filter(
+    ({ module, abilities, typeParameters }) =>
+      !/^0x0*[12]::/.test(module) && abilities === KEY && typeParameters === '',
+  );
+  const names = [...PRIMITIVE_KEYS, ...declared.map(({ module, name }) => `${module}::${name}`)];
+  const derived = declared.map(
+    ({ module, name }) => `0x2::derived_object::DerivedObjectKey<${module}::${name}>`,
+  );
+  return [...names, ...derived, '0x2::derived_object::Claimed'].map(parseType);
+}
+
+function knownTag(type: string): string {
+  const tag = bcs.TypeTag.serialize(TypeTagSerializer.parseFromStr(type, true)).toBytes();
+  const name = type.replaceAll('0x', '').replaceAll(', ', ',');
+  return `0x2::type_tag::known(b"${name}", ${bytes(tag)})`;
 }
 
 function u64(value: number): Uint8Array {

@@ -20,7 +20,7 @@ import { Runner, TimeLimit } from './runner.ts';
 
 const MOVE = new URL('../../../../move/', import.meta.url);
 /** Enough for most transactions: more need another run. */
-const CHUNKS = 192;
+const CHUNKS = 256;
 
 const Notes = bcs.vector(
   bcs.struct('Note', {
@@ -51,6 +51,8 @@ interface Run {
 export class MoveVm {
   readonly runner = new Runner();
   readonly #packages: Packages;
+  /** How many pieces gave back what the same calls left before. */
+  readonly #chunks = new Map<string, number>();
   /** Transactions that ran in the VM so far. */
   runs = 0;
 
@@ -132,7 +134,10 @@ export class MoveVm {
   async #notes(transaction: Transaction, code: Code, isSimulated: boolean): Promise<Run> {
     const known = new Set(transaction.fields.map(({ id }) => id));
     const left: Left[] = [];
-    for (let chunks = isSimulated ? 1 : CHUNKS; ; ) {
+    const calls = JSON.stringify(
+      transaction.commands.map((each) => (each.kind === 'call' ? each.call : each.kind)),
+    );
+    for (let chunks = isSimulated ? 1 : (this.#chunks.get(calls) ?? CHUNKS); ; ) {
       const program = programOf(transaction, code, chunks, left);
       const files = { ...code.files, 'tests/run.move': program.source };
       this.runs += 1;
@@ -141,6 +146,8 @@ export class MoveVm {
       const { length, bytes } = readReport(report, { ...program, files, packageOf });
       if (program.failure !== undefined) throw program.failure;
       if (isSimulated) return { notes: [], consumed: [] };
+      // The next time they may leave a little more.
+      this.#chunks.set(calls, chunksOf(length) + 8);
       if (bytes.length < length) {
         chunks = chunksOf(length);
         continue;
