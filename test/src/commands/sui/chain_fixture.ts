@@ -78,7 +78,7 @@ export class ChainFixture {
     cpSync(fileURLToPath(new URL('../../../../src/testing/move_framework', import.meta.url)), dir, {
       recursive: true,
     });
-    mkdirSync(join(dir, 'sui-framework/sources/kiosk'));
+    mkdirSync(join(dir, 'sui-framework/sources/kiosk'), { recursive: true });
     writeFileSync(join(dir, 'sui-framework/sources/kiosk/kiosk.move'), 'module sui::kiosk;');
     return dir;
   }
