@@ -3,26 +3,26 @@ import { GrpcTypes } from '@mysten/sui/grpc';
 import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
 import type { Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
+import { FAILED_GAS, type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
 import { model } from './model.ts';
 
 type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'gasCoin' | 'isSimulated'> & {
   /** Ids follow from it. */
   readonly seed: string;
-  readonly budget: bigint;
+  /** Undefined: as much as it needs. */
+  readonly budget: bigint | undefined;
 };
 
-const GAS_USED = 2_000_000n;
-const DEFAULT_BUDGET = 5_000_000n;
 const { Input_InputKind: InputKind } = GrpcTypes;
 
 export class Executor {
   /** The chain's clock. */
   now = () => Date.now();
-  /** Gas that every transaction needs. */
-  gasNeeded = GAS_USED;
-  /** The budget that the node proposes. */
-  proposedBudget = DEFAULT_BUDGET;
+  /** Gas that every transaction needs. Default: near to what Sui charges. */
+  gasNeeded: bigint | undefined;
+  /** The budget that the node proposes. Default: near to what Sui proposes. */
+  proposedBudget: bigint | undefined;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
   /** What the node adds to a transaction that it resolves. Default: nothing. */
@@ -59,21 +59,22 @@ export class Executor {
     }
     const { inputs, commands } = kind.data.programmableTransaction;
     const resolved = inputs.map((input) => this.#resolve(input, sender));
-    const budget = gasPayment?.budget ?? this.proposedBudget;
     const coins = this.#ledger.coins(gasPayment?.owner ?? sender);
+    const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
+      inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
+    );
+    const gasCoin = coins[0]?.object;
+    const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
+    const given = gasPayment?.budget;
+    const { status, gas } = await this.#run({ ...run, seed: 'simulated', budget: given, isSimulated: true });
+    if (this.isOld && !status.success && given === undefined) throw budgetRefusal(status);
+    const budget = given ?? this.proposedBudget ?? proposedBudget(gas);
     if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
       const message = this.isOld
         ? `unable to select sufficient gas coins from account ${sender} to satisfy required budget ${budget}`
         : `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`;
       throw new Refusal('INVALID_ARGUMENT', message);
     }
-    const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
-      inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
-    );
-    const gasCoin = coins[0]?.object;
-    const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
-    const { status } = await this.#run({ ...run, seed: 'simulated', budget, isSimulated: true });
-    if (this.isOld && !status.success && gasPayment?.budget === undefined) throw budgetRefusal(status);
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
         objectId: object.id,
@@ -98,25 +99,21 @@ export class Executor {
   }
 
   async execute(
-    { sender, kind, gasData }: TransactionData,
+    data: TransactionData,
     digest: string,
   ): Promise<{ effects: GrpcTypes.TransactionEffects; events: Executed['events'] }> {
+    const { sender, kind, gasData } = data;
     const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
     const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
-    for (const { objectId, version, digest: seen } of [...used, ...(gasData.payment ?? [])]) {
+    for (const owned of ownedInputs(data)) {
+      const { objectId, digest: seen } = owned;
       const object = this.#ledger.objects.get(objectId);
       if (!object) throw new Refusal('INVALID_ARGUMENT', `Could not find the referenced object ${objectId}`);
-      const reference = `(${objectId}, SequenceNumber(${version}), o#${seen})`;
-      if (this.#ledger.locked.has(objectId)) {
-        throw new Refusal(
-          'INVALID_ARGUMENT',
-          `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${reference} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
-        );
-      }
+      if (this.#ledger.locked.has(objectId)) throw lockedRefusal(owned);
       if (digestOf(object) !== seen) {
         throw new Refusal(
           'INVALID_ARGUMENT',
-          `Transaction needs to be rebuilt because object ${reference} version is not available for consumption, current version: ${object.version}`,
+          `Transaction needs to be rebuilt because object ${referenceOf(owned)} version is not available for consumption, current version: ${object.version}`,
         );
       }
     }
@@ -130,7 +127,7 @@ export class Executor {
     const gasCoin = this.#ledger.objects.get(gasData.payment?.[0]?.objectId ?? '');
     const run = { sender, inputs: values, commands: commands.map(bcsCommand), gasCoin };
     const executed = await this.#run({ ...run, seed: digest, budget, isSimulated: false });
-    const { status, changes, published, events } = executed;
+    const { status, changes, published, events, gas } = executed;
     const effective = status.success ? changes : new Changes(this.#ledger, digest);
     const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
     const kept = [...effective.written.values()].filter(({ id }) => !effective.deleted.has(id));
@@ -156,18 +153,13 @@ export class Executor {
         }),
       );
     }
-    this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', this.gasNeeded);
+    this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', netOf(gas));
     this.#ledger.commit(digest, effective);
     const effects = GrpcTypes.TransactionEffects.create({
       status,
       transactionDigest: digest,
-      epoch: 1n,
-      gasUsed: {
-        computationCost: this.gasNeeded,
-        storageCost: 0n,
-        storageRebate: 0n,
-        nonRefundableStorageFee: 0n,
-      },
+      epoch: this.epoch(),
+      gasUsed: gas,
       changedObjects,
     });
     return { effects, events };
@@ -192,7 +184,7 @@ export class Executor {
     return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
   }
 
-  async #run({ seed, budget, gasCoin, ...run }: Run): Promise<Executed & { changes: Changes }> {
+  async #run({ seed, budget, gasCoin, ...run }: Run): Promise<Executed & { changes: Changes; gas: GasUsed }> {
     const changes = new Changes(this.#ledger, seed);
     const executed = await this.engine({
       ...run,
@@ -203,9 +195,37 @@ export class Executor {
       gasCoin: run.commands.some(usesGas) ? gasCoin : undefined,
       packages: this.#ledger.packages,
     });
-    if (!executed.status.success || this.gasNeeded <= budget) return { ...executed, changes };
-    return { ...executed, status: INSUFFICIENT_GAS, changes };
+    if (!executed.status.success) return { ...executed, changes, gas: FAILED_GAS };
+    const gas = this.#gas(changes, run.commands, gasCoin);
+    if (budget === undefined || netOf(gas) <= budget) return { ...executed, changes, gas };
+    return { ...executed, status: INSUFFICIENT_GAS, changes, gas: FAILED_GAS };
   }
+
+  #gas(changes: Changes, commands: readonly Command[], gasCoin: LedgerObject | undefined): GasUsed {
+    if (this.gasNeeded !== undefined) return { ...FAILED_GAS, computationCost: this.gasNeeded };
+    return gasOf(changes, this.#ledger, commands, gasCoin);
+  }
+}
+
+type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
+
+/** The owned objects of a transaction, with the coins that pay for it. */
+export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
+  const inputs = kind.ProgrammableTransaction?.inputs ?? [];
+  const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
+  return [...used, ...(gasData.payment ?? [])];
+}
+
+function referenceOf({ objectId, version, digest }: Reference): string {
+  return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
+}
+
+/** What validators say of a transaction that conflicts with another. */
+export function lockedRefusal(reference: Reference): Refusal {
+  return new Refusal(
+    'INVALID_ARGUMENT',
+    `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceOf(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
+  );
 }
 
 function checkOwner({ id, owner }: LedgerObject, sender: string): void {

@@ -26,10 +26,13 @@ function failed(error: Parameters<typeof GrpcTypes.ExecutionError.create>[0]): S
   return { success: false, error: GrpcTypes.ExecutionError.create(error) };
 }
 
-export const UNUSED_VALUE = failed({
-  description: 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }',
-  kind: UNUSED_VALUE_WITHOUT_DROP,
-});
+/** A transaction leaves a value that can't be dropped: the first result of a command. */
+export function unusedValue(command: number): Status {
+  return failed({
+    description: `UnusedValueWithoutDrop { result_idx: ${command}, secondary_idx: 0 }`,
+    kind: UNUSED_VALUE_WITHOUT_DROP,
+  });
+}
 export const INSUFFICIENT_GAS = failed({ description: 'InsufficientGas', kind: NO_GAS });
 
 const Kind = GrpcTypes.ExecutionError_ExecutionErrorKind;
@@ -67,7 +70,7 @@ export function failure(error: unknown, command: bigint): Status {
     return failed({ description, command, kind: PACKAGE_UPGRADE_ERROR });
   }
   if (error instanceof TypeMismatch) {
-    const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
+    const description = `CommandArgumentError { arg_idx: ${error.argument}, kind: TypeMismatch }`;
     return failed({ description, command, kind: COMMAND_ARGUMENT_ERROR });
   }
   if (!(error instanceof MoveAbort)) throw error;

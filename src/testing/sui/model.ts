@@ -5,7 +5,7 @@ import { type ExecutionContext, HotPotato, UpgradeReceipt, type UpgradeTicket } 
 import type { Argument, Command, Upgrade } from './commands.ts';
 import { publish, runCall } from './contract.ts';
 import type { Engine, Published } from './engine.ts';
-import { DigestMismatch, failure, Refusal, UNUSED_VALUE } from './failures.ts';
+import { DigestMismatch, failure, Refusal, unusedValue } from './failures.ts';
 import type { LedgerObject } from './ledger.ts';
 
 /** A package that a command wrote, and what the command returns. */
@@ -21,26 +21,42 @@ export const model: Engine = async ({ inputs, commands, packages, ...rest }) => 
     // A call sees what the calls before it wrote.
     return input !== undefined && 'id' in input ? context.changes.get(input.id) : input;
   };
-  const used = new Set<unknown>();
-  const take = (argument: Argument) => {
-    const given = value(argument);
-    used.add(given);
-    return given;
-  };
+  const gone = new Set<unknown>();
   let published: Written | undefined;
   for (const [index, command] of commands.entries()) {
     try {
+      for (const each of taken(command, value)) gone.add(each);
       if (command.kind === 'publish') published = publishedBy(context, command.modules);
-      else if (command.kind === 'upgrade') published = upgradedBy(context, command, take(command.ticket));
+      else if (command.kind === 'upgrade') published = upgradedBy(context, command, value(command.ticket));
       const made = published && 'modules' in command ? [published.result] : undefined;
-      results.push(made ?? (await perform(context, command, take, packages)));
+      results.push(made ?? (await perform(context, command, value, packages)));
     } catch (error) {
       return { status: failure(error, BigInt(index)), published: undefined, events: undefined };
     }
   }
-  const isUnused = results.flat().some((result) => result instanceof HotPotato && !used.has(result));
-  return { status: isUnused ? UNUSED_VALUE : { success: true }, published, events: undefined };
+  const unused = results.findIndex(([result]) => isKept(result) && !gone.has(result));
+  return { status: unused < 0 ? { success: true } : unusedValue(unused), published, events: undefined };
 };
+
+/** Whether a transaction has to do something with it. */
+function isKept(result: unknown): boolean {
+  return (
+    result instanceof HotPotato || (typeof result === 'object' && result !== null && 'content' in result)
+  );
+}
+
+/** The functions that take an object of this model by value, as their first argument. */
+const TAKE = /^(?:share_|destroy_|finish_rotation$|make_immutable$)/;
+
+/** What a command takes by value; a value without abilities is always taken so. */
+function taken(command: Command, take: (argument: Argument) => unknown): readonly unknown[] {
+  if (command.kind === 'transfer') return command.objects.map(take);
+  if (command.kind === 'upgrade') return [take(command.ticket)];
+  if (command.kind !== 'call') return [];
+  const { args, call } = command;
+  const values = args.map(take);
+  return values.filter((value, at) => value instanceof HotPotato || (at === 0 && TAKE.test(call.function)));
+}
 
 function publishedBy(context: ExecutionContext, modules: readonly Uint8Array[]): Written {
   const { packageId: id, upgradeCap } = publish(context);

@@ -12,7 +12,7 @@ import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
 import { EventLog } from './events.ts';
-import { Executor } from './executor.ts';
+import { Executor, lockedRefusal, ownedInputs } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
@@ -69,6 +69,8 @@ export class LoopbackNode {
   /** The ledger before each transaction that reads do not show yet, the oldest first. */
   #hidden: { readonly untilMs: number; readonly before: Ledger }[] = [];
   #last: Promise<unknown> = Promise.resolve();
+  /** Owned objects of transactions that wait or run. */
+  readonly #locked = new Set<string>();
   // A client in the same process may compile Move for seconds. With Node's default of 5 s the server would close an idle
   // connection that the client is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -77,6 +79,7 @@ export class LoopbackNode {
 
   private constructor(root: Uint8Array) {
     this.executor = new Executor(this.ledger, root);
+    this.executor.epoch = () => this.epoch;
   }
 
   /**
@@ -255,7 +258,7 @@ export class LoopbackNode {
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
-          effects: { status, epoch: 1n },
+          effects: { status, epoch: this.epoch },
         }),
         commandOutputs: [],
       });
@@ -277,15 +280,23 @@ export class LoopbackNode {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
-      return await this.#inTurn(() => this.#execute(parsed, digest));
+      return await this.#inTurn(parsed, () => this.#execute(parsed, digest));
     },
   };
 
-  /** Executes one transaction after the other: an engine may take seconds. */
-  #inTurn<T>(execute: () => Promise<T>): Promise<T> {
+  /** Executes one transaction after the other: an engine may take seconds. Their owned objects are locked until then. */
+  async #inTurn<T>(data: TransactionData, execute: () => Promise<T>): Promise<T> {
+    const locks = ownedInputs(data);
+    const locked = locks.find(({ objectId }) => this.#locked.has(objectId));
+    if (locked !== undefined) throw lockedRefusal(locked);
+    for (const { objectId } of locks) this.#locked.add(objectId);
     const turn = this.#last.then(execute);
     this.#last = turn.catch(() => undefined);
-    return turn;
+    try {
+      return await turn;
+    } finally {
+      for (const { objectId } of locks) this.#locked.delete(objectId);
+    }
   }
 
   async #execute(data: TransactionData, digest: string): Promise<Uint8Array> {
