@@ -301,20 +301,24 @@ describe('random sequences of calls', () => {
     }),
   ];
 
-  test(`${SEQUENCES} of them do in the VM what they do in the model`, async () => {
-    const first = new Builder();
-    first.call('enclave::create_enclave_config', cap(), text('Wetter'), ...REGISTERS.weather.map(vector));
-    await agree(first);
-    let succeeded = 0;
-    for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
-      const tx = new Builder();
-      const length = 1 + below(3);
-      while (tx.commands.length < length) await oneOf(...CALLS)(tx);
-      const { status } = await agree(tx, NOW + 10 * sequence);
-      if (status.success) succeeded += 1;
-    }
-    // Neither only refusals nor none.
-    expect(succeeded).toBeGreaterThan(SEQUENCES / 5);
-    expect(succeeded).toBeLessThan(SEQUENCES);
-  }, SEQUENCES * 20_000);
+  test(
+    `${SEQUENCES} of them do in the VM what they do in the model`,
+    async () => {
+      const first = new Builder();
+      first.call('enclave::create_enclave_config', cap(), text('Wetter'), ...REGISTERS.weather.map(vector));
+      await agree(first);
+      let succeeded = 0;
+      for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
+        const tx = new Builder();
+        const length = 1 + below(3);
+        while (tx.commands.length < length) await oneOf(...CALLS)(tx);
+        const { status } = await agree(tx, NOW + 10 * sequence);
+        if (status.success) succeeded += 1;
+      }
+      // Neither only refusals nor none.
+      expect(succeeded).toBeGreaterThan(SEQUENCES / 5);
+      expect(succeeded).toBeLessThan(SEQUENCES);
+    },
+    SEQUENCES * 20_000,
+  );
 });

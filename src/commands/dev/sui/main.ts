@@ -18,6 +18,7 @@ It keeps nothing: each start is a new chain. A funded account's key is in out/de
 environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
+  LAG_MS       how long reads do not show what was executed, at most 60000: dapps have to wait. Default: 300
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
@@ -25,10 +26,11 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
+    const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
     // With the Move VM and a whole node, it takes most of a second to load.
     const { startDevSui } = await import('./service.ts');
-    const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env });
+    const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env, lagMs });
     endOnSignal(service.close);
     const { node, faucetUrl, account, checksProofs } = service;
     return {

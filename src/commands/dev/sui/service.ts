@@ -14,6 +14,9 @@ import { builtKeys, signatureChecks } from './signatures.ts';
 /** 1000 SUI, in MIST. */
 const FUNDS = 1_000_000_000_000n;
 
+/** Of reads, in milliseconds. */
+const LAG_MS = 300;
+
 export interface DevSuiOptions {
   /** Of the node, and of the faucet; 0 lets the system choose. */
   readonly port: number;
@@ -21,6 +24,8 @@ export interface DevSuiOptions {
   /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
   readonly folder: URL;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times. */
+  readonly lagMs?: number;
 }
 
 export interface DevSui {
@@ -36,7 +41,13 @@ export interface DevSui {
 }
 
 /** @throws ConfigError; SuiCommandError: SIGNER */
-export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptions): Promise<DevSui> {
+export async function startDevSui({
+  port,
+  faucetPort,
+  folder,
+  env,
+  lagMs = LAG_MS,
+}: DevSuiOptions): Promise<DevSui> {
   const account = developmentAccount(folder, env);
   const trust = DevelopmentTrust.load(folder, 'weather');
   const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
@@ -51,6 +62,7 @@ export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptio
   }
   const keys = builtKeys();
   node.verify = signatureChecks(node, keys);
+  node.lagMs = lagMs;
   // Nothing here is worth protecting, and a dapp under development may have any origin.
   node.servesPages = true;
   const vm = new MoveVm();
