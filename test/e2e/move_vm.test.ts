@@ -18,7 +18,7 @@ import { MoveVm } from '../../src/testing/sui/vm/vm.ts';
 const ADMIN = `0x${'ad'.repeat(32)}`;
 const NOW = Date.now();
 /** SEQUENCES sets another number, SEED other ones. */
-const SEQUENCES = Number(process.env['SEQUENCES'] ?? 30);
+const SEQUENCES = Number(process.env['SEQUENCES'] ?? 20);
 const SEED = Number(process.env['SEED'] ?? 1);
 
 type Input = Uint8Array | LedgerObject | undefined;
