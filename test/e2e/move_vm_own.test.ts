@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readModule } from '../../src/move_bytecode/module_bytecode.ts';
 import { packageDigest } from '../../src/move_bytecode/package_digest.ts';
 import type { Argument, Command } from '../../src/testing/sui/commands.ts';
-import { Changes, Ledger, type LedgerObject } from '../../src/testing/sui/ledger.ts';
+import { Changes, Ledger, type LedgerObject, RANDOM } from '../../src/testing/sui/ledger.ts';
 import { UpgradeCap } from '../../src/testing/sui/structs.ts';
 import { frameworkSources, manifestOf } from '../../src/testing/sui/vm/sources.ts';
 import { MoveVm } from '../../src/testing/sui/vm/vm.ts';
@@ -25,6 +25,7 @@ use sui::clock::Clock;
 use sui::coin::{Self, Coin};
 use sui::dynamic_field as df;
 use sui::event;
+use sui::random::Random;
 use sui::sui::SUI;
 use sui::table::{Self, Table};
 use sui::vec_map::{Self, VecMap};
@@ -46,6 +47,7 @@ public struct Shop has key {
     opened_ms: u64,
 }
 public struct Sold<phantom T> has copy, drop { name: String, left: u64 }
+public struct Rolled has copy, drop { value: u64, all: vector<u64> }
 public struct Receipt { name: String }
 
 fun init(otw: SHOP, ctx: &mut TxContext) {
@@ -96,6 +98,13 @@ public fun unpack<T: store + drop>(box: Box<T>): T {
     let Box { id, content, sizes: _ } = box;
     id.delete();
     content
+}
+
+entry fun roll(random: &Random, ctx: &mut TxContext) {
+    let mut generator = random.new_generator(ctx);
+    let mut all = vector[1u64, 2, 3, 4, 5, 6];
+    generator.shuffle(&mut all);
+    event::emit(Rolled { value: generator.generate_u64_in_range(1, 6), all });
 }
 
 public fun subtract(a: u64, b: u64): u64 { a - b }
@@ -316,6 +325,16 @@ test.each([
 ])('%s is refused as a node refuses it', async (_, command, description) => {
   const inputs = [u64(1), u64(2), found('::shop::Box<u16>'), text('x')];
   expect(errorOf(await execute({ inputs, commands: [command()] })).description).toMatch(description);
+});
+
+test('a private entry function is called, and random values are in their range', async () => {
+  const { status, events } = await execute({ inputs: [RANDOM], commands: [call('shop::roll', [input(0)])] });
+  expect(status).toMatchObject({ success: true });
+  const Rolled = bcs.struct('Rolled', { value: bcs.u64(), all: bcs.vector(bcs.u64()) });
+  const { value, all } = Rolled.parse(events?.[0]?.content ?? new Uint8Array());
+  expect(Number(value)).toBeGreaterThanOrEqual(1);
+  expect(Number(value)).toBeLessThanOrEqual(6);
+  expect([...all].sort()).toEqual(['1', '2', '3', '4', '5', '6']);
 });
 
 test('a value that is left and can not be dropped', async () => {

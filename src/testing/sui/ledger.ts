@@ -28,6 +28,14 @@ export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 const CLAIM_FIELD = normalizeStructTag(
   '0x2::dynamic_field::Field<0x2::derived_object::Claimed, 0x2::derived_object::ClaimedStatus>',
 );
+/** The object at 0x8. */
+export const RANDOM: LedgerObject = {
+  id: normalizeSuiAddress('0x8'),
+  type: normalizeStructTag('0x2::random::Random'),
+  owner: { kind: 'shared', since: 1n },
+  version: 1n,
+  content: bcs.Address.serialize('0x8').toBytes(),
+};
 const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
 
 const PackageObject = bcs.enum('Data', {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { certificatesFromPem } from 'sui-enclave/attestation';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { createFaucet } from 'sui-enclave-testing/sui/faucet';
+import { RANDOM } from 'sui-enclave-testing/sui/ledger';
 import { listen } from 'sui-enclave-testing/sui/listen';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { MoveVm } from 'sui-enclave-testing/sui/vm/vm';
@@ -67,6 +68,7 @@ export async function startDevSui({
   node.servesPages = true;
   const vm = new MoveVm();
   node.executor.engine = vm.execute;
+  node.ledger.objects.set(RANDOM.id, RANDOM);
   node.ledger.give(account.address, FUNDS);
   return {
     node,
