@@ -1,4 +1,5 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
+import { randomUUID } from 'node:crypto';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
 import type { Engine, Executed, Execution } from './engine.ts';
@@ -66,7 +67,7 @@ export class Executor {
     const gasCoin = coins[0]?.object;
     const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
     const given = gasPayment?.budget;
-    const { status, gas } = await this.#run({ ...run, seed: 'simulated', budget: given, isSimulated: true });
+    const { status, gas } = await this.#run({ ...run, seed: randomUUID(), budget: given, isSimulated: true });
     if (this.isOld && !status.success && given === undefined) throw budgetRefusal(status);
     const budget = given ?? this.proposedBudget ?? proposedBudget(gas);
     if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {

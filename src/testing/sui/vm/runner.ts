@@ -44,6 +44,8 @@ export class Runner {
   async test(files: Files): Promise<string> {
     const answer = await this.#inTurn({ task: 'test', files });
     if ('output' in answer) return answer.output;
+    // It may have panicked, after which nothing in its memory can be relied on.
+    this.close();
     throw new CompilerError('error' in answer ? answer.error : '');
   }
 

@@ -153,7 +153,9 @@ export class MoveVm {
         continue;
       }
       const notes = Notes.parse(bytes);
-      const borrowed = notes.filter(({ kind, value }) => kind === 8 && !known.has(bcs.Address.parse(value)));
+      const borrowed = notes.filter(
+        ({ kind, value }) => kind === FIELD_BORROWED && !known.has(bcs.Address.parse(value)),
+      );
       if (borrowed.length === 0) return { notes, consumed: program.consumed };
       for (const { type, about: parent, value } of borrowed) {
         const id = bcs.Address.parse(value);
@@ -261,6 +263,7 @@ const FROZEN = 3;
 const EMITTED = 5;
 const FIELD_ADDED = 6;
 const FIELD_REMOVED = 7;
+const FIELD_BORROWED = 8;
 const FIELD_LEFT = 9;
 
 /** Writes what the notes say. @returns the events */
