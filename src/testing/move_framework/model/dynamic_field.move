@@ -2,7 +2,7 @@
 /// outlives a call.
 module sui::dynamic_field;
 
-use std::ascii::{Self, String};
+use std::ascii::String;
 use std::type_name;
 use sui::address;
 use sui::hash::blake2b256;
@@ -17,9 +17,12 @@ const CHILD_OBJECT_ID: u8 = 0xf0;
 const LOG_PARENT: address = @0x10;
 const LOG: address = @0x11;
 const LOG_IS_FULL: u64 = 1000;
-/// Of notes and of bytes in them: more than Sui allows of events, and of an object.
+/// Of notes: more than Sui allows of events. Of bytes: each seven take another run.
 const MAX_NOTES: u64 = 1100;
-const MAX_BYTES: u64 = 300_000;
+const MAX_BYTES: u64 = 48_000;
+const NOTE_BYTES: u64 = 5;
+const MAX_TYPES: u64 = 255;
+const NO_TYPE: u8 = 255;
 
 /// Kinds of notes.
 const FIELD_ADDED: u8 = 6;
@@ -35,14 +38,21 @@ public struct Field<Name: copy + drop + store, Value: store> has key {
 
 public struct Note has copy, drop, store {
     kind: u8,
-    /// Empty where it is known.
-    type_name: String,
-    about: address,
+    /// Of its name, or NO_TYPE where it is known.
+    type_index: u8,
+    /// An address, or nothing.
+    about: vector<u8>,
     value: vector<u8>,
+}
+
+public struct Notes has drop {
+    types: vector<String>,
+    notes: vector<Note>,
 }
 
 public struct Log has key {
     id: UID,
+    types: vector<String>,
     notes: vector<Note>,
     size: u64,
     /// Fields whose value may have changed.
@@ -145,16 +155,27 @@ public(package) native fun has_child_object_with_ty<Child: key>(parent: address,
 /// Begins the log, before the transaction. Types whose tags are known take less time.
 public fun begin_log(tags: vector<KnownTag>) {
     let id = object::new_uid_from_hash(LOG);
-    add_child_object(LOG_PARENT, Log { id, notes: vector[], size: 0, borrowed: vector[], tags });
+    let (types, notes, borrowed) = (vector[], vector[], vector[]);
+    add_child_object(LOG_PARENT, Log { id, types, notes, size: 0, borrowed, tags });
 }
 
-/// Notes something of a type, about an object or an address.
+/// Notes something of a type, about an object, an address, or @0x0 for nothing.
 public fun note<T>(kind: u8, about: address, value: vector<u8>) {
-    write(Note { kind, type_name: *type_name::with_original_ids<T>().as_string(), about, value });
+    let type_name = *type_name::with_original_ids<T>().as_string();
+    let mut log = remove_child_object<Log>(LOG_PARENT, LOG);
+    let (is_known, mut index) = log.types.index_of(&type_name);
+    if (!is_known) {
+        index = log.types.length();
+        assert!(index < MAX_TYPES, LOG_IS_FULL);
+        log.size = log.size + type_name.as_bytes().length();
+        log.types.push_back(type_name);
+    };
+    add_child_object(LOG_PARENT, log);
+    write(kind, index as u8, about, value);
 }
 
 public fun note_untyped(kind: u8, about: address, value: vector<u8>) {
-    write(Note { kind, type_name: ascii::string(vector[]), about, value });
+    write(kind, NO_TYPE, about, value);
 }
 
 fun note_borrowed<T>(parent: address, id: address) {
@@ -168,19 +189,20 @@ fun note_borrowed<T>(parent: address, id: address) {
     add_child_object(LOG_PARENT, log);
 }
 
-fun write(note: Note) {
+fun write(kind: u8, type_index: u8, subject: address, value: vector<u8>) {
+    let about = if (subject == @0x0) vector[] else std::bcs::to_bytes(&subject);
     let mut log = remove_child_object<Log>(LOG_PARENT, LOG);
-    log.size = log.size + note.value.length();
+    log.size = log.size + about.length() + value.length() + NOTE_BYTES;
     assert!(log.notes.length() < MAX_NOTES && log.size <= MAX_BYTES, LOG_IS_FULL);
-    log.notes.push_back(note);
+    log.notes.push_back(Note { kind, type_index, about, value });
     add_child_object(LOG_PARENT, log);
 }
 
 /// The whole log in BCS, which ends it.
 public fun end_log(): vector<u8> {
-    let Log { id, notes, size: _, borrowed: _, tags: _ } = remove_child_object<Log>(LOG_PARENT, LOG);
+    let Log { id, types, notes, size: _, borrowed: _, tags: _ } = remove_child_object<Log>(LOG_PARENT, LOG);
     id.delete();
-    std::bcs::to_bytes(&notes)
+    std::bcs::to_bytes(&Notes { types, notes })
 }
 
 /// Puts a field, or an object in one, where the ledger has it.

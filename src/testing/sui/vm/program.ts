@@ -174,8 +174,8 @@ class Writer {
     return literalOf(content, type, this.#code.datatypes);
   }
 
-  #note(kind: number, value: string, about = '@0x0'): void {
-    this.#lines.push(`0x2::dynamic_field::note_untyped(${kind}, ${about}, ${value});`);
+  #note(kind: number, value: string): void {
+    this.#lines.push(`0x2::dynamic_field::note_untyped(${kind}, @0x0, ${value});`);
   }
 
   /** One line, by which an abort is found to be the command's. */
@@ -195,7 +195,7 @@ class Writer {
 
   #command(command: Command, index: number): void {
     this.#results[index] = [];
-    this.#note(COMMAND, 'vector[]', `@0x${index.toString(16)}`);
+    this.#note(COMMAND, `0x1::bcs::to_bytes(&${index}u16)`);
     this.#commands.set(this.#lines.length, index);
     if (command.kind === 'call') this.#call(command, index);
     else if (command.kind === 'publish') this.#publish(command.modules, index);

@@ -6,7 +6,7 @@
  * Not run there: `sui::nitro_attestation`, who may use an object, and gas.
  */
 import { bcs } from '@mysten/sui/bcs';
-import { normalizeStructTag, normalizeSuiAddress } from '@mysten/sui/utils';
+import { normalizeStructTag, normalizeSuiAddress, toHex } from '@mysten/sui/utils';
 import { decodeAttestation, predictRegistration } from 'sui-enclave/attestation';
 import { MoveAbort } from '../call.ts';
 import type { Emitted, Engine, Executed, Execution, Published } from '../engine.ts';
@@ -20,17 +20,38 @@ import { Runner, TimeLimit } from './runner.ts';
 
 const MOVE = new URL('../../../../move/', import.meta.url);
 /** Enough for most transactions: more need another run. */
-const CHUNKS = 256;
+const CHUNKS = 192;
 
-const Notes = bcs.vector(
-  bcs.struct('Note', {
-    kind: bcs.u8(),
-    type: bcs.string(),
-    about: bcs.Address,
-    value: bcs.byteVector(),
-  }),
-);
-type Note = (typeof Notes.$inferType)[number];
+const Notes = bcs.struct('Notes', {
+  types: bcs.vector(bcs.string()),
+  notes: bcs.vector(
+    bcs.struct('Note', {
+      kind: bcs.u8(),
+      typeIndex: bcs.u8(),
+      about: bcs.byteVector(),
+      value: bcs.byteVector(),
+    }),
+  ),
+});
+
+interface Note {
+  readonly kind: number;
+  /** Empty where it is known. */
+  readonly type: string;
+  /** An address, or 0x for none. */
+  readonly about: string;
+  readonly value: Uint8Array;
+}
+
+function notesOf(bytes: Uint8Array): Note[] {
+  const { types, notes } = Notes.parse(bytes);
+  return notes.map(({ kind, typeIndex, about, value }) => ({
+    kind,
+    type: types[typeIndex] ?? '',
+    about: `0x${toHex(Uint8Array.from(about)).replace(/^0x/, '')}`,
+    value: Uint8Array.from(value),
+  }));
+}
 
 const Document = bcs.struct('NitroAttestationDocument', {
   module_id: bcs.byteVector(),
@@ -152,7 +173,7 @@ export class MoveVm {
         chunks = chunksOf(length);
         continue;
       }
-      const notes = Notes.parse(bytes);
+      const notes = notesOf(bytes);
       const borrowed = notes.filter(
         ({ kind, value }) => kind === FIELD_BORROWED && !known.has(bcs.Address.parse(value)),
       );
@@ -272,9 +293,8 @@ function apply({ notes, consumed }: Run, changes: Changes): Emitted[] {
   const before = new Map(consumed.map((id) => [id, changes.get(id)]));
   for (const id of consumed) changes.delete(id);
   let command = 0;
-  for (const { kind, type: name, about, value } of notes) {
-    const content = Uint8Array.from(value);
-    if (kind === COMMAND) command = Number(about);
+  for (const { kind, type: name, about, value: content } of notes) {
+    if (kind === COMMAND) command = bcs.u16().parse(content);
     else if (kind === EMITTED) events.push({ type: typeOf(name), content, command });
     else if (kind === FIELD_REMOVED) changes.delete(bcs.Address.parse(content));
     else if ([TRANSFERRED, SHARED, FROZEN, FIELD_ADDED, FIELD_LEFT, LEFT].includes(kind)) {
