@@ -197,6 +197,11 @@ export class Executor {
       packages: this.#ledger.packages,
     });
     if (!executed.status.success) return { ...executed, changes, gas: FAILED_GAS };
+    // An owned object that is only read gets a new version too.
+    for (const input of run.inputs) {
+      if (input === undefined || !('owner' in input) || input.owner.kind !== 'address') continue;
+      if (!changes.written.has(input.id) && !changes.deleted.has(input.id)) changes.write(input);
+    }
     const gas = this.#gas(changes, run.commands, gasCoin);
     if (budget === undefined || netOf(gas) <= budget) return { ...executed, changes, gas };
     return { ...executed, status: INSUFFICIENT_GAS, changes, gas: FAILED_GAS };

@@ -74,7 +74,7 @@ describe('submit', () => {
     expect(outcome.text).toBe(outcome.fields['transaction']);
     const { sender, gasData, kind } = bcs.TransactionData.parse(fromBase64(outcome.text ?? '')).V1;
     expect(sender).toBe(fixture.address);
-    expect(gasData).toMatchObject({ owner: fixture.address, budget: expect.stringMatching(/^15\d{7}$/) });
+    expect(gasData).toMatchObject({ owner: fixture.address, budget: expect.stringMatching(/^1[56]\d{7}$/) });
     expect(kind.ProgrammableTransaction?.commands[0]?.MoveCall?.function).toBe('create_enclave_config');
     expect(executed()).toBe(0);
   });
@@ -92,7 +92,7 @@ describe('submit', () => {
       status: 'dry-run',
       fields: {
         calls: [`${PACKAGE}::enclave::create_enclave_config`],
-        gasBudget: expect.stringMatching(/^0\.15\d+ SUI$/),
+        gasBudget: expect.stringMatching(/^0\.1[56]\d+ SUI$/),
       },
     });
     expect(executed()).toBe(0);

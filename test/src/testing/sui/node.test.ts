@@ -84,6 +84,13 @@ test('what is executed is answered with its events, and the epoch of the system 
   expect(epoch).toBe(systemState.epoch);
 });
 
+test('an owned object that is only read gets a new version', async () => {
+  const versionOf = () => fixture.node.ledger.objects.get(capId)?.version ?? 0n;
+  const before = versionOf();
+  await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(versionOf()).toBeGreaterThan(before);
+});
+
 test('of two transactions with the same object one is executed, and the other conflicts', async () => {
   const both = await Promise.all([0, 1].map(() => signed((tx) => createEnclaveConfig(tx, creation()))));
   const { executor, calls } = fixture.node;
