@@ -6,11 +6,14 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 
 /** A module's datatypes and public functions, by name, as text that is equal if and only if they are. */
 export interface ModuleInterface {
+  readonly address: string;
   readonly name: string;
   readonly datatypes: ReadonlyMap<string, Datatype>;
   readonly functions: ReadonlyMap<string, PublicFunction>;
   /** The functions that a transaction can call: the public ones, and those that are entry functions only. */
   readonly callable: ReadonlyMap<string, PublicFunction>;
+  /** What publishing calls. */
+  readonly init: PublicFunction | undefined;
 }
 
 export interface Datatype {
@@ -175,13 +178,15 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     const isEntry = (skipBody(at, tables.version) & ENTRY) !== 0;
     return { handle, isPublic, isEntry };
   });
-  const [, name = ''] = entry(modules, tables.self).split('::');
+  const [address = '', name = ''] = entry(modules, tables.self).split('::');
   const byName = (some: typeof definitions) => new Map(some.map(({ handle }) => [handle.name, handle]));
   return {
+    address,
     name,
     datatypes: new Map([...structs, ...enums].map((datatype) => [datatype.name, datatype])),
     functions: byName(definitions.filter(({ isPublic }) => isPublic)),
     callable: byName(definitions.filter(({ isPublic, isEntry }) => isPublic || isEntry)),
+    init: definitions.find(({ handle }) => handle.name === 'init')?.handle,
   };
 }
 

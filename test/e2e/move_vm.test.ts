@@ -1,247 +1,324 @@
-/** The model of the contracts, held against the Move code itself. */
-
+/** The Move VM as engine of the model of a node: our own packages, held against the model in TypeScript. */
 import { bcs } from '@mysten/sui/bcs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { decode, encode } from 'cborg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
 import { compileForPublishing } from '../../src/commands/sui/bytecode.ts';
 import { frameworkOf } from '../../src/commands/sui/move_packages.ts';
-import { Document, type ExecutionContext, MoveAbort } from '../../src/testing/sui/call.ts';
-import { publish } from '../../src/testing/sui/contract.ts';
+import { createRoot } from '../../src/testing/attestation_ca.ts';
+import { developmentRegisters, EmulatedNsm } from '../../src/testing/emulated_nsm.ts';
+import type { Argument, Command } from '../../src/testing/sui/commands.ts';
+import type { Engine, Executed } from '../../src/testing/sui/engine.ts';
 import { Changes, Ledger, type LedgerObject } from '../../src/testing/sui/ledger.ts';
-import { Config } from '../../src/testing/sui/structs.ts';
+import { model } from '../../src/testing/sui/model.ts';
+import { Enclave } from '../../src/testing/sui/structs.ts';
 import { MoveVm } from '../../src/testing/sui/vm/vm.ts';
 
 const ADMIN = `0x${'ad'.repeat(32)}`;
-const NOW = 1_800_000_000_000;
-const PCR = new Uint8Array(48).fill(7);
-const OTHER = new Uint8Array(48).fill(8);
-const IMAGE = new Map([0, 1, 2].map((index) => [index, PCR] as const));
+const NOW = Date.now();
+/** SEQUENCES sets another number, SEED other ones. */
+const SEQUENCES = Number(process.env['SEQUENCES'] ?? 20);
+const SEED = Number(process.env['SEED'] ?? 1);
 
-const vm = new MoveVm();
-const ledger = new Ledger();
-const key = new Ed25519Keypair();
-const pk = key.getPublicKey().toRawBytes();
-let packageId: string;
-let cap: LedgerObject;
-let transactions = 0;
-
-/** A transaction that has no effect until `commit`. */
-function transaction() {
-  transactions += 1;
-  const changes = new Changes(ledger, `transaction ${transactions}`);
-  const context: ExecutionContext = {
-    changes,
-    sender: ADMIN,
-    nowMs: NOW,
-    root: new Uint8Array(),
-    original: (id) => id,
-  };
-  const call = (name: string, ...args: unknown[]) => {
-    const [module = '', fn = ''] = name.split('::');
-    const typeArguments = module !== 'enclave' ? [] : [`${packageId}::weather::WEATHER`];
-    return vm.run(context, { package: packageId, module, function: fn, typeArguments, args });
-  };
-  return { changes, context, call, commit: () => ledger.commit('', changes) };
-}
+type Input = Uint8Array | LedgerObject | undefined;
 
 const vector = (value: Uint8Array) => bcs.byteVector().serialize(value).toBytes();
 const text = (value: string) => bcs.string().serialize(value).toBytes();
 const u64 = (value: number | bigint) => bcs.u64().serialize(value).toBytes();
-const registers = (pcr: Uint8Array) => [vector(pcr), vector(pcr), vector(pcr)];
-const document = (pcrs = IMAGE) => new Document(pcrs, pk, NOW - 1000);
-const config = () => found('EnclaveConfig');
-const enclave = () => found('Enclave');
+const address = (value: string) => bcs.Address.serialize(value).toBytes();
 
-function found(struct: string): LedgerObject {
-  const [object] = [...ledger.objects.values()].filter(({ type }) => type.includes(`::${struct}<`));
-  if (object === undefined) throw new Error(`the ledger has no ${struct}`);
-  return object;
-}
-
-async function reading(temperature: bigint, age = 0) {
-  const [location, timestamp_ms] = ['Zürich', BigInt(NOW - age)];
-  const payload = { location, temperature };
-  const message = WeatherResponse.message.serialize({ intent: 0, timestamp_ms, payload }).toBytes();
-  return [text(location), u64(temperature), u64(timestamp_ms), vector(await key.sign(message))];
-}
+const vm = new MoveVm();
+const ledger = new Ledger();
+const root = createRoot(new Date(NOW));
+let packageId: string;
+let modules: Uint8Array[];
 
 beforeAll(async () => {
-  const { modules } = await compileForPublishing('weather', frameworkOf({}), 'devnet', { again: true });
-  const { context, commit } = transaction();
-  ({ packageId } = publish(context));
-  vm.publish(
-    packageId,
-    packageId,
-    modules.map((module) => Buffer.from(module, 'base64')),
+  const compiled = await compileForPublishing('weather', frameworkOf({}), 'devnet', { again: true });
+  modules = compiled.modules.map((module) => Buffer.from(module, 'base64'));
+});
+afterAll(() => vm.close());
+
+/** Builds a transaction. */
+class Builder {
+  readonly inputs: Input[] = [];
+  readonly commands: Command[] = [];
+  /** Ids of objects that it used up. */
+  readonly gone = new Set<string>();
+
+  input(value: Input): Argument {
+    const at = value === undefined || !('id' in value) ? -1 : this.inputs.indexOf(value);
+    if (at >= 0) return { input: at };
+    this.inputs.push(value);
+    return { input: this.inputs.length - 1 };
+  }
+
+  command(command: Command): Argument {
+    this.commands.push(command);
+    return { result: this.commands.length - 1, nested: 0 };
+  }
+
+  call(name: string, ...args: (Argument | Input)[]): Argument {
+    const [module = '', fn = ''] = name.split('::');
+    const typeArguments = module === 'enclave' ? [`${packageId}::weather::WEATHER`] : [];
+    const id = module === 'nitro_attestation' ? '0x2' : packageId;
+    const given = args.map((each) => (isArgument(each) ? each : this.input(each)));
+    return this.command({
+      kind: 'call',
+      call: { package: id, module, function: fn, typeArguments },
+      args: given,
+    });
+  }
+}
+
+function isArgument(value: Argument | Input): value is Argument {
+  return value !== undefined && ('input' in value || 'result' in value);
+}
+
+/** Executes over the ledger as it is. */
+async function run(engine: Engine, { inputs, commands }: Builder, nowMs = NOW) {
+  const changes = new Changes(ledger, `transaction ${ledger.clock}`);
+  const context = { changes, sender: ADMIN, nowMs, epoch: 1n, root: root.certificate, gasCoin: undefined };
+  const executed = await engine({
+    ...context,
+    ...{ inputs, commands, isSimulated: false, packages: ledger.packages },
+  });
+  return { ...executed, changes };
+}
+
+/** What both engines must agree on. */
+function outcomeOf({ status, changes }: Executed & { changes: Changes }) {
+  if (!status.success) {
+    const { description, command, kind, errorDetails } = status.error ?? {};
+    const abort = errorDetails?.oneofKind === 'abort' ? errorDetails.abort : undefined;
+    const { abortCode, location, cleverError } = abort ?? {};
+    return { description, command, kind, abortCode, location, constant: cleverError?.constantName };
+  }
+  // A write that changes nothing is a new version only.
+  const isChanged = ({ id, content }: LedgerObject) =>
+    !Buffer.from(ledger.objects.get(id)?.content ?? []).equals(content);
+  const written = [...changes.written.values()].filter(
+    (object) => !changes.deleted.has(object.id) && isChanged(object),
   );
-  commit();
-  cap = found('EnclaveCap');
+  const objects = written.map((object) => ({
+    ...object,
+    content: Buffer.from(object.content).toString('hex'),
+  }));
+  return {
+    objects: Object.fromEntries(objects.map((object) => [object.id, object])),
+    deleted: [...changes.deleted].sort(),
+  };
+}
+
+/** Runs a transaction in both, and commits it. */
+async function agree(transaction: Builder, nowMs = NOW) {
+  const expected = await run(model, transaction, nowMs);
+  const found = await run(vm.execute, transaction, nowMs);
+  expect(outcomeOf(found)).toEqual(outcomeOf(expected));
+  if (found.status.success) {
+    ledger.commit(`transaction ${ledger.clock}`, found.changes);
+    if (found.published) ledger.packages.set(found.published.id, found.published.original);
+  }
+  return found;
+}
+
+const objects = (struct: string) =>
+  [...ledger.objects.values()].filter(({ type }) => type.includes(`::${struct}<`));
+const only = (struct: string) => {
+  const [object] = objects(struct);
+  if (object === undefined) throw new Error(`the ledger has no ${struct}`);
+  return object;
+};
+
+test('publishing gives the capabilities, and an event', async () => {
+  const publishing = new Builder();
+  const cap = publishing.command({ kind: 'publish', modules });
+  publishing.command({ kind: 'transfer', objects: [cap], to: publishing.input(address(ADMIN)) });
+  const { published, events } = await agree(publishing);
+  packageId = published?.id ?? '';
+  expect(events).toMatchObject([
+    { type: expect.stringContaining('::enclave::EnclaveCapCreated<'), command: 0 },
+  ]);
+}, 60_000);
+
+test('bytecode that no package of move/ compiles to is not published', async () => {
+  // The text of an error is in the bytecode.
+  const changed = modules.map((module) => {
+    const copy = Buffer.from(module);
+    const at = copy.indexOf('The config is retired');
+    return at < 0 ? copy : Buffer.from(copy.fill('t', at, at + 1));
+  });
+  expect(changed).not.toEqual(modules);
+  const publishing = new Builder();
+  publishing.command({ kind: 'publish', modules: changed });
+  await expect(run(vm.execute, publishing)).rejects.toMatchObject({ status: 'UNIMPLEMENTED' });
+  const one = new Builder();
+  one.command({ kind: 'publish', modules: modules.slice(1) });
+  await expect(run(vm.execute, one)).rejects.toMatchObject({ status: 'UNIMPLEMENTED' });
 });
 
-test('packages that the model does not know are not published', () => {
-  expect(() => vm.publish('0x1', '0x1', [])).toThrow(expect.objectContaining({ status: 'UNIMPLEMENTED' }));
-});
+describe('random sequences of calls', () => {
+  const REGISTERS = { weather: developmentRegisters('weather'), salt: developmentRegisters('salt') };
+  const keys = [1, 2, 3, 4].map((byte) => Ed25519Keypair.fromSecretKey(new Uint8Array(32).fill(byte)));
+  const [key = new Ed25519Keypair()] = keys;
 
-describe('the Move code does what the model does', () => {
-  test('from a config to a registered key, and its reading', async () => {
-    const creating = transaction();
-    await creating.call('enclave::create_enclave_config', cap, text('Wetter 🌤'), ...registers(PCR));
-    creating.commit();
-    const registering = transaction();
-    await registering.call('enclave::register_enclave', config(), cap, document());
-    registering.commit();
-    const [nft] = await transaction().call(
-      'weather::update_weather',
-      ...(await reading(4n)),
-      enclave(),
-      config(),
-    );
-    expect(nft).toMatchObject({ type: `${packageId}::weather::WeatherNFT` });
-    expect(vm.runs).toBe(3);
-  });
+  let state = SEED;
+  const below = (limit: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+  const oneOf = <T>(...values: readonly T[]) => values[below(values.length)] as T;
+  /** Mostly the first. */
+  const mostly = <T>(first: T, ...others: readonly T[]) => (below(12) > 0 ? first : oneOf(...others));
 
-  test.each([
-    [
-      'a key that is registered',
-      'EAlreadyRegistered',
-      () => transaction().call('enclave::register_enclave', config(), cap, document()),
-    ],
-    [
-      'an old reading',
-      'ETooOld',
-      async () =>
-        transaction().call('weather::update_weather', ...(await reading(4n, 5_400_001)), enclave(), config()),
-    ],
-    [
-      'a reading that was signed otherwise',
-      'EInvalidSignature',
-      async () => {
-        const [place, , time, signature] = await reading(4n);
-        return transaction().call(
-          'weather::update_weather',
-          place,
-          u64(5),
-          time,
-          signature,
-          enclave(),
-          config(),
-        );
-      },
-    ],
-  ])('%s aborts in both, by the same name', async (_, constant, call) => {
-    const error = await call().then(
-      () => undefined,
-      (value: unknown) => value,
-    );
-    if (!(error instanceof MoveAbort)) throw error;
-    expect(error).toMatchObject({ constant });
-  });
+  const documents = new Map<string, Uint8Array>();
+  async function document(): Promise<Uint8Array> {
+    const [image, index] = [mostly('weather', 'salt'), below(keys.length)] as const;
+    const made = documents.get(image + index) ?? (await attest(image, keys[index] ?? key));
+    documents.set(image + index, made);
+    return vector(mostly(made, made.subarray(1)));
+  }
 
-  test('a rotation in two calls, of which the second sees the first', async () => {
-    const { changes, call } = transaction();
-    const [none] = await call('source::none');
-    const [rotation] = await call('enclave::begin_rotation', config(), cap, ...registers(OTHER), none);
-    const rotated = changes.get(config().id);
-    const image = new Map([0, 1, 2].map((index) => [index, OTHER] as const));
-    await call('enclave::finish_rotation', rotation, rotated, cap, document(image));
-    expect(Config.parse(rotated?.content ?? new Uint8Array()).config_version).toBe('1');
-  });
+  async function attest(image: 'weather' | 'salt', signer: Ed25519Keypair): Promise<Uint8Array> {
+    const nsm = new EmulatedNsm(() => NOW, root, REGISTERS[image]);
+    const public_key = mostly(signer.getPublicKey().toRawBytes(), new Uint8Array(31));
+    const answer = decode(await nsm.transact(encode({ Attestation: { public_key } })));
+    return answer.Attestation.document;
+  }
 
-  test('a source, its bounds, and a config that has one', async () => {
-    const { changes, call } = transaction();
-    const fields = [
-      text('https://git.example/weather'),
-      vector(new Uint8Array(20).fill(1)),
-      text(''),
-      text('0.1.0'),
-      vector(new Uint8Array(32).fill(2)),
-    ];
-    const refused: [number, Uint8Array, string][] = [
-      [0, text('ü'), 'ESourceUrl'],
-      [1, vector(new Uint8Array(21)), 'ECommitLength'],
-      [2, text('f'.repeat(101)), 'EFolder'],
-      [3, text(''), 'EFrameworkVersion'],
-      [4, vector(new Uint8Array(31)), 'EMeasurementsLength'],
-    ];
-    for (const [index, value, constant] of refused) {
-      const given = fields.map((field, at) => (at === index ? value : field));
-      await expect(call('source::some', ...given)).rejects.toMatchObject({ constant });
-    }
-    const [source] = await call('source::some', ...fields);
-    await call('enclave::update_image', config(), cap, ...registers(OTHER), source);
-    const updated = changes.get(config().id);
-    expect(Config.parse(updated?.content ?? new Uint8Array()).source?.framework_version).toBe('0.1.0');
-    // The config with a source is an argument too.
-    await call('enclave::update_pcrs', updated, cap, ...registers(OTHER));
-    const [made] = await call('enclave::new_enclave_config', cap, text('x'), ...registers(PCR), source);
-    expect(made).toMatchObject({ type: expect.stringContaining('::EnclaveConfig<') });
-  });
-
-  test('a config of an older version of the package, and its migration', async () => {
-    const { changes, call } = transaction();
-    const now = () => changes.get(config().id);
-    await expect(call('enclave::migrate', now(), cap)).rejects.toMatchObject({ constant: 'ENotOlder' });
-    const older = Config.serialize({ ...Config.parse(config().content), package_version: 0 }).toBytes();
-    changes.write({ ...config(), content: older });
-    const refused = { constant: 'EWrongPackageVersion' };
-    await expect(call('enclave::retire', now(), cap)).rejects.toMatchObject(refused);
-    await expect(call('enclave::destroy_old_enclave', enclave(), now(), undefined)).rejects.toMatchObject(
-      refused,
-    );
-    const submit = async () => call('weather::update_weather', ...(await reading(4n)), enclave(), now());
-    await expect(submit()).rejects.toMatchObject(refused);
-    await call('enclave::migrate', now(), cap);
-    await submit();
-  });
-
-  test('an overlap, in which the enclave is not stale, and its end', async () => {
-    const { changes, call } = transaction();
-    const now = () => changes.get(config().id);
-    const [none] = await call('source::none');
-    const begin = (untilMs: number) =>
-      call('enclave::begin_overlap', now(), cap, ...registers(OTHER), none, u64(untilMs), undefined);
-    const day = 86_400_000;
-    for (const refused of [NOW, NOW + day + 1])
-      await expect(begin(refused)).rejects.toMatchObject({ constant: 'EInvalidOverlap' });
-    await begin(NOW + 1);
-    await expect(begin(NOW + 2)).rejects.toMatchObject({ constant: 'EOverlapping' });
-    await call('weather::update_weather', ...(await reading(4n)), enclave(), now());
-    await expect(call('enclave::destroy_old_enclave', enclave(), now(), undefined)).rejects.toMatchObject({
-      constant: 'ENotStale',
+  function registers() {
+    const given = mostly(REGISTERS.weather, REGISTERS.salt);
+    const wrong = oneOf([0, 47], [0, 0], [2, 49], [0, 48]);
+    return given.map((register, index) => {
+      const [at = 0, length = 0] = below(24) === 0 ? wrong : [-1];
+      return vector(index === at ? new Uint8Array(length) : register);
     });
-    await call('enclave::end_overlap', now(), cap);
-    await expect(call('enclave::end_overlap', now(), cap)).rejects.toMatchObject({ constant: 'ENoOverlap' });
-    await expect(
-      call('weather::update_weather', ...(await reading(4n)), enclave(), now()),
-    ).rejects.toMatchObject({ constant: 'EInvalidConfigVersion' });
-  });
+  }
 
-  test('a transaction is refused if the model gives another result', async () => {
-    const { changes, call } = transaction();
-    // As if the model forgot what the call does.
-    changes.write = ({ id }) => id;
-    await expect(call('enclave::retire', config(), cap)).rejects.toMatchObject({
-      status: 'INTERNAL',
-      message: expect.stringMatching(/^the Move code of enclave::retire does not do what the model does/),
-    });
-  });
-
-  test('a registrar, a maximum key age, and retirement', async () => {
-    const { changes, call } = transaction();
-    const [registrar] = await call('enclave::new_registrar_cap', config(), cap);
-    const now = () => changes.get(config().id);
-    // The others keep their order when the first is revoked.
-    for (let others = 0; others < 2; others++) await call('enclave::new_registrar_cap', now(), cap);
-    await call('enclave::update_max_key_age', now(), cap, bcs.option(bcs.u64()).serialize(5n).toBytes());
-    await call(
-      'enclave::revoke_registrar_cap',
-      now(),
-      cap,
-      bcs.Address.serialize((registrar as LedgerObject).id).toBytes(),
+  function source(tx: Builder): Argument {
+    if (below(2) === 0) return tx.call('source::none');
+    const url = mostly('https://git.example/weather', '', 'ü', 'u'.repeat(201));
+    const folder = mostly('', 'f'.repeat(101));
+    return tx.call(
+      'source::some',
+      ...[text(url), vector(new Uint8Array(mostly(20, 21))), text(folder), text(mostly('0.1.0', ''))],
+      vector(new Uint8Array(mostly(32, 31))),
     );
-    await call('enclave::retire', now(), cap);
-    await call('enclave::destroy_old_enclave', enclave(), now(), undefined);
-    expect(vm.runs).toBe(42);
-  });
+  }
+
+  const cap = () => only('EnclaveCap');
+  const config = () => oneOf(...objects('EnclaveConfig'));
+  const gone = (tx: Builder, struct: string) => {
+    const left = objects(struct).filter(({ id }) => !tx.gone.has(id));
+    const object = left.length === 0 ? undefined : oneOf(...left);
+    if (object) tx.gone.add(object.id);
+    return object;
+  };
+
+  async function reading(age: number) {
+    const [location, temperature, timestamp_ms] = ['Zürich', BigInt(below(40)), BigInt(NOW - age)];
+    const payload = { location, temperature };
+    const message = WeatherResponse.message.serialize({ intent: 0, timestamp_ms, payload }).toBytes();
+    const signature = await mostly(key, ...keys).sign(message);
+    return [text(location), u64(mostly(temperature, 99n)), u64(timestamp_ms), vector(signature)];
+  }
+
+  const CALLS: readonly ((tx: Builder) => Promise<unknown> | unknown)[] = [
+    (tx) => tx.call('enclave::create_enclave_config', cap(), text('Wetter 🌤'), ...registers()),
+    (tx) => {
+      const made = tx.call('enclave::new_enclave_config', cap(), text('x'), ...registers(), source(tx));
+      return tx.call('enclave::share_config', made);
+    },
+    (tx) => tx.call('enclave::update_pcrs', config(), cap(), ...registers()),
+    (tx) => tx.call('enclave::update_image', config(), cap(), ...registers(), source(tx)),
+    (tx) => {
+      const until = NOW + mostly(1000, 0, 86_400_001);
+      return tx.call(
+        'enclave::begin_overlap',
+        ...[config(), cap(), ...registers(), source(tx), u64(until), undefined],
+      );
+    },
+    (tx) => tx.call('enclave::end_overlap', config(), cap()),
+    (tx) => tx.call('enclave::update_name', config(), cap(), text(oneOf('a', 'b'))),
+    (tx) => {
+      const age = bcs
+        .option(bcs.u64())
+        .serialize(oneOf(null, 0n, 5n, 3_600_000n))
+        .toBytes();
+      return tx.call('enclave::update_max_key_age', config(), cap(), age);
+    },
+    (tx) => below(10) === 0 && tx.call('enclave::retire', config(), cap()),
+    (tx) => tx.call('enclave::migrate', config(), cap()),
+    (tx) => {
+      const made = tx.call('enclave::new_registrar_cap', config(), cap());
+      return tx.command({ kind: 'transfer', objects: [made], to: tx.input(address(ADMIN)) });
+    },
+    (tx) => {
+      const [some] = objects('RegistrarCap');
+      return tx.call('enclave::revoke_registrar_cap', config(), cap(), address(some?.id ?? ADMIN));
+    },
+    (tx) => {
+      const registrar = gone(tx, 'RegistrarCap');
+      return registrar && tx.call('enclave::destroy_registrar_cap', registrar, config());
+    },
+    ...Array.from({ length: 3 }, () => async (tx: Builder) => {
+      const attested = tx.call('nitro_attestation::load_nitro_attestation', await document(), undefined);
+      return tx.call('enclave::register_enclave', config(), cap(), attested);
+    }),
+    async (tx) => {
+      const attested = tx.call('nitro_attestation::load_nitro_attestation', await document(), undefined);
+      return tx.call('enclave::share_enclave', tx.call('enclave::new_enclave', config(), cap(), attested));
+    },
+    async (tx) => {
+      const [registrar] = objects('RegistrarCap').filter(({ id }) => !tx.gone.has(id));
+      if (registrar === undefined) return;
+      const attested = tx.call('nitro_attestation::load_nitro_attestation', await document(), undefined);
+      tx.call('enclave::register_enclave_as_registrar', config(), registrar, attested);
+    },
+    async (tx) => {
+      const rotated = config();
+      const rotation = tx.call('enclave::begin_rotation', rotated, cap(), ...registers(), source(tx));
+      const attested = tx.call('nitro_attestation::load_nitro_attestation', await document(), undefined);
+      tx.call('enclave::finish_rotation', rotation, mostly(rotated, config()), cap(), attested);
+    },
+    (tx) => {
+      const enclave = gone(tx, 'Enclave');
+      return enclave && tx.call('enclave::destroy_enclave', enclave, config(), cap());
+    },
+    (tx) => {
+      const enclave = gone(tx, 'Enclave');
+      return enclave && tx.call('enclave::destroy_old_enclave', enclave, config(), undefined);
+    },
+    ...Array.from({ length: 3 }, () => async (tx: Builder) => {
+      const [enclave] = objects('Enclave').filter(({ id }) => !tx.gone.has(id));
+      if (enclave === undefined) return;
+      const { config_id } = Enclave.parse(enclave.content);
+      const own = ledger.objects.get(config_id) ?? config();
+      const given = await reading(mostly(0, 5_400_001, -60_001));
+      const nft = tx.call('weather::update_weather', ...given, enclave, mostly(own, config()), undefined);
+      tx.command({ kind: 'transfer', objects: [nft], to: tx.input(address(ADMIN)) });
+    }),
+  ];
+
+  test(
+    `${SEQUENCES} of them do in the VM what they do in the model`,
+    async () => {
+      const first = new Builder();
+      first.call('enclave::create_enclave_config', cap(), text('Wetter'), ...REGISTERS.weather.map(vector));
+      await agree(first);
+      let succeeded = 0;
+      for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
+        const tx = new Builder();
+        const length = 1 + below(3);
+        while (tx.commands.length < length) await oneOf(...CALLS)(tx);
+        const { status } = await agree(tx, NOW + 10 * sequence);
+        if (status.success) succeeded += 1;
+      }
+      // Neither only refusals nor none.
+      expect(succeeded).toBeGreaterThan(SEQUENCES / 5);
+      expect(succeeded).toBeLessThan(SEQUENCES);
+    },
+    SEQUENCES * 20_000,
+  );
 });

@@ -63,8 +63,8 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
       );
     }
   }
-  // The module of the SUI coin: every framework that a chain runs has it.
-  const isStub = !existsSync(join(framework, 'sui-framework/sources/sui.move'));
+  // Every framework that a chain runs has it, and the stub does not.
+  const isStub = !existsSync(join(framework, 'sui-framework/sources/kiosk/kiosk.move'));
   return {
     fetcher: new LocalPackages(new FrameworkFolder(framework)),
     description: isStub

@@ -12,16 +12,21 @@ export const PACKAGE_VERSION = '1';
 export class MoveAbort extends Error {
   readonly location: { package: string; module: string; functionName: string };
   readonly constant: string | number;
-
   /** The code of the `#[error]` constant. */
-  get code(): number | undefined {
-    return ABORT_CODES[`${this.location.module}::${this.constant}`];
-  }
+  readonly code: number | undefined;
+  /** The value of the constant, where it is known. */
+  readonly text: string | undefined;
 
-  constructor(location: MoveAbort['location'], constant: string | number) {
+  constructor(
+    location: MoveAbort['location'],
+    constant: string | number,
+    { code, text }: { readonly code?: number; readonly text?: string } = {},
+  ) {
     super(`${location.module}::${constant}`);
     this.location = location;
     this.constant = constant;
+    this.code = code ?? ABORT_CODES[this.message];
+    this.text = text;
   }
 }
 
@@ -45,7 +50,14 @@ export interface ExecutionContext {
 }
 
 /** An argument is not of the parameter's type. */
-export class TypeMismatch extends Error {}
+export class TypeMismatch extends Error {
+  readonly argument: number;
+
+  constructor(argument = 0) {
+    super();
+    this.argument = argument;
+  }
+}
 
 /** A verified attestation document. */
 export class Document {
@@ -139,12 +151,17 @@ export class Frame {
   }
 
   object(index: number, struct: string): LedgerObject {
-    return objectOf(this.call.args[index], struct);
+    const object = this.call.args[index];
+    if (!isObject(object) || object.type !== normalizeStructTag(this.type(struct, object)))
+      throw new TypeMismatch(index);
+    return object;
   }
 
-  type(struct: string): string {
+  /** @param used an object whose type argument it is, where the call has none of its own */
+  type(struct: string, used?: LedgerObject): string {
     const { package: id, typeArguments } = this.call;
-    return `${this.context.original(id)}::enclave::${struct}<${typeArguments[0]}>`;
+    const [application = /<(.*)>$/.exec(used?.type ?? '')?.[1]] = typeArguments;
+    return `${this.context.original(id)}::enclave::${struct}<${application}>`;
   }
 
   config(index: number): ConfigValue {
@@ -260,9 +277,6 @@ export type MoveFunction = (frame: Frame) => readonly unknown[] | Promise<readon
 
 export const nothing: readonly unknown[] = [];
 
-function objectOf(value: unknown, struct: string): LedgerObject {
-  const object = value as LedgerObject | undefined;
-  const [type = ''] = normalizeStructTag(object?.type ?? '0x0::no::Object').split('<');
-  if (!type.endsWith(`::enclave::${struct}`)) throw new TypeMismatch();
-  return object as LedgerObject;
+function isObject(value: unknown): value is LedgerObject {
+  return typeof value === 'object' && value !== null && 'content' in value;
 }

@@ -10,11 +10,14 @@ const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
 export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 
 /** An argument, in the form that both encodings of a transaction share. */
-export type Argument = { input: number } | { result: number; nested: number };
+export type Argument = { input: number } | { result: number; nested: number } | { gas: true };
 
 export type Command =
   | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
   | { kind: 'transfer'; objects: Argument[]; to: Argument }
+  | { kind: 'split'; coin: Argument; amounts: Argument[] }
+  | { kind: 'merge'; coin: Argument; coins: Argument[] }
+  | { kind: 'vector'; type: string | undefined; items: Argument[] }
   | { kind: 'publish'; modules: readonly Uint8Array[] }
   | Upgrade;
 
@@ -27,6 +30,7 @@ export interface Upgrade {
 }
 
 function grpcArgument({ kind, input = 0, result = 0, subresult = 0 }: GrpcTypes.Argument): Argument {
+  if (kind === ArgumentKind.GAS) return { gas: true };
   return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
 }
 
@@ -49,6 +53,18 @@ export function grpcCommand({ command }: GrpcTypes.Command): Command {
     const { objects, address } = command.transferObjects;
     return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
   }
+  if (command.oneofKind === 'splitCoins') {
+    const { coin, amounts } = command.splitCoins;
+    return { kind: 'split', coin: grpcArgument(coin ?? {}), amounts: amounts.map(grpcArgument) };
+  }
+  if (command.oneofKind === 'mergeCoins') {
+    const { coin, coinsToMerge } = command.mergeCoins;
+    return { kind: 'merge', coin: grpcArgument(coin ?? {}), coins: coinsToMerge.map(grpcArgument) };
+  }
+  if (command.oneofKind === 'makeMoveVector') {
+    const { elementType: type, elements } = command.makeMoveVector;
+    return { kind: 'vector', type, items: elements.map(grpcArgument) };
+  }
   if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
   if (command.oneofKind === 'upgrade') {
     const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
@@ -61,6 +77,7 @@ type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']
 type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
 
 function bcsArgument(argument: BcsArgument): Argument {
+  if (argument.GasCoin !== undefined) return { gas: true };
   if (argument.Input !== undefined) return { input: argument.Input };
   const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, 0];
   return { result, nested };
@@ -69,6 +86,9 @@ function bcsArgument(argument: BcsArgument): Argument {
 export function bcsCommand({
   MoveCall: call,
   TransferObjects: transfer,
+  SplitCoins: split,
+  MergeCoins: merge,
+  MakeMoveVec: vector,
   Publish: made,
   Upgrade: next,
 }: BcsCommand): Command {
@@ -86,6 +106,14 @@ export function bcsCommand({
       objects: transfer.objects.map(bcsArgument),
       to: bcsArgument(transfer.address),
     };
+  }
+  if (split) return { kind: 'split', coin: bcsArgument(split.coin), amounts: split.amounts.map(bcsArgument) };
+  if (merge) {
+    return { kind: 'merge', coin: bcsArgument(merge.destination), coins: merge.sources.map(bcsArgument) };
+  }
+  if (vector) {
+    const { type, elements } = vector;
+    return { kind: 'vector', type: type ?? undefined, items: elements.map(bcsArgument) };
   }
   if (made) return { kind: 'publish', modules: made.modules.map(moduleOf) };
   if (next) {

@@ -1,6 +1,6 @@
 /**
- * A model of the functions of `move/enclave` and `move/weather`, as their callers see them, for the loopback node.
- * `vm/vm.ts` holds it against the Move code, in `make dev-sui` and in a test.
+ * A model of the functions of `move/enclave` and `move/weather`, as their callers see them, for the loopback node of most
+ * tests: the Move VM takes half a second for each transaction. `test/e2e/move_vm.test.ts` holds it against the VM.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { type Call, type ExecutionContext, Frame } from './call.ts';

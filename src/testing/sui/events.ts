@@ -1,18 +1,19 @@
 /**
- * The events of a loopback node. The model of `move/enclave` emits none: they follow from how a transaction changed its
- * objects. So a change to the same value emits nothing here, and the order within a transaction may be another.
+ * The events of a loopback node. Those of the model of `move/enclave`, which emits none, follow from how a transaction
+ * changed its objects: a change to the same value emits nothing, and the order within a transaction may be another.
  */
 import type { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { parseStructTag } from '@mysten/sui/utils';
 import { ENCLAVE_EVENTS, type EnclaveEventName } from 'sui-enclave/sui/events';
 import { ConfigContent, EnclaveContent, RegistrarContent } from 'sui-enclave/sui/structs';
+import type { Emitted } from './engine.ts';
 import type { LedgerObject } from './ledger.ts';
 
 type Objects = ReadonlyMap<string, LedgerObject>;
 type TransactionData = typeof bcs.TransactionData.$inferType.V1;
 /** The object whose change emits the event, the event's name, and its content. */
-type Emitted = readonly [object: LedgerObject, name: EnclaveEventName, content: Uint8Array];
+type Change = readonly [object: LedgerObject, name: EnclaveEventName, content: Uint8Array];
 
 /** The most events in one answer, and the most that it looks at: as small as tests need. */
 const PAGE = 3;
@@ -22,28 +23,35 @@ export class EventLog {
   readonly #events: GrpcTypes.Event[] = [];
   #checkpoint = 0n;
 
-  /** Notes what a transaction that was executed emitted. */
-  record(before: Objects, after: Objects, { sender, kind }: TransactionData, digest: string): void {
+  /** Notes what a transaction that was executed emitted, and returns it. @param said what its engine says of that */
+  record(
+    before: Objects,
+    after: Objects,
+    { sender, kind }: TransactionData,
+    digest: string,
+    said: readonly Emitted[] | undefined,
+  ): GrpcTypes.Event[] {
     this.#checkpoint += 1n;
-    const inputs = kind.ProgrammableTransaction?.inputs ?? [];
+    const { inputs = [], commands = [] } = kind.ProgrammableTransaction ?? {};
     const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject?.objectId ?? []);
     const by = used.find((id) => /::enclave::(Enclave|Registrar)Cap</.test(before.get(id)?.type ?? ''));
-    for (const [eventIndex, [object, name, value]] of emitted(before, after, by).entries()) {
-      const { address: packageId } = parseStructTag(object.type);
-      const eventType = object.type.replace(/::enclave::\w+</, `::enclave::${name}<`);
-      this.#events.push(
-        GrpcTypes.Event.create({
-          packageId,
-          module: 'enclave',
-          sender,
-          eventType,
-          contents: GrpcTypes.Bcs.create({ name: eventType, value }),
-          checkpoint: this.#checkpoint,
-          transactionDigest: digest,
-          eventIndex,
-        }),
-      );
-    }
+    const all = said ?? derived(before, after, by);
+    const events = all.map(({ type: eventType, content: value, command = -1 }, eventIndex) => {
+      const { address, module } = parseStructTag(eventType);
+      const called = commands[command]?.MoveCall;
+      return GrpcTypes.Event.create({
+        packageId: called?.package ?? address,
+        module: called?.module ?? module,
+        sender,
+        eventType,
+        contents: GrpcTypes.Bcs.create({ name: eventType, value }),
+        checkpoint: this.#checkpoint,
+        transactionDigest: digest,
+        eventIndex,
+      });
+    });
+    this.#events.push(...events);
+    return events;
   }
 
   /** `LedgerService.ListEvents`: one frame for each event, and the last one says why the list ends there. */
@@ -91,7 +99,18 @@ function matches({ eventType = '' }: GrpcTypes.Event, filter: GrpcTypes.EventFil
   return eventType === type || eventType.startsWith(`${type}::`) || eventType.startsWith(`${type}<`);
 }
 
-function emitted(before: Objects, after: Objects, by = ''): Emitted[] {
+function derived(
+  before: Objects,
+  after: Objects,
+  by?: string,
+): (Pick<Emitted, 'type' | 'content'> & { command?: undefined })[] {
+  return changes(before, after, by).map(([object, name, content]) => ({
+    type: object.type.replace(/::enclave::\w+</, `::enclave::${name}<`),
+    content,
+  }));
+}
+
+function changes(before: Objects, after: Objects, by = ''): Change[] {
   const made = [...after].flatMap(([id, now]) => {
     const old = before.get(id);
     if (old?.version === now.version) return [];
@@ -105,7 +124,7 @@ function isA(struct: string, { type }: LedgerObject): boolean {
   return type.includes(`::enclave::${struct}<`);
 }
 
-function created(object: LedgerObject, by: string): Emitted[] {
+function created(object: LedgerObject, by: string): Change[] {
   const { id, content } = object;
   if (isA('EnclaveCap', object)) {
     return [[object, 'EnclaveCapCreated', bytesOf('EnclaveCapCreated', { capabilityId: id })]];
@@ -123,7 +142,7 @@ function created(object: LedgerObject, by: string): Emitted[] {
   return [[object, 'EnclaveRegistered', bytesOf('EnclaveRegistered', enclave)]];
 }
 
-function changed(old: LedgerObject, object: LedgerObject): Emitted[] {
+function changed(old: LedgerObject, object: LedgerObject): Change[] {
   if (!isA('EnclaveConfig', object)) return [];
   const was = ConfigContent.parse(old.content);
   const config = ConfigContent.parse(object.content);
@@ -142,15 +161,15 @@ function changed(old: LedgerObject, object: LedgerObject): Emitted[] {
   ];
   const names = updates.flatMap(([isChanged, name]) => (isChanged ? [name] : []));
   return [
-    ...names.map((name): Emitted => [object, name, bytesOf(name, event)]),
-    ...revoked.map((registrarId): Emitted => {
+    ...names.map((name): Change => [object, name, bytesOf(name, event)]),
+    ...revoked.map((registrarId): Change => {
       const registrar = { configId: object.id, registrarId };
       return [object, 'RegistrarCapRevoked', bytesOf('RegistrarCapRevoked', registrar)];
     }),
   ];
 }
 
-function deleted(object: LedgerObject): Emitted[] {
+function deleted(object: LedgerObject): Change[] {
   if (!isA('Enclave', object)) return [];
   const enclave = { ...EnclaveContent.parse(object.content), enclaveId: object.id };
   return [[object, 'EnclaveDestroyed', bytesOf('EnclaveDestroyed', enclave)]];

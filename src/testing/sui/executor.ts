@@ -1,57 +1,38 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
-import { bcs } from '@mysten/sui/bcs';
+import { randomUUID } from 'node:crypto';
 import { GrpcTypes } from '@mysten/sui/grpc';
-import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
-import { type ExecutionContext, HotPotato, UpgradeReceipt, type UpgradeTicket } from './call.ts';
-import {
-  type Argument,
-  bcsCommand,
-  type Command,
-  grpcCommand,
-  type TransactionData,
-  type Upgrade,
-} from './commands.ts';
-import { publish, runCall } from './contract.ts';
-import {
-  budgetRefusal,
-  DigestMismatch,
-  failure,
-  INSUFFICIENT_GAS,
-  Refusal,
-  type Status,
-  UNUSED_VALUE,
-} from './failures.ts';
+import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
+import type { Engine, Executed, Execution } from './engine.ts';
+import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
+import { FAILED_GAS, type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
-import type { MoveVm } from './vm/vm.ts';
+import { model } from './model.ts';
 
-/** A package that a transaction wrote. */
-interface Published {
-  readonly id: string;
-  readonly original: string;
-  readonly modules: readonly Uint8Array[];
-  /** What the command returns. */
-  readonly result: unknown;
-}
+type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'gasCoin' | 'isSimulated'> & {
+  /** Ids follow from it. */
+  readonly seed: string;
+  /** Undefined: as much as it needs. */
+  readonly budget: bigint | undefined;
+};
 
-const GAS_USED = 2_000_000n;
-const DEFAULT_BUDGET = 5_000_000n;
 const { Input_InputKind: InputKind } = GrpcTypes;
 
 export class Executor {
   /** The chain's clock. */
   now = () => Date.now();
-  /** Gas that every transaction needs. */
-  gasNeeded = GAS_USED;
-  /** The budget that the node proposes. */
-  proposedBudget = DEFAULT_BUDGET;
+  /** Gas that every transaction needs. Default: near to what Sui charges. */
+  gasNeeded: bigint | undefined;
+  /** The budget that the node proposes. Default: near to what Sui proposes. */
+  proposedBudget: bigint | undefined;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
   /** What the node adds to a transaction that it resolves. Default: nothing. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
   /** Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget. */
   isOld = false;
-  /** Runs each call's Move code too, and refuses a transaction where it does anything else than the model. */
-  vm: MoveVm | undefined;
+  engine: Engine = model;
+  /** The epoch that calls see. */
+  epoch = () => 1n;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
@@ -79,19 +60,22 @@ export class Executor {
     }
     const { inputs, commands } = kind.data.programmableTransaction;
     const resolved = inputs.map((input) => this.#resolve(input, sender));
-    const budget = gasPayment?.budget ?? this.proposedBudget;
     const coins = this.#ledger.coins(gasPayment?.owner ?? sender);
+    const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
+      inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
+    );
+    const gasCoin = coins[0]?.object;
+    const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
+    const given = gasPayment?.budget;
+    const { status, gas } = await this.#run({ ...run, seed: randomUUID(), budget: given, isSimulated: true });
+    if (this.isOld && !status.success && given === undefined) throw budgetRefusal(status);
+    const budget = given ?? this.proposedBudget ?? proposedBudget(gas);
     if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
       const message = this.isOld
         ? `unable to select sufficient gas coins from account ${sender} to satisfy required budget ${budget}`
         : `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`;
       throw new Refusal('INVALID_ARGUMENT', message);
     }
-    const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
-      inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
-    );
-    const { status } = await this.#run(sender, values, commands.map(grpcCommand), 'simulated', budget);
-    if (this.isOld && !status.success && gasPayment?.budget === undefined) throw budgetRefusal(status);
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
         objectId: object.id,
@@ -116,25 +100,21 @@ export class Executor {
   }
 
   async execute(
-    { sender, kind, gasData }: TransactionData,
+    data: TransactionData,
     digest: string,
-  ): Promise<GrpcTypes.TransactionEffects> {
+  ): Promise<{ effects: GrpcTypes.TransactionEffects; events: Executed['events'] }> {
+    const { sender, kind, gasData } = data;
     const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
     const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
-    for (const { objectId, version, digest: seen } of [...used, ...(gasData.payment ?? [])]) {
+    for (const owned of ownedInputs(data)) {
+      const { objectId, digest: seen } = owned;
       const object = this.#ledger.objects.get(objectId);
       if (!object) throw new Refusal('INVALID_ARGUMENT', `Could not find the referenced object ${objectId}`);
-      const reference = `(${objectId}, SequenceNumber(${version}), o#${seen})`;
-      if (this.#ledger.locked.has(objectId)) {
-        throw new Refusal(
-          'INVALID_ARGUMENT',
-          `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${reference} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
-        );
-      }
+      if (this.#ledger.locked.has(objectId)) throw lockedRefusal(owned);
       if (digestOf(object) !== seen) {
         throw new Refusal(
           'INVALID_ARGUMENT',
-          `Transaction needs to be rebuilt because object ${reference} version is not available for consumption, current version: ${object.version}`,
+          `Transaction needs to be rebuilt because object ${referenceOf(owned)} version is not available for consumption, current version: ${object.version}`,
         );
       }
     }
@@ -145,13 +125,10 @@ export class Executor {
       return this.#ledger.objects.get(objectId);
     });
     const budget = BigInt(gasData.budget ?? 0);
-    const { status, changes, published } = await this.#run(
-      sender,
-      values,
-      commands.map(bcsCommand),
-      digest,
-      budget,
-    );
+    const gasCoin = this.#ledger.objects.get(gasData.payment?.[0]?.objectId ?? '');
+    const run = { sender, inputs: values, commands: commands.map(bcsCommand), gasCoin };
+    const executed = await this.#run({ ...run, seed: digest, budget, isSimulated: false });
+    const { status, changes, published, events, gas } = executed;
     const effective = status.success ? changes : new Changes(this.#ledger, digest);
     const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
     const kept = [...effective.written.values()].filter(({ id }) => !effective.deleted.has(id));
@@ -177,20 +154,16 @@ export class Executor {
         }),
       );
     }
-    this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', this.gasNeeded);
+    this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', netOf(gas));
     this.#ledger.commit(digest, effective);
-    return GrpcTypes.TransactionEffects.create({
+    const effects = GrpcTypes.TransactionEffects.create({
       status,
       transactionDigest: digest,
-      epoch: 1n,
-      gasUsed: {
-        computationCost: this.gasNeeded,
-        storageCost: 0n,
-        storageRebate: 0n,
-        nonRefundableStorageFee: 0n,
-      },
+      epoch: this.epoch(),
+      gasUsed: gas,
       changedObjects,
     });
+    return { effects, events };
   }
 
   #resolve(input: GrpcTypes.Input, sender: string): GrpcTypes.Input {
@@ -212,89 +185,53 @@ export class Executor {
     return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
   }
 
-  async #run(
-    sender: string,
-    inputs: readonly unknown[],
-    commands: readonly Command[],
-    seed: string,
-    budget: bigint,
-  ): Promise<{ status: Status; changes: Changes; published?: Published }> {
+  async #run({ seed, budget, gasCoin, ...run }: Run): Promise<Executed & { changes: Changes; gas: GasUsed }> {
     const changes = new Changes(this.#ledger, seed);
-    const context: ExecutionContext = {
+    const executed = await this.engine({
+      ...run,
       changes,
-      sender,
       nowMs: this.now(),
+      epoch: this.epoch(),
       root: this.root,
-      original: (id) => this.#ledger.packages.get(id) ?? id,
-    };
-    const results: (readonly unknown[])[] = [];
-    const value = (argument: Argument) => {
-      if ('result' in argument) return results[argument.result]?.[argument.nested];
-      const input = inputs[argument.input];
-      // A call sees what the calls before it wrote.
-      return input !== null && typeof input === 'object' && 'id' in input
-        ? changes.get((input as LedgerObject).id)
-        : input;
-    };
-    const used = new Set<unknown>();
-    const take = (argument: Argument) => {
-      const given = value(argument);
-      used.add(given);
-      return given;
-    };
-    let published: Published | undefined;
-    for (const [index, command] of commands.entries()) {
-      try {
-        if (command.kind === 'publish') published = this.#publish(context, command.modules);
-        else if (command.kind === 'upgrade')
-          published = this.#upgrade(context, command, take(command.ticket));
-        const made = published && 'modules' in command ? [published.result] : undefined;
-        results.push(made ?? (await this.#perform(context, command, take)));
-      } catch (error) {
-        return { status: failure(error, BigInt(index)), changes };
-      }
+      gasCoin: run.commands.some(usesGas) ? gasCoin : undefined,
+      packages: this.#ledger.packages,
+    });
+    if (!executed.status.success) return { ...executed, changes, gas: FAILED_GAS };
+    // An owned object that is only read gets a new version too.
+    for (const input of run.inputs) {
+      if (input === undefined || !('owner' in input) || input.owner.kind !== 'address') continue;
+      if (!changes.written.has(input.id) && !changes.deleted.has(input.id)) changes.write(input);
     }
-    const isUnused = results.flat().some((result) => result instanceof HotPotato && !used.has(result));
-    const status = isUnused ? UNUSED_VALUE : this.gasNeeded > budget ? INSUFFICIENT_GAS : { success: true };
-    return { status, changes, ...(status.success && published && { published }) };
+    const gas = this.#gas(changes, run.commands, gasCoin);
+    if (budget === undefined || netOf(gas) <= budget) return { ...executed, changes, gas };
+    return { ...executed, status: INSUFFICIENT_GAS, changes, gas: FAILED_GAS };
   }
 
-  #publish(context: ExecutionContext, modules: readonly Uint8Array[]): Published {
-    const { packageId: id, upgradeCap } = publish(context);
-    this.vm?.publish(id, id, modules);
-    return { id, original: id, modules, result: upgradeCap };
+  #gas(changes: Changes, commands: readonly Command[], gasCoin: LedgerObject | undefined): GasUsed {
+    if (this.gasNeeded !== undefined) return { ...FAILED_GAS, computationCost: this.gasNeeded };
+    return gasOf(changes, this.#ledger, commands, gasCoin);
   }
+}
 
-  #upgrade(context: ExecutionContext, command: Upgrade, ticket: unknown): Published {
-    const { capId, packageId, digest } = ticket as UpgradeTicket;
-    const { modules } = command;
-    if (packageId !== command.packageId || !isDigestOf(digest, command)) throw new DigestMismatch();
-    const original = context.original(packageId);
-    const id = context.changes.freshId();
-    this.vm?.publish(id, original, modules);
-    return { id, original, modules, result: new UpgradeReceipt(capId, id) };
-  }
+type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
 
-  /** Calls a function, or transfers objects. */
-  async #perform(
-    context: ExecutionContext,
-    command: Command,
-    take: (argument: Argument) => unknown,
-  ): Promise<readonly unknown[]> {
-    if (command.kind === 'call') {
-      const { package: id } = command.call;
-      const isKnown = this.#ledger.packages.has(id) || /^0x0*2$/.test(id);
-      if (!isKnown) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
-      const call = { ...command.call, args: command.args.map(take) };
-      return await (this.vm ? this.vm.run(context, call) : runCall(context, call));
-    }
-    if (command.kind !== 'transfer') return [];
-    const address = bcs.Address.parse(take(command.to) as Uint8Array);
-    for (const object of command.objects.map(take) as LedgerObject[]) {
-      context.changes.write({ ...object, owner: { kind: 'address', address } });
-    }
-    return [];
-  }
+/** The owned objects of a transaction, with the coins that pay for it. */
+export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
+  const inputs = kind.ProgrammableTransaction?.inputs ?? [];
+  const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
+  return [...used, ...(gasData.payment ?? [])];
+}
+
+function referenceOf({ objectId, version, digest }: Reference): string {
+  return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
+}
+
+/** What validators say of a transaction that conflicts with another. */
+export function lockedRefusal(reference: Reference): Refusal {
+  return new Refusal(
+    'INVALID_ARGUMENT',
+    `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceOf(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
+  );
 }
 
 function checkOwner({ id, owner }: LedgerObject, sender: string): void {
@@ -305,6 +242,8 @@ function checkOwner({ id, owner }: LedgerObject, sender: string): void {
   );
 }
 
-function isDigestOf(digest: Uint8Array, { modules, dependencies }: Upgrade): boolean {
-  return Buffer.from(digest).equals(packageDigest(modules, dependencies));
+function usesGas(command: Command): boolean {
+  return Object.values(command)
+    .flat()
+    .some((part) => typeof part === 'object' && part !== null && 'gas' in part);
 }

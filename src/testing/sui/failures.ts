@@ -26,27 +26,55 @@ function failed(error: Parameters<typeof GrpcTypes.ExecutionError.create>[0]): S
   return { success: false, error: GrpcTypes.ExecutionError.create(error) };
 }
 
-export const UNUSED_VALUE = failed({
-  description: 'UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }',
-  kind: UNUSED_VALUE_WITHOUT_DROP,
-});
+/** A transaction leaves a value that can't be dropped: the first result of a command. */
+export function unusedValue(command: number): Status {
+  return failed({
+    description: `UnusedValueWithoutDrop { result_idx: ${command}, secondary_idx: 0 }`,
+    kind: UNUSED_VALUE_WITHOUT_DROP,
+  });
+}
 export const INSUFFICIENT_GAS = failed({ description: 'InsufficientGas', kind: NO_GAS });
+
+const Kind = GrpcTypes.ExecutionError_ExecutionErrorKind;
+
+/** A command can't be executed, by a kind and a description of Sui's. */
+export class CommandFailure extends Error {
+  /** Undefined: the transaction as a whole. */
+  readonly command: number | undefined;
+  readonly kind: keyof typeof Kind;
+
+  constructor(command: number | undefined, kind: keyof typeof Kind, description: string) {
+    super(description);
+    this.command = command;
+    this.kind = kind;
+  }
+
+  get status(): Status {
+    const command = this.command === undefined ? undefined : BigInt(this.command);
+    return failed({
+      description: this.message,
+      kind: Kind[this.kind],
+      ...(command !== undefined && { command }),
+    });
+  }
+}
 
 /** An upgrade is of other modules than its ticket. */
 export class DigestMismatch extends Error {}
 
 /** How a command fails. Throws on whatever is not of the transaction. */
 export function failure(error: unknown, command: bigint): Status {
+  if (error instanceof CommandFailure) return error.status;
   if (error instanceof DigestMismatch) {
     const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
     return failed({ description, command, kind: PACKAGE_UPGRADE_ERROR });
   }
   if (error instanceof TypeMismatch) {
-    const description = 'CommandArgumentError { arg_idx: 0, kind: TypeMismatch }';
+    const description = `CommandArgumentError { arg_idx: ${error.argument}, kind: TypeMismatch }`;
     return failed({ description, command, kind: COMMAND_ARGUMENT_ERROR });
   }
   if (!(error instanceof MoveAbort)) throw error;
-  const { location, constant, code } = error;
+  const { location, constant, code, text } = error;
   const named = typeof constant === 'string';
   const abort = GrpcTypes.MoveAbort.create({
     abortCode: named ? cleverNumber(code) : BigInt(constant),
@@ -56,7 +84,7 @@ export function failure(error: unknown, command: bigint): Status {
         ...(code !== undefined && { errorCode: BigInt(code) }),
         constantName: constant,
         constantType: 'vector<u8>',
-        value: { oneofKind: 'rendered', rendered: `the text of ${constant}` },
+        value: { oneofKind: 'rendered', rendered: text ?? `the text of ${constant}` },
       }),
     }),
   });

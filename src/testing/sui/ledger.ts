@@ -28,6 +28,14 @@ export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 const CLAIM_FIELD = normalizeStructTag(
   '0x2::dynamic_field::Field<0x2::derived_object::Claimed, 0x2::derived_object::ClaimedStatus>',
 );
+/** The object at 0x8. */
+export const RANDOM: LedgerObject = {
+  id: normalizeSuiAddress('0x8'),
+  type: normalizeStructTag('0x2::random::Random'),
+  owner: { kind: 'shared', since: 1n },
+  version: 1n,
+  content: bcs.Address.serialize('0x8').toBytes(),
+};
 const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
 
 const PackageObject = bcs.enum('Data', {
@@ -91,6 +99,7 @@ export class Changes {
 
   write(object: Omit<LedgerObject, 'version'>): string {
     this.written.set(object.id, { ...object, version: this.version });
+    this.deleted.delete(object.id);
     return object.id;
   }
 
@@ -105,6 +114,22 @@ export class Changes {
 
   delete(id: string): void {
     this.deleted.add(id);
+  }
+
+  /** The dynamic fields of objects and of what is in them, and theirs. */
+  fieldsOf(objects: readonly LedgerObject[]): LedgerObject[] {
+    const fields = [...this.#ledger.objects.values()].filter(({ owner }) => owner.kind === 'object');
+    const within = (some: readonly LedgerObject[]): LedgerObject[] => {
+      // The id of a table is in its object.
+      const found = fields.filter(
+        ({ owner }) =>
+          'address' in owner &&
+          some.some(({ content }) => Buffer.from(content).includes(owner.address.slice(2), 0, 'hex')),
+      );
+      const fresh = found.filter((field) => !some.includes(field));
+      return fresh.length === 0 ? [] : [...fresh, ...within(fresh)];
+    };
+    return [...new Set(within(objects))];
   }
 
   /** Whether the transaction creates the object. */

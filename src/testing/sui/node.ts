@@ -1,7 +1,7 @@
 /**
  * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
- * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas; what Move functions do
- * is a model (`contract.ts`). Tests can make it fail.
+ * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas; an engine does what Move
+ * functions do: a model (`model.ts`), or the Move VM. Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
 import { EventLog } from './events.ts';
-import { Executor } from './executor.ts';
+import { Executor, lockedRefusal, ownedInputs } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
@@ -68,14 +68,18 @@ export class LoopbackNode {
   readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
   /** The ledger before each transaction that reads do not show yet, the oldest first. */
   #hidden: { readonly untilMs: number; readonly before: Ledger }[] = [];
-  // Compiling and executing Move blocks this process for seconds. With Node's default of 5 s the server would close an
-  // idle connection that a client in the same process is about to use again.
+  #last: Promise<unknown> = Promise.resolve();
+  /** Owned objects of transactions that wait or run. */
+  readonly #locked = new Set<string>();
+  // A client in the same process may compile Move for seconds. With Node's default of 5 s the server would close an idle
+  // connection that the client is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     this.#answer(request, response).catch((error) => response.destroy(error));
   });
 
   private constructor(root: Uint8Array) {
     this.executor = new Executor(this.ledger, root);
+    this.executor.epoch = () => this.epoch;
   }
 
   /**
@@ -254,7 +258,7 @@ export class LoopbackNode {
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
-          effects: { status, epoch: 1n },
+          effects: { status, epoch: this.epoch },
         }),
         commandOutputs: [],
       });
@@ -276,16 +280,40 @@ export class LoopbackNode {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
-      const before = this.ledger.copy();
-      const effects = await this.executor.execute(parsed, digest);
-      this.events.record(before.objects, this.ledger.objects, parsed, digest);
-      if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
-      this.#effects.set(digest, effects);
-      return GrpcTypes.ExecuteTransactionResponse.toBinary({
-        transaction: GrpcTypes.ExecutedTransaction.create({ digest, effects, ...describedIfEmpty(parsed) }),
-      });
+      return await this.#inTurn(parsed, () => this.#execute(parsed, digest));
     },
   };
+
+  /** Executes one transaction after the other: an engine may take seconds. Their owned objects are locked until then. */
+  async #inTurn<T>(data: TransactionData, execute: () => Promise<T>): Promise<T> {
+    const locks = ownedInputs(data);
+    const locked = locks.find(({ objectId }) => this.#locked.has(objectId));
+    if (locked !== undefined) throw lockedRefusal(locked);
+    for (const { objectId } of locks) this.#locked.add(objectId);
+    const turn = this.#last.then(execute);
+    this.#last = turn.catch(() => undefined);
+    try {
+      return await turn;
+    } finally {
+      for (const { objectId } of locks) this.#locked.delete(objectId);
+    }
+  }
+
+  async #execute(data: TransactionData, digest: string): Promise<Uint8Array> {
+    const before = this.ledger.copy();
+    const { effects, events: said } = await this.executor.execute(data, digest);
+    const events = this.events.record(before.objects, this.ledger.objects, data, digest, said);
+    if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
+    this.#effects.set(digest, effects);
+    return GrpcTypes.ExecuteTransactionResponse.toBinary({
+      transaction: GrpcTypes.ExecutedTransaction.create({
+        digest,
+        effects,
+        events: { events },
+        ...describedIfEmpty(data),
+      }),
+    });
+  }
 
   #object(found: LedgerObject): GrpcTypes.Object {
     const object = this.lie(found);

@@ -38,7 +38,15 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 /** Runs a program of the copy, without anything of this test's own environment. */
 function run(program: string, ...args: string[]): Promise<{ code: number; output: string }> {
-  const options = { cwd: dir, env: { PATH: `${ROOT}/node_modules/.bin:${process.env['PATH']}` } };
+  return runWith({}, program, ...args);
+}
+
+function runWith(
+  env: Record<string, string>,
+  program: string,
+  ...args: string[]
+): Promise<{ code: number; output: string }> {
+  const options = { cwd: dir, env: { PATH: `${ROOT}/node_modules/.bin:${process.env['PATH']}`, ...env } };
   return new Promise((resolve) => {
     execFile(program, args, options, (error, stdout, stderr) =>
       resolve({ code: error ? 1 : 0, output: stdout + stderr }),
@@ -46,11 +54,11 @@ function run(program: string, ...args: string[]): Promise<{ code: number; output
   });
 }
 
-function dev(env: Record<string, string>): { child: ChildProcess; output: () => string } {
-  const child = spawn(process.execPath, ['src/commands/dev/main.ts'], {
-    cwd: dir,
-    env: { APP: 'price', PORT: '0', ...env },
-  });
+function dev(
+  env: Record<string, string>,
+  program = 'src/commands/dev/main.ts',
+): { child: ChildProcess; output: () => string } {
+  const child = spawn(process.execPath, [program], { cwd: dir, env: { APP: 'price', PORT: '0', ...env } });
   onTestFinished(() => {
     child.kill('SIGKILL');
   });
@@ -163,6 +171,40 @@ describe('the application of the page', () => {
     await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
     expect(output()).not.toMatch(/my-real-key|curl/);
   });
+
+  test('has a contract that runs on make dev-sui: published, called by submit, upgraded, and refuses what is stale', async () => {
+    const sui = dev({ FAUCET_PORT: '0' }, 'src/commands/dev/sui/main.ts');
+    await expect.poll(sui.output, { timeout: 30_000 }).toMatch(/Ctrl-C ends it/);
+    const [node = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(sui.output()) ?? [];
+    const enclave = dev({ ATTEST: 'emulated' });
+    await expect.poll(enclave.output, { timeout: 30_000 }).toMatch(/Ctrl-C ends it/);
+    const [, url = ''] = /curl -s (\S+)\/process_data/.exec(enclave.output()) ?? [];
+    const key = { SUI_PRIVATE_KEY: readFileSync(join(dir, 'out/dev-sui.key'), 'utf8').trim() };
+    const command = async (name: string, ...args: string[]) => {
+      const to = ['--network', 'localnet', '--rpc-url', node];
+      return await runWith(key, process.execPath, `src/commands/sui/${name}.ts`, ...args, ...to);
+    };
+    const done = async (name: string, ...args: string[]) => {
+      const { code, output } = await command(name, ...args);
+      expect(code, `${name}: ${output}`).toBe(0);
+    };
+    const root = ['--root', 'out/dev-root.pem'];
+    const submit = ['price::new', '--url', url, '--body', '{"payload":{"pair":"SUI-USD"}}', ...root];
+    await done('publish', 'price');
+    await done('create_config', 'price', '--pcrs', 'out/dev-price.pcrs');
+    await done('register_enclave', url, ...root);
+    await done('submit', ...submit);
+    const source = join(dir, 'move/price/sources/price.move');
+    const stricter = readFileSync(source, 'utf8').replace(
+      'MAX_AGE_MS: u64 = 60 * 1000',
+      'MAX_AGE_MS: u64 = 0',
+    );
+    writeFileSync(source, stricter);
+    onTestFinished(() => writeFileSync(source, files.get('move/price/sources/price.move') ?? ''));
+    await done('upgrade', 'price');
+    const { code, output } = await command('submit', ...submit);
+    expect([code, output]).toEqual([1, expect.stringMatching(/ETooOld/)]);
+  }, 240_000);
 
   test('gets into an image with its settings, and without its fake', async () => {
     const stage = join(dir, 'stage');

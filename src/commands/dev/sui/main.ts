@@ -18,6 +18,7 @@ It keeps nothing: each start is a new chain. A funded account's key is in out/de
 environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
+  LAG_MS       how long reads do not show what was executed, at most 60000: dapps have to wait. Default: 300
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
@@ -25,10 +26,11 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
+    const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
     // With the Move VM and a whole node, it takes most of a second to load.
     const { startDevSui } = await import('./service.ts');
-    const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env });
+    const service = await startDevSui({ port, faucetPort, folder: pathToFileURL(`${folder}/`), env, lagMs });
     endOnSignal(service.close);
     const { node, faucetUrl, account, checksProofs } = service;
     return {
@@ -55,8 +57,8 @@ ${faucetUrl}  the faucet, as that of a local network
 
 Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}
-Run:      move/enclave and move/weather, in Sui's Move VM (WebAssembly); a call fails if the VM and the model give different results
-Model:    ids of enclaves, attestation, publishing and upgrades, transfers, gas; there are no other packages, and no checkpoints
+Run:      the packages in move/, in Sui's Move VM (WebAssembly), on a stub of Sui's framework
+Model:    attestation, who owns what, versions, gas; there are no other packages, and no checkpoints
 Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others
 
 src/library/sui/README.md, "On one machine", has the commands from publish to rotate.

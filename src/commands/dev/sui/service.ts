@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { certificatesFromPem } from 'sui-enclave/attestation';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { createFaucet } from 'sui-enclave-testing/sui/faucet';
+import { RANDOM } from 'sui-enclave-testing/sui/ledger';
 import { listen } from 'sui-enclave-testing/sui/listen';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { MoveVm } from 'sui-enclave-testing/sui/vm/vm';
@@ -14,6 +15,9 @@ import { builtKeys, signatureChecks } from './signatures.ts';
 /** 1000 SUI, in MIST. */
 const FUNDS = 1_000_000_000_000n;
 
+/** Of reads, in milliseconds. */
+const LAG_MS = 300;
+
 export interface DevSuiOptions {
   /** Of the node, and of the faucet; 0 lets the system choose. */
   readonly port: number;
@@ -21,10 +25,13 @@ export interface DevSuiOptions {
   /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
   readonly folder: URL;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times. */
+  readonly lagMs?: number;
 }
 
 export interface DevSui {
   readonly node: LoopbackNode;
+  readonly vm: MoveVm;
   readonly faucetUrl: string;
   readonly account: Account;
   /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
@@ -35,7 +42,13 @@ export interface DevSui {
 }
 
 /** @throws ConfigError; SuiCommandError: SIGNER */
-export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptions): Promise<DevSui> {
+export async function startDevSui({
+  port,
+  faucetPort,
+  folder,
+  env,
+  lagMs = LAG_MS,
+}: DevSuiOptions): Promise<DevSui> {
   const account = developmentAccount(folder, env);
   const trust = DevelopmentTrust.load(folder, 'weather');
   const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
@@ -50,18 +63,23 @@ export async function startDevSui({ port, faucetPort, folder, env }: DevSuiOptio
   }
   const keys = builtKeys();
   node.verify = signatureChecks(node, keys);
+  node.lagMs = lagMs;
   // Nothing here is worth protecting, and a dapp under development may have any origin.
   node.servesPages = true;
-  node.executor.vm = new MoveVm();
+  const vm = new MoveVm();
+  node.executor.engine = vm.execute;
+  node.ledger.objects.set(RANDOM.id, RANDOM);
   node.ledger.give(account.address, FUNDS);
   return {
     node,
+    vm,
     faucetUrl: `http://127.0.0.1:${(faucet.address() as AddressInfo).port}`,
     account,
     checksProofs: keys.length > 0,
     note: trust.isNew ? trust.save() : undefined,
     async close() {
       node.close();
+      vm.close();
       faucet.closeAllConnections();
       faucet.close();
     },

@@ -1,5 +1,5 @@
 /** The fixture of the commands' tests: a node, an admin with SUI, an enclave, and its image as files. */
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -78,7 +78,8 @@ export class ChainFixture {
     cpSync(fileURLToPath(new URL('../../../../src/testing/move_framework', import.meta.url)), dir, {
       recursive: true,
     });
-    writeFileSync(join(dir, 'sui-framework/sources/sui.move'), 'module sui::sui;');
+    mkdirSync(join(dir, 'sui-framework/sources/kiosk'), { recursive: true });
+    writeFileSync(join(dir, 'sui-framework/sources/kiosk/kiosk.move'), 'module sui::kiosk;');
     return dir;
   }
 

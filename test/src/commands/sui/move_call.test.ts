@@ -26,10 +26,12 @@ function moduleOf(
     return [name, { abilities, typeParameters: '', layout: `struct {${fields}}` }] as const;
   });
   return {
+    address: APP,
     name: 'rewards',
     datatypes: new Map(datatypes),
     functions: new Map(),
     callable: new Map([['award', call]]),
+    init: undefined,
   };
 }
 

@@ -124,11 +124,11 @@ describe('a node whose reads lag behind', () => {
   test('reports a failed transaction as failed, and shows it before: it has changed the gas coin', async () => {
     const failing = async (options: Options = {}) => {
       const bytes = await signed(new Transaction());
-      fixture.node.executor.gasNeeded = 10_000_000n;
+      fixture.node.executor.gasNeeded = 1_000_000_000n;
       await expect(sendTransaction(client, { ...bytes, ...options })).rejects.toMatchObject({
         code: 'SUI_GAS',
       });
-      fixture.node.executor.gasNeeded = 2_000_000n;
+      fixture.node.executor.gasNeeded = undefined;
     };
     fixture.node.lagMs = 100;
     await failing();

@@ -11,6 +11,10 @@ public struct TypeName has copy, drop, store {
 
 public native fun with_original_ids<T>(): TypeName;
 
+public fun as_string(self: &TypeName): &String {
+    &self.name
+}
+
 public fun address_string(self: &TypeName): String {
     let bytes = self.name.as_bytes();
     let mut address = vector[];

@@ -35,6 +35,12 @@ public fun is_empty<Element>(v: &vector<Element>): bool {
     v.length() == 0
 }
 
+public fun append<Element>(lhs: &mut vector<Element>, mut other: vector<Element>) {
+    other.reverse();
+    while (!other.is_empty()) lhs.push_back(other.pop_back());
+    other.destroy_empty();
+}
+
 public fun remove<Element>(v: &mut vector<Element>, mut i: u64): Element {
     assert!(i < v.length(), EIndexOutOfBounds);
     while (i + 1 < v.length()) {

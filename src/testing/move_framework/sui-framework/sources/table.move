@@ -18,6 +18,16 @@ public fun add<K: copy + drop + store, V: store>(self: &mut Table<K, V>, key: K,
     self.size = self.size + 1;
 }
 
+#[syntax(index)]
+public fun borrow<K: copy + drop + store, V: store>(self: &Table<K, V>, key: K): &V {
+    df::borrow(&self.id, key)
+}
+
+#[syntax(index)]
+public fun borrow_mut<K: copy + drop + store, V: store>(self: &mut Table<K, V>, key: K): &mut V {
+    df::borrow_mut(&mut self.id, key)
+}
+
 public fun remove<K: copy + drop + store, V: store>(self: &mut Table<K, V>, key: K): V {
     self.size = self.size - 1;
     df::remove(&mut self.id, key)
@@ -29,6 +39,10 @@ public fun contains<K: copy + drop + store, V: store>(self: &Table<K, V>, key: K
 
 public fun length<K: copy + drop + store, V: store>(self: &Table<K, V>): u64 {
     self.size
+}
+
+public fun is_empty<K: copy + drop + store, V: store>(self: &Table<K, V>): bool {
+    self.size == 0
 }
 
 public fun destroy_empty<K: copy + drop + store, V: store>(self: Table<K, V>) {

@@ -111,16 +111,6 @@ describe('the faucet', () => {
 });
 
 describe('a call that it does not know is UNIMPLEMENTED by name', () => {
-  const built = async (add: (tx: Transaction) => void) => {
-    const tx = new Transaction();
-    tx.setSender(service.account.address);
-    add(tx);
-    return await tx.build({ client }).then(
-      () => undefined,
-      (error: unknown) => String(error),
-    );
-  };
-
   test('of gRPC', async () => {
     await expect(client.stateService.getCoinInfo({ coinType: '0x2::sui::SUI' })).rejects.toMatchObject({
       code: 'UNIMPLEMENTED',
@@ -136,18 +126,6 @@ describe('a call that it does not know is UNIMPLEMENTED by name', () => {
       const answer = await fetch(service.node.url, request);
       expect([answer.status, await answer.text()]).toEqual([415, expect.stringContaining('SuiGrpcClient')]);
     }
-  });
-
-  test('of Move', async () => {
-    expect(await built((tx) => tx.moveCall({ target: '0x2::coin::zero' }))).toMatch(/0x0*2::coin::zero/);
-  });
-
-  test('a command, or a package', async () => {
-    expect(await built((tx) => tx.splitCoins(tx.gas, [1]))).toMatch(/splitCoins/);
-    const { address } = service.account;
-    const publish = (tx: Transaction) =>
-      tx.transferObjects([tx.publish({ modules: [], dependencies: ['0x1', '0x2'] })], address);
-    expect(await built(publish)).toMatch(/knows move\/enclave and move\/weather/);
   });
 });
 

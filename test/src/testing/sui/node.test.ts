@@ -1,0 +1,136 @@
+/** The loopback node does as a real one does: seen on a validator and full node of Sui 1.63. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Transaction } from '@mysten/sui/transactions';
+import { decode, encode } from 'cborg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  applicationType,
+  createEnclaveConfig,
+  destroyEnclave,
+  newEnclaveConfig,
+  parsePcrs,
+  registerEnclave,
+  shareConfig,
+  updatePcrs,
+} from '../../../../src/library/sui/index.ts';
+import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+
+const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let capId: string;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
+  capId = fixture.publish();
+});
+afterEach(() => fixture.close());
+
+const creation = () => ({ ...CALL, capId, name: 'weather', image: parsePcrs(fixture.nsm.pcrsFile()) });
+
+async function signed(add: (tx: Transaction) => void) {
+  const tx = new Transaction();
+  tx.setSender(fixture.address);
+  add(tx);
+  const transaction = await tx.build({ client });
+  const { signature } = await fixture.admin.signTransaction(transaction);
+  return { tx, transaction, signatures: [signature] };
+}
+
+async function send(add: (tx: Transaction) => void) {
+  const { tx, transaction, signatures } = await signed(add);
+  const include = { effects: true, events: true } as const;
+  const { Transaction: done } = await client.executeTransaction({ transaction, signatures, include });
+  if (done === undefined) throw new Error('it failed');
+  const { gasUsed, changedObjects } = done.effects;
+  const [computation, storage, rebate] = [
+    gasUsed.computationCost,
+    gasUsed.storageCost,
+    gasUsed.storageRebate,
+  ].map(Number);
+  return {
+    ...done,
+    budget: Number(tx.getData().gasData.budget),
+    gas: ((computation ?? 0) + (storage ?? 0) - (rebate ?? 0)) / 1e9,
+    created: changedObjects
+      .filter(({ idOperation }) => idOperation === 'Created')
+      .map(({ objectId }) => objectId),
+  };
+}
+
+test('a config that is not shared can not be left', async () => {
+  const left = signed((tx) => void newEnclaveConfig(tx, creation()));
+  await expect(left).rejects.toThrow(/UnusedValueWithoutDrop \{ result_idx: 1, secondary_idx: 0 \}/);
+  await signed((tx) => shareConfig(tx, { ...CALL, config: newEnclaveConfig(tx, creation()) }));
+});
+
+test('an object of another application is of the wrong type', async () => {
+  const application = applicationType(PACKAGE, 'other', 'OTHER');
+  const wrong = signed((tx) => createEnclaveConfig(tx, { ...creation(), application }));
+  await expect(wrong).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
+});
+
+test('what is executed is answered with its events, and the epoch of the system state', async () => {
+  const { events, epoch } = await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(events).toMatchObject([
+    {
+      module: 'enclave',
+      sender: fixture.address,
+      eventType: expect.stringContaining('::EnclaveConfigCreated<'),
+    },
+  ]);
+  const { systemState } = await client.core.getCurrentSystemState();
+  expect(epoch).toBe(systemState.epoch);
+});
+
+test('an owned object that is only read gets a new version', async () => {
+  const versionOf = () => fixture.node.ledger.objects.get(capId)?.version ?? 0n;
+  const before = versionOf();
+  await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(versionOf()).toBeGreaterThan(before);
+});
+
+test('of two transactions with the same object one is executed, and the other conflicts', async () => {
+  const both = await Promise.all([0, 1].map(() => signed((tx) => createEnclaveConfig(tx, creation()))));
+  const { executor, calls } = fixture.node;
+  const { engine } = executor;
+  // The first waits for the second.
+  executor.engine = async (execution) => {
+    const sends = () => calls.filter((name) => name === 'ExecuteTransaction').length;
+    await expect.poll(sends).toBe(2);
+    return await engine(execution);
+  };
+  const sent = both.map(({ transaction, signatures }) =>
+    client.executeTransaction({ transaction, signatures }),
+  );
+  const results = await Promise.allSettled(sent);
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
+    reason: { message: expect.stringContaining('already locked by a different transaction') },
+  });
+});
+
+async function attestation(): Promise<Uint8Array> {
+  const public_key = new Uint8Array(32).fill(9);
+  const answer = decode(await fixture.nsm.transact(encode({ Attestation: { public_key } })));
+  return answer.Attestation.document;
+}
+
+test('gas is near to what was measured, and so is the proposed budget', async () => {
+  const near = (found: number, measured: number) =>
+    expect(Math.abs(found - measured), `${found} SUI for ${measured}`).toBeLessThan(Math.abs(measured) / 4);
+  const made = await send((tx) => createEnclaveConfig(tx, creation()));
+  near(made.gas, 0.00426);
+  const [configId = ''] = made.created;
+  const document = await attestation();
+  const call = { ...CALL, configId, capId };
+  const registered = await send((tx) => registerEnclave(tx, { ...call, attestation: document }));
+  near(registered.gas, 0.01885);
+  near(registered.budget, 173_800_000);
+  const isEnclave = (id: string) => fixture.node.ledger.objects.get(id)?.type.includes('::Enclave<');
+  const enclaveId = registered.created.find(isEnclave) ?? '';
+  near((await send((tx) => destroyEnclave(tx, { ...call, enclaveId }))).gas, -0.00126);
+  const image = parsePcrs(fixture.nsm.pcrsFile().replace(/^./gm, '7'));
+  near((await send((tx) => updatePcrs(tx, { ...call, image }))).gas, 0.00106);
+});
