@@ -63,7 +63,7 @@ class Builder {
     const [module = '', fn = ''] = name.split('::');
     const typeArguments = module === 'enclave' ? [`${packageId}::weather::WEATHER`] : [];
     const id = module === 'nitro_attestation' ? '0x2' : packageId;
-    const given = args.map((each) => (isArgument(each) ? each : this.input(each)));
+    const given = args.map((arg) => (isArgument(arg) ? arg : this.input(arg)));
     return this.command({
       kind: 'call',
       call: { package: id, module, function: fn, typeArguments },

@@ -30,14 +30,14 @@ export function gasOf(
   gasCoin: LedgerObject | undefined,
 ): GasUsed {
   const documents = commands.filter(
-    (each) => each.kind === 'call' && each.call.function === 'load_nitro_attestation',
+    (command) => command.kind === 'call' && command.call.function === 'load_nitro_attestation',
   );
   const known = (id: string) => ledger.objects.get(id) ?? [];
   // The coin that pays is written in any case.
   const touched = new Set([...written.keys(), ...deleted, ...(gasCoin === undefined ? [] : [gasCoin.id])]);
   const after = [...touched].filter((id) => !deleted.has(id)).flatMap((id) => written.get(id) ?? known(id));
   const before = [...touched].flatMap(known);
-  const modules = commands.flatMap((each) => ('modules' in each ? each.modules : []));
+  const modules = commands.flatMap((command) => ('modules' in command ? command.modules : []));
   const stored = sum(after.map(sizeOf)) + sum(modules.map(({ length }) => BigInt(length)));
   const freed = sum(before.map(sizeOf)) * STORAGE;
   const storageRebate = (freed * REFUNDED) / 100n;

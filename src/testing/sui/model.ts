@@ -25,7 +25,7 @@ export const model: Engine = async ({ inputs, commands, packages, ...rest }) => 
   let published: Written | undefined;
   for (const [index, command] of commands.entries()) {
     try {
-      for (const each of taken(command, value)) gone.add(each);
+      for (const id of taken(command, value)) gone.add(id);
       if (command.kind === 'publish') published = publishedBy(context, command.modules);
       else if (command.kind === 'upgrade') published = upgradedBy(context, command, value(command.ticket));
       const made = published && 'modules' in command ? [published.result] : undefined;

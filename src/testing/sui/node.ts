@@ -94,7 +94,7 @@ export class LoopbackNode {
   }
 
   /** The ledger as reads show it. */
-  get #shown(): Ledger {
+  get #visible(): Ledger {
     this.#hidden = this.#hidden.filter(({ untilMs }) => performance.now() < untilMs);
     return this.#hidden[0]?.before ?? this.ledger;
   }
@@ -143,9 +143,9 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/BatchGetObjects': (bytes) => {
       const { requests } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
       const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
-        const object = this.#shown.objects.get(objectId);
+        const object = this.#visible.objects.get(objectId);
         if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
-        if (this.#shown.packages.has(objectId)) {
+        if (this.#visible.packages.has(objectId)) {
           const found = { objectId, version: 1n, digest: '1', objectType: 'package' };
           return {
             result: {
@@ -153,7 +153,7 @@ export class LoopbackNode {
               object: GrpcTypes.Object.create({
                 ...found,
                 owner: { kind: OwnerKind.IMMUTABLE },
-                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.#shown.packageBytes(objectId) }),
+                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.#visible.packageBytes(objectId) }),
               }),
             },
           };
@@ -178,7 +178,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
       const { digest = '' } = GrpcTypes.GetTransactionRequest.fromBinary(bytes);
-      if (!this.#shown.executed.includes(digest)) {
+      if (!this.#visible.executed.includes(digest)) {
         throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
       }
       const effects = this.#effects.get(digest) ?? { status: { success: true } };
@@ -188,7 +188,7 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
-      const objects = this.#shown
+      const objects = this.#visible
         .owned(owner)
         .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
         .map((object) => this.#object(object));
@@ -196,7 +196,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.StateService/GetBalance': (bytes) => {
       const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
-      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.#shown.coins(owner) : [];
+      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.#visible.coins(owner) : [];
       const balance = coins.reduce((sum, coin) => sum + coin.balance, 0n);
       return GrpcTypes.GetBalanceResponse.toBinary({ balance: { coinType, balance, coinBalance: balance } });
     },
@@ -204,7 +204,7 @@ export class LoopbackNode {
       const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
       const size = Math.min(pageSize ?? PAGE, PAGE);
       const from = pageToken ? Number(Buffer.from(pageToken).toString()) : 0;
-      const all = this.#shown.fields(parent);
+      const all = this.#visible.fields(parent);
       const dynamicFields = all.slice(from, from + size).map(({ id, content }) =>
         GrpcTypes.DynamicField.create({
           kind: GrpcTypes.DynamicField_DynamicFieldKind.FIELD,
@@ -222,7 +222,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
-      const originalId = this.#shown.packages.get(packageId);
+      const originalId = this.#visible.packages.get(packageId);
       // Full nodes give no text here.
       if (!originalId) throw new Refusal('NOT_FOUND', '');
       return GrpcTypes.GetPackageResponse.toBinary({
@@ -252,8 +252,8 @@ export class LoopbackNode {
     'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
       const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
       const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
-      const shown = this.#shown;
-      const executor = shown === this.ledger ? this.executor : this.executor.over(shown);
+      const visible = this.#visible;
+      const executor = visible === this.ledger ? this.executor : this.executor.over(visible);
       const { resolved, status } = await executor.simulate(transaction as GrpcTypes.Transaction, isChecked);
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({

@@ -188,7 +188,7 @@ function makersOf(
 }
 
 function constraintsOf({ typeParameters: text }: Declared): number[] {
-  return text === '' ? [] : text.split(',').map((each) => Number.parseInt(each, 10));
+  return text === '' ? [] : text.split(',').map((index) => Number.parseInt(index, 10));
 }
 
 /**
@@ -198,9 +198,12 @@ function constraintsOf({ typeParameters: text }: Declared): number[] {
  */
 export function typeParameters(constraints: readonly number[]): { declared: string; used: string } {
   if (constraints.length === 0) return { declared: '', used: '' };
-  const each = constraints.map((bits, index) => {
+  const parameters = constraints.map((bits, index) => {
     const required = Object.entries(ABILITY).flatMap(([name, bit]) => ((bits & bit) !== 0 ? [name] : []));
     return `T${index}${required.length === 0 ? '' : `: ${required.join(' + ')}`}`;
   });
-  return { declared: `<${each.join(', ')}>`, used: `<${each.map((_, index) => `T${index}`).join(', ')}>` };
+  return {
+    declared: `<${parameters.join(', ')}>`,
+    used: `<${parameters.map((_, index) => `T${index}`).join(', ')}>`,
+  };
 }

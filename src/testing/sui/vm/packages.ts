@@ -94,7 +94,7 @@ export class Packages {
       );
     }
     const framework = await this.#frameworkModules();
-    const modules = [...framework, ...packages.flatMap((each) => each.modules)];
+    const modules = [...framework, ...packages.flatMap((code) => code.modules)];
     const datatypes = new Datatypes(modules);
     const files: Files = Object.assign(
       {},
@@ -112,7 +112,7 @@ export class Packages {
         'Move.toml': manifestOf({ model_run: RUN_ADDRESS, ...Object.fromEntries(named) }),
       },
       datatypes,
-      modules: new Map(modules.map((each) => [`${each.address}::${each.name}`, each])),
+      modules: new Map(modules.map((module) => [`${module.address}::${module.name}`, module])),
     };
   }
 
@@ -175,8 +175,8 @@ function modulesIn({ files }: Sources): string[] {
 /** Functions through which a transaction reaches what only the module itself can call. */
 function wrappers(module: ModuleInterface): [string, string[]] {
   const { address, name, callable, functions, init, datatypes } = module;
-  const entries = [...callable].filter(([each]) => !functions.has(each));
-  const wrapped = entries.map(([each, signature]) => wrapper(each, signature));
+  const entries = [...callable].filter(([callee]) => !functions.has(callee));
+  const wrapped = entries.map(([callee, signature]) => wrapper(callee, signature));
   const witness = datatypes.get(name.toUpperCase());
   const given = (init?.parameters ?? '').includes(`::${name.toUpperCase()},`) && witness !== undefined;
   const otw = given ? `0x2::test_utils::create_one_time_witness<${name.toUpperCase()}>(), ` : '';

@@ -269,7 +269,7 @@ class Writer {
   #original(type: MoveType): MoveType {
     if (type.kind === 'vector') return { ...type, of: this.#original(type.of) };
     if (type.kind !== 'struct') return type;
-    const args = type.args.map((each) => this.#original(each));
+    const args = type.args.map((inner) => this.#original(inner));
     return { ...type, args, address: this.#transaction.original(type.address) };
   }
 
@@ -379,8 +379,8 @@ class Writer {
   #merge({ coin, coins }: Extract<Command, { kind: 'merge' }>, index: number): void {
     const type = this.#coinType(coin, index, 0);
     const into = this.#argument(coin, { kind: 'reference', isMutable: true, of: type }, index, 0);
-    for (const [at, each] of coins.entries()) {
-      this.#statement(index, `0x2::coin::join(${into}, ${this.#argument(each, type, index, at + 1)})`);
+    for (const [at, coin] of coins.entries()) {
+      this.#statement(index, `0x2::coin::join(${into}, ${this.#argument(coin, type, index, at + 1)})`);
     }
   }
 

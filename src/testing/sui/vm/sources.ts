@@ -37,7 +37,7 @@ export function packageSources(move: URL, name: string): Sources {
   );
   const [, own = name] = /^\s*name\s*=\s*["'](\w+)["']/m.exec(manifest) ?? [];
   const [, addresses = ''] = /^\[addresses\]([^[]*)/m.exec(manifest) ?? [];
-  const named = [...addresses.matchAll(/^\s*(\w+)\s*=/gm)].map(([, each = '']) => each);
+  const named = [...addresses.matchAll(/^\s*(\w+)\s*=/gm)].map(([, name = '']) => name);
   return {
     files: Object.assign(
       {},

@@ -77,7 +77,7 @@ export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType
     case 'parameter':
       return args[type.index] ?? type;
     case 'struct':
-      return { ...type, args: type.args.map((each) => instantiate(each, args)) };
+      return { ...type, args: type.args.map((arg) => instantiate(arg, args)) };
     default:
       return { ...type, of: instantiate(type.of, args) };
   }
@@ -119,7 +119,7 @@ export class Datatypes {
     const declared = [...modules].flatMap(({ address, name: module, datatypes }) =>
       [...datatypes].map(([name, datatype]) => ({ ...datatype, module: `${address}::${module}`, name })),
     );
-    this.all = new Map(declared.map((each) => [`${each.module}::${each.name}`, each]));
+    this.all = new Map(declared.map((struct) => [`${struct.module}::${struct.name}`, struct]));
   }
 
   /** @throws TypeError for a type that no module declares */
@@ -142,7 +142,7 @@ export class Datatypes {
       .split(',')
       .flatMap((parameter, index) => (parameter.endsWith('phantom') ? [] : (type.args[index] ?? [])))
       .map((argument) => this.abilitiesOf(argument));
-    const held = inner.reduce((all, each) => all & each, VALUE);
+    const held = inner.reduce((all, abilities) => all & abilities, VALUE);
     // A key needs store of what it holds.
     const key = (held & ABILITY.store) === 0 ? 0 : ABILITY.key;
     return abilities & (held | key);

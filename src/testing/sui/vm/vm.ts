@@ -113,7 +113,7 @@ export class MoveVm {
   };
 
   async #publish({ changes, commands, packages }: Execution): Promise<Published | undefined> {
-    const writing = commands.filter((each) => each.kind === 'publish' || each.kind === 'upgrade');
+    const writing = commands.filter((command) => command.kind === 'publish' || command.kind === 'upgrade');
     const [first, ...more] = writing;
     if (first === undefined) return undefined;
     if (more.length > 0)
@@ -130,7 +130,7 @@ export class MoveVm {
     documents: ReadonlyMap<number, Uint8Array | MoveAbort>,
   ): Promise<Run> {
     const { changes, inputs, gasCoin, packages, isSimulated } = execution;
-    const objects = [...inputs, gasCoin].filter((each) => each !== undefined && 'content' in each);
+    const objects = [...inputs, gasCoin].filter((given) => given !== undefined && 'content' in given);
     const code = await this.#packages.code(this.#involved(execution, objects, published));
     // A command that fails outside of the VM fails only where those before it do not.
     const refused = [...documents].find(([, document]) => document instanceof MoveAbort);
@@ -156,7 +156,7 @@ export class MoveVm {
     const known = new Set(transaction.fields.map(({ id }) => id));
     const left: Left[] = [];
     const calls = JSON.stringify(
-      transaction.commands.map((each) => (each.kind === 'call' ? each.call : each.kind)),
+      transaction.commands.map((command) => (command.kind === 'call' ? command.call : command.kind)),
     );
     for (let chunks = isSimulated ? 1 : (this.#chunks.get(calls) ?? CHUNKS); ; ) {
       const program = programOf(transaction, code, chunks, left);
@@ -192,14 +192,14 @@ export class MoveVm {
     objects: readonly LedgerObject[],
     published: string,
   ): string[] {
-    const called = commands.flatMap((each) =>
-      each.kind === 'call' ? [normalizeSuiAddress(each.call.package)] : [],
+    const called = commands.flatMap((command) =>
+      command.kind === 'call' ? [normalizeSuiAddress(command.call.package)] : [],
     );
     const ids = [...called, published].filter((id) => this.#packages.has(id));
     const covered = new Set(ids.map((id) => originalOf(id, packages)));
     const named = [
       ...objects.map(({ type }) => type),
-      ...commands.flatMap((each) => (each.kind === 'call' ? each.call.typeArguments : [])),
+      ...commands.flatMap((command) => (command.kind === 'call' ? command.call.typeArguments : [])),
     ];
     for (const [address] of named.join().matchAll(/0x[0-9a-f]+(?=::)/g)) {
       const first = originalOf(address, packages);
@@ -215,9 +215,9 @@ export class MoveVm {
     const name = module.split('::').at(-1);
     if (module.startsWith('sui::')) return normalizeSuiAddress('0x2');
     if (module.startsWith('std::')) return normalizeSuiAddress('0x1');
-    const own = [...code.modules.values()].find((each) => each.name === name);
+    const own = [...code.modules.values()].find((module) => module.name === name);
     const called = commands.find(
-      (each) => each.kind === 'call' && this.#packages.has(normalizeSuiAddress(each.call.package)),
+      (command) => command.kind === 'call' && this.#packages.has(normalizeSuiAddress(command.call.package)),
     );
     return called?.kind === 'call' ? called.call.package : (own?.address ?? '');
   }
