@@ -1,10 +1,14 @@
 /** The Move VM as engine of the model of a node: a package of an application's author. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bcs } from '@mysten/sui/bcs';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startDevSui } from '../../src/commands/dev/sui/service.ts';
 import { readModule } from '../../src/move_bytecode/module_bytecode.ts';
 import { packageDigest } from '../../src/move_bytecode/package_digest.ts';
 import type { Argument, Command } from '../../src/testing/sui/commands.ts';
@@ -223,6 +227,32 @@ beforeAll(async () => {
 afterAll(() => {
   vm.close();
   rmSync(folder, { recursive: true });
+});
+
+test('a node that is started with the folder runs its package', async () => {
+  const out = pathToFileURL(`${folder}/out/`);
+  const service = await startDevSui({
+    ...{ port: 0, faucetPort: 0, env: {}, folder: out, lagMs: 0 },
+    move: pathToFileURL(`${folder}/`),
+  });
+  try {
+    const key = Ed25519Keypair.fromSecretKey(readFileSync(service.account.keyFile ?? '', 'utf8').trim());
+    const client = new SuiGrpcClient({ network: 'localnet', baseUrl: service.node.url });
+    const send = async (transaction: Transaction) =>
+      await client.core.signAndExecuteTransaction({ transaction, signer: key, include: { effects: true } });
+    const publish = new Transaction();
+    const modules = (await compiled(SOURCE)).map((module) => [...module]);
+    const cap = publish.publish({ modules, dependencies: ['0x1', '0x2'] });
+    publish.transferObjects([cap], service.account.address);
+    const { effects } = (await send(publish)).Transaction ?? {};
+    const published = effects?.changedObjects.find(({ outputState }) => outputState === 'PackageWrite');
+    const calling = new Transaction();
+    const target = `${published?.objectId}::shop::subtract`;
+    calling.moveCall({ target, arguments: [calling.pure.u64(3), calling.pure.u64(2)] });
+    expect((await send(calling)).Transaction?.status).toMatchObject({ success: true });
+  } finally {
+    await service.close();
+  }
 });
 
 test('init ran: a shared object with a table, a dynamic field and a frozen object are there', () => {

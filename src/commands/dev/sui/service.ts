@@ -27,6 +27,8 @@ export interface DevSuiOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times. */
   readonly lagMs?: number;
+  /** The folder of the packages that it runs; ends in a slash. Default: move/ of this repository. */
+  readonly move?: URL;
 }
 
 export interface DevSui {
@@ -48,6 +50,7 @@ export async function startDevSui({
   folder,
   env,
   lagMs = LAG_MS,
+  move,
 }: DevSuiOptions): Promise<DevSui> {
   const account = developmentAccount(folder, env);
   const trust = DevelopmentTrust.load(folder, 'weather');
@@ -66,7 +69,7 @@ export async function startDevSui({
   node.lagMs = lagMs;
   // Nothing here is worth protecting, and a dapp under development may have any origin.
   node.servesPages = true;
-  const vm = new MoveVm();
+  const vm = new MoveVm(move);
   node.executor.engine = vm.execute;
   node.ledger.objects.set(RANDOM.id, RANDOM);
   node.ledger.give(account.address, FUNDS);
