@@ -13,7 +13,8 @@ import { endOnSignal } from '../../../src/service/signals.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 
 const [folder = '', port = ''] = process.argv.slice(2);
-const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn' };
+// Long enough that a call is still under way when the process that saw it begin has this one killed, on a busy machine too.
+const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn', TALLY_MS: '150' };
 const config = readServerConfig(env);
 const server = await boot({
   config,
