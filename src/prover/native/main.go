@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run runs a command, on the path that PROVER_VECTORS forces.
+// run runs a command, unless PROVER_VECTORS names a path that isn't here.
 func run(command func(args []string) error, args []string) error {
 	if path := os.Getenv("PROVER_VECTORS"); path != "" {
 		if err := cpu.Force(cpu.Path(path)); err != nil {

@@ -110,3 +110,12 @@ func TestAFileThatCannotBeWrittenWholeIsNotThere(t *testing.T) {
 		t.Fatal("left behind:", files)
 	}
 }
+
+func TestAPathThatIsNotHereIsRefused(t *testing.T) {
+	t.Setenv("PROVER_VECTORS", "avx9")
+	ran := false
+	err := run(func([]string) error { ran = true; return nil }, nil)
+	if failure.CodeOf(err) != failure.BadRequest || ran || !strings.Contains(err.Error(), "portable") {
+		t.Fatal(err)
+	}
+}
