@@ -1,0 +1,109 @@
+/** What executing a compiled Move module needs of it. */
+import { type Instruction, NATIVE, readBody } from './body.ts';
+import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
+
+/** Types are text, as in `ModuleInterface`. */
+export interface ModuleCode {
+  /** Address and name. */
+  readonly module: string;
+  readonly functions: ReadonlyMap<string, FunctionCode>;
+  /** What calls name: functions by module and name, with type arguments for those of the second list. */
+  readonly calls: readonly Callee[];
+  readonly genericCalls: readonly Callee[];
+  /** The number of fields of structs, and of instances of generic ones. */
+  readonly structs: readonly number[];
+  readonly structInstances: readonly number[];
+  /** The index of a field in its struct. */
+  readonly fields: readonly number[];
+  readonly fieldInstances: readonly number[];
+  readonly variants: readonly Variant[];
+  readonly variantInstances: readonly Variant[];
+  readonly constants: readonly { readonly type: string; readonly bytes: Uint8Array }[];
+}
+
+export interface Callee {
+  readonly module: string;
+  readonly name: string;
+  readonly types: readonly string[];
+}
+
+export interface Variant {
+  readonly tag: number;
+  readonly fields: number;
+}
+
+export interface FunctionCode {
+  readonly name: string;
+  readonly isNative: boolean;
+  readonly parameters: number;
+  /** Parameters included. */
+  readonly locals: number;
+  readonly instructions: readonly Instruction[];
+  readonly jumps: readonly (readonly number[])[];
+}
+
+/**
+ * @param self the address that stands in the result for 0x0, which unpublished modules have
+ * @throws RangeError, if it is not a module in a version of the format that this reads
+ */
+export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ModuleCode {
+  const tables = new Tables(bytes);
+  const { modules, functions, signatures, type } = readHandles(tables, self);
+  const fieldTypes = (at: Reader) => at.list(() => [at.index(), type(at)]).length;
+  const declared = (at: Reader) => {
+    at.index();
+    if (at.byte() !== DECLARED) throw new RangeError('a datatype of an unknown kind');
+  };
+  const structs = tables.read(TABLE.structs, (at) => {
+    declared(at);
+    return fieldTypes(at);
+  });
+  const instance = (at: Reader): [of: number, types: readonly string[]] => [
+    at.index(),
+    entry(signatures, at.index()),
+  ];
+  const structInstances = tables.read(TABLE.structInstances, (at) => entry(structs, instance(at)[0]));
+  const fields = tables.read(TABLE.fields, (at) => {
+    at.index();
+    return at.index();
+  });
+  const enums = tables.read(TABLE.enums, (at) => {
+    declared(at);
+    return at.list(() => {
+      at.index();
+      return fieldTypes(at);
+    });
+  });
+  const enumInstances = tables.read(TABLE.enumInstances, (at) => entry(enums, instance(at)[0]));
+  const variant = (of: readonly (readonly number[])[]) => (at: Reader) => {
+    const variants = entry(of, at.index());
+    const tag = at.index();
+    return { tag, fields: entry(variants, tag) };
+  };
+  const calls = functions.map(({ module, name }) => ({ module, name, types: [] }));
+  const definitions = tables.read(TABLE.functionDefinitions, (at): FunctionCode => {
+    const { name, parameters } = entry(functions, at.index());
+    at.byte();
+    const { flags, locals, instructions, jumps } = readBody(at, tables.version);
+    const isNative = (flags & NATIVE) !== 0;
+    const more = isNative ? 0 : entry(signatures, locals).length;
+    const count = parameters.length;
+    return { name, isNative, parameters: count, locals: count + more, instructions, jumps };
+  });
+  return {
+    module: entry(modules, tables.self),
+    functions: new Map(definitions.map((definition) => [definition.name, definition])),
+    calls,
+    genericCalls: tables.read(TABLE.functionInstances, (at) => {
+      const [of, types] = instance(at);
+      return { ...entry(calls, of), types };
+    }),
+    structs,
+    structInstances,
+    fields,
+    fieldInstances: tables.read(TABLE.fieldInstances, (at) => entry(fields, instance(at)[0])),
+    variants: tables.read(TABLE.variants, variant(enums)),
+    variantInstances: tables.read(TABLE.variantInstances, variant(enumInstances)),
+    constants: tables.read(TABLE.constants, (at) => ({ type: type(at), bytes: at.take(at.index()) })),
+  };
+}
