@@ -52,14 +52,14 @@ export function readBody(at: Reader, version: number): Body {
     const code = at.byte();
     if (code === 0 || code > LAST_INSTRUCTION) throw new RangeError(`an unknown instruction, ${code}`);
     const operand = INDEXED.has(code) ? at.index() : 0;
-    return { code, operand, value: valueOf(at.take(VALUE_BYTES[code] ?? 0)) };
+    return { code, operand, value: littleEndian(at.take(VALUE_BYTES[code] ?? 0)) };
   });
   const jumps = version < 7 ? [] : at.list(() => jumpTable(at));
   return { flags, locals, instructions, jumps };
 }
 
-/** Little endian. */
-function valueOf(bytes: Uint8Array): bigint {
+/** An unsigned integer. */
+function littleEndian(bytes: Uint8Array): bigint {
   return bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 

@@ -2,7 +2,6 @@
 import type { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase64 } from '@mysten/sui/utils';
-import type { Call } from './call.ts';
 import { Refusal } from './failures.ts';
 
 const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
@@ -13,13 +12,21 @@ export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.
 export type Argument = { input: number } | { result: number; nested: number } | { gas: true };
 
 export type Command =
-  | { kind: 'call'; call: Omit<Call, 'args'>; args: Argument[] }
+  | { kind: 'call'; call: Call; args: Argument[] }
   | { kind: 'transfer'; objects: Argument[]; to: Argument }
   | { kind: 'split'; coin: Argument; amounts: Argument[] }
   | { kind: 'merge'; coin: Argument; coins: Argument[] }
   | { kind: 'vector'; type: string | undefined; items: Argument[] }
-  | { kind: 'publish'; modules: readonly Uint8Array[] }
+  | { kind: 'publish'; modules: readonly Uint8Array[]; dependencies: readonly string[] }
   | Upgrade;
+
+/** The function of a call. */
+export interface Call {
+  readonly package: string;
+  readonly module: string;
+  readonly function: string;
+  readonly typeArguments: readonly string[];
+}
 
 export interface Upgrade {
   kind: 'upgrade';
@@ -65,7 +72,10 @@ export function grpcCommand({ command }: GrpcTypes.Command): Command {
     const { elementType: type, elements } = command.makeMoveVector;
     return { kind: 'vector', type, items: elements.map(grpcArgument) };
   }
-  if (command.oneofKind === 'publish') return { kind: 'publish', modules: command.publish.modules };
+  if (command.oneofKind === 'publish') {
+    const { modules, dependencies } = command.publish;
+    return { kind: 'publish', modules, dependencies };
+  }
   if (command.oneofKind === 'upgrade') {
     const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
     return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
@@ -115,7 +125,10 @@ export function bcsCommand({
     const { type, elements } = vector;
     return { kind: 'vector', type: type ?? undefined, items: elements.map(bcsArgument) };
   }
-  if (made) return { kind: 'publish', modules: made.modules.map(moduleOf) };
+  if (made) {
+    const { modules, dependencies } = made;
+    return { kind: 'publish', modules: modules.map(moduleOf), dependencies };
+  }
   if (next) {
     const { modules, dependencies, package: packageId, ticket } = next;
     return {

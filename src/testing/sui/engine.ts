@@ -17,19 +17,23 @@ export interface Execution {
   /** Where a command uses it. */
   readonly gasCoin: LedgerObject | undefined;
   readonly commands: readonly Command[];
-  /** Whether only its status is asked for. */
-  readonly isSimulated: boolean;
-  /** The ids of the packages of the chain, with those under which they were first published. */
-  readonly packages: ReadonlyMap<string, string>;
+  readonly packages: Packages;
 }
 
-/** A package that a transaction wrote. */
-export interface Published {
-  readonly id: string;
+/** A package of the chain. */
+export interface Package {
   /** The id under which it was first published. */
   readonly original: string;
   readonly modules: readonly Uint8Array[];
+  /** The ids of the packages that it was published with. */
+  readonly dependencies: readonly string[];
 }
+
+/** By id, the oldest first. */
+export type Packages = ReadonlyMap<string, Package>;
+
+/** A package that a transaction wrote. */
+export type Published = Package & { readonly id: string };
 
 /** An event that a transaction emitted. */
 export interface Emitted {
@@ -42,8 +46,7 @@ export interface Emitted {
 export interface Executed {
   readonly status: Status;
   readonly published: Published | undefined;
-  /** Undefined: the engine does not know. */
-  readonly events: readonly Emitted[] | undefined;
+  readonly events: readonly Emitted[];
 }
 
 /** Writes what a transaction changes to its `changes`. @throws Refusal for what it can't execute */

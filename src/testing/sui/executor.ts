@@ -6,9 +6,9 @@ import type { Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
 import { FAILED_GAS, type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
 import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
-import { model } from './model.ts';
+import { moveEngine } from './move/transaction.ts';
 
-type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'gasCoin' | 'isSimulated'> & {
+type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'gasCoin'> & {
   /** Ids follow from it. */
   readonly seed: string;
   /** Undefined: as much as it needs. */
@@ -30,7 +30,7 @@ export class Executor {
   expiration: GrpcTypes.TransactionExpiration | undefined;
   /** Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget. */
   isOld = false;
-  engine: Engine = model;
+  engine: Engine = moveEngine;
   /** The epoch that calls see. */
   epoch = () => 1n;
   /** Modules published so far. */
@@ -67,7 +67,7 @@ export class Executor {
     const gasCoin = coins[0]?.object;
     const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
     const given = gasPayment?.budget;
-    const { status, gas } = await this.#run({ ...run, seed: randomUUID(), budget: given, isSimulated: true });
+    const { status, gas } = await this.#run({ ...run, seed: randomUUID(), budget: given });
     if (this.isOld && !status.success && given === undefined) throw budgetRefusal(status);
     const budget = given ?? this.proposedBudget ?? proposedBudget(gas);
     if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
@@ -127,7 +127,7 @@ export class Executor {
     const budget = BigInt(gasData.budget ?? 0);
     const gasCoin = this.#ledger.objects.get(gasData.payment?.[0]?.objectId ?? '');
     const run = { sender, inputs: values, commands: commands.map(bcsCommand), gasCoin };
-    const executed = await this.#run({ ...run, seed: digest, budget, isSimulated: false });
+    const executed = await this.#run({ ...run, seed: digest, budget });
     const { status, changes, published, events, gas } = executed;
     const effective = status.success ? changes : new Changes(this.#ledger, digest);
     const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
@@ -141,10 +141,9 @@ export class Executor {
       }),
     );
     if (status.success && published !== undefined) {
-      const { id: packageId, original, modules } = published;
-      this.#ledger.packages.set(packageId, original);
-      this.#ledger.modules.set(packageId, modules);
-      this.published.push([...modules]);
+      const { id: packageId, ...some } = published;
+      this.#ledger.packages.set(packageId, some);
+      this.published.push([...some.modules]);
       changedObjects.push(
         GrpcTypes.ChangedObject.create({
           objectId: packageId,

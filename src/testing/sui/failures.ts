@@ -1,6 +1,47 @@
 /** How a call of the loopback node fails: the call itself, or the execution of its transaction. */
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
-import { MoveAbort, TypeMismatch } from './call.ts';
+
+/** Where in a package's code something fails. */
+export interface Location {
+  /** The package's id. */
+  readonly package: string;
+  readonly module: string;
+  readonly functionName: string;
+  /** The index of the instruction. */
+  readonly instruction: number;
+}
+
+/** A Move function aborts. */
+export class MoveAbort extends Error {
+  readonly location: Location;
+  readonly code: bigint;
+  /** The text of a constant of the module, by its index. */
+  readonly constant: (index: number) => string | undefined;
+
+  constructor(
+    location: Location,
+    code: bigint,
+    constant: (index: number) => string | undefined = () => undefined,
+  ) {
+    super(`${location.module}::${location.functionName} aborts with ${code}`);
+    this.location = location;
+    this.code = code;
+    this.constant = constant;
+  }
+}
+
+/** An instruction has no result: an overflow, or an index outside of a vector. */
+export class PrimitiveError extends Error {
+  readonly location: Location;
+
+  constructor(location: Location, what: string) {
+    super(`MovePrimitiveRuntimeError in ${location.module}::${location.functionName}: ${what}`);
+    this.location = location;
+  }
+}
+
+/** A transaction takes more than a node lets it. */
+export class OutOfGas extends Error {}
 
 /** A call of the node ends with this gRPC status. */
 export class Refusal extends Error {
@@ -14,25 +55,12 @@ export class Refusal extends Error {
 
 export type Status = GrpcTypes.ExecutionStatus;
 
-const {
-  MOVE_ABORT,
-  COMMAND_ARGUMENT_ERROR,
-  PACKAGE_UPGRADE_ERROR,
-  UNUSED_VALUE_WITHOUT_DROP,
-  INSUFFICIENT_GAS: NO_GAS,
-} = GrpcTypes.ExecutionError_ExecutionErrorKind;
+const { MOVE_ABORT, INSUFFICIENT_GAS: NO_GAS } = GrpcTypes.ExecutionError_ExecutionErrorKind;
 
 function failed(error: Parameters<typeof GrpcTypes.ExecutionError.create>[0]): Status {
   return { success: false, error: GrpcTypes.ExecutionError.create(error) };
 }
 
-/** A transaction leaves a value that can't be dropped: the first result of a command. */
-export function unusedValue(command: number): Status {
-  return failed({
-    description: `UnusedValueWithoutDrop { result_idx: ${command}, secondary_idx: 0 }`,
-    kind: UNUSED_VALUE_WITHOUT_DROP,
-  });
-}
 export const INSUFFICIENT_GAS = failed({ description: 'InsufficientGas', kind: NO_GAS });
 
 const Kind = GrpcTypes.ExecutionError_ExecutionErrorKind;
@@ -59,43 +87,48 @@ export class CommandFailure extends Error {
   }
 }
 
-/** An upgrade is of other modules than its ticket. */
-export class DigestMismatch extends Error {}
-
 /** How a command fails. Throws on whatever is not of the transaction. */
 export function failure(error: unknown, command: bigint): Status {
   if (error instanceof CommandFailure) return error.status;
-  if (error instanceof DigestMismatch) {
-    const description = 'PackageUpgradeError { upgrade_error: DigestDoesNotMatch }';
-    return failed({ description, command, kind: PACKAGE_UPGRADE_ERROR });
-  }
-  if (error instanceof TypeMismatch) {
-    const description = `CommandArgumentError { arg_idx: ${error.argument}, kind: TypeMismatch }`;
-    return failed({ description, command, kind: COMMAND_ARGUMENT_ERROR });
+  if (error instanceof OutOfGas) return INSUFFICIENT_GAS;
+  if (error instanceof PrimitiveError) {
+    return failed({ description: error.message, command, kind: Kind.MOVE_PRIMITIVE_RUNTIME_ERROR });
   }
   if (!(error instanceof MoveAbort)) throw error;
-  const { location, constant, code, text } = error;
-  const named = typeof constant === 'string';
-  const abort = GrpcTypes.MoveAbort.create({
-    abortCode: named ? cleverNumber(code) : BigInt(constant),
-    location,
-    ...(named && {
-      cleverError: GrpcTypes.CleverError.create({
-        ...(code !== undefined && { errorCode: BigInt(code) }),
-        constantName: constant,
-        constantType: 'vector<u8>',
-        value: { oneofKind: 'rendered', rendered: text ?? `the text of ${constant}` },
-      }),
-    }),
+  const { location, code } = error;
+  const abort = GrpcTypes.MoveAbort.create({ abortCode: code, location, ...cleverOf(error) });
+  const name = abort.cleverError?.constantName ?? code;
+  return failed({
+    description: `MoveAbort(${name})`,
+    command,
+    kind: MOVE_ABORT,
+    errorDetails: { oneofKind: 'abort', abort },
   });
-  const details = { oneofKind: 'abort', abort } as const;
-  const description = `MoveAbort(${constant})`;
-  return failed({ description, command, kind: MOVE_ABORT, errorDetails: details });
 }
 
-/** What a function with an `#[error]` constant aborts with: a version, the constant's code, a line, and indices. */
-function cleverNumber(code = 0xff): bigint {
-  return (0xc0n << 56n) | (BigInt(code) << 48n) | 0x001b_ffff_0001n;
+const CLEVER = 1n << 63n;
+const HAS_CODE = 1n << 62n;
+/** An index that stands for none. */
+const NONE = 0xffff;
+
+/** What a code of `assert!` without one, or of an `#[error]` constant, says: bits of a code, a line and two indices. */
+function cleverOf({ code, constant }: MoveAbort) {
+  if ((code & CLEVER) === 0n) return undefined;
+  const part = (shift: bigint, mask: number) => Number((code >> shift) & BigInt(mask));
+  const [line, name, value] = [part(32n, 0xffff), part(16n, 0xffff), part(0n, 0xffff)];
+  const constantName = name === NONE ? undefined : constant(name);
+  const rendered = value === NONE ? undefined : constant(value);
+  return {
+    cleverError: GrpcTypes.CleverError.create({
+      lineNumber: BigInt(line),
+      ...((code & HAS_CODE) !== 0n && { errorCode: BigInt(part(48n, 0xff)) }),
+      ...(constantName !== undefined && { constantName }),
+      ...(rendered !== undefined && {
+        constantType: 'vector<u8>',
+        value: { oneofKind: 'rendered', rendered } as const,
+      }),
+    }),
+  };
 }
 
 /** How Sui 1.63 refuses to build a transaction that would fail, where it has to estimate the budget. */

@@ -1,14 +1,9 @@
 /** The objects of a loopback Sui node, and what executing a transaction does to them. */
 import { bcs } from '@mysten/sui/bcs';
-import {
-  deriveDynamicFieldID,
-  fromBase58,
-  normalizeStructTag,
-  normalizeSuiAddress,
-  toBase58,
-} from '@mysten/sui/utils';
+import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
+import type { Package } from './engine.ts';
 
 export type Owner =
   | { readonly kind: 'address' | 'object'; readonly address: string }
@@ -25,9 +20,6 @@ export interface LedgerObject {
 
 export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
 export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
-const CLAIM_FIELD = normalizeStructTag(
-  '0x2::dynamic_field::Field<0x2::derived_object::Claimed, 0x2::derived_object::ClaimedStatus>',
-);
 /** The object at 0x8. */
 export const RANDOM: LedgerObject = {
   id: normalizeSuiAddress('0x8'),
@@ -84,11 +76,6 @@ export class Changes {
     return this.deleted.has(id) ? undefined : (this.written.get(id) ?? this.#ledger.objects.get(id));
   }
 
-  /** The number of ids that it made so far. */
-  get idsMade(): bigint {
-    return this.#fresh;
-  }
-
   /** The next id of the transaction, as Sui derives it (`ObjectID::derive_id` of sui-types). */
   freshId(): string {
     const count = bcs.u64().serialize(this.#fresh).toBytes();
@@ -115,53 +102,12 @@ export class Changes {
   delete(id: string): void {
     this.deleted.add(id);
   }
-
-  /** The dynamic fields of objects and of what is in them, and theirs. */
-  fieldsOf(objects: readonly LedgerObject[]): LedgerObject[] {
-    const fields = [...this.#ledger.objects.values()].filter(({ owner }) => owner.kind === 'object');
-    const within = (some: readonly LedgerObject[]): LedgerObject[] => {
-      // The id of a table is in its object.
-      const found = fields.filter(
-        ({ owner }) =>
-          'address' in owner &&
-          some.some(({ content }) => Buffer.from(content).includes(owner.address.slice(2), 0, 'hex')),
-      );
-      const fresh = found.filter((field) => !some.includes(field));
-      return fresh.length === 0 ? [] : [...fresh, ...within(fresh)];
-    };
-    return [...new Set(within(objects))];
-  }
-
-  /** Whether the transaction creates the object. */
-  isNew(id: string): boolean {
-    return this.written.has(id) && !this.#ledger.objects.has(id);
-  }
-
-  isClaimed(parent: string, child: string): boolean {
-    return this.get(claimId(parent, child)) !== undefined;
-  }
-
-  /** `sui::derived_object::claim`, once the address is known; false when it was claimed before. */
-  claim(parent: string, child: string): boolean {
-    if (this.isClaimed(parent, child)) return false;
-    const name = bcs.Address.serialize(child).toBytes();
-    const id = claimId(parent, child);
-    const content = Buffer.concat([bcs.Address.serialize(id).toBytes(), name, Uint8Array.of(0)]);
-    this.write({ id, type: CLAIM_FIELD, owner: { kind: 'object', address: parent }, content });
-    return true;
-  }
-}
-
-function claimId(parent: string, child: string): string {
-  return deriveDynamicFieldID(parent, CLAIMED, bcs.Address.serialize(child).toBytes());
 }
 
 export class Ledger {
   readonly objects = new Map<string, LedgerObject>();
-  /** Packages by id, with the id that each was first published as. */
-  readonly packages = new Map<string, string>();
-  /** The modules of packages, where a transaction published them. */
-  readonly modules = new Map<string, readonly Uint8Array[]>();
+  /** By id, the oldest first. */
+  readonly packages = new Map<string, Package>();
   /** Objects that another transaction holds, as validators remember them. */
   readonly locked = new Set<string>();
   /** Digests of the executed transactions. */
@@ -172,8 +118,7 @@ export class Ledger {
   copy(): Ledger {
     const copy = new Ledger();
     for (const [id, object] of this.objects) copy.objects.set(id, object);
-    for (const [id, original] of this.packages) copy.packages.set(id, original);
-    for (const [id, modules] of this.modules) copy.modules.set(id, modules);
+    for (const [id, some] of this.packages) copy.packages.set(id, some);
     for (const id of this.locked) copy.locked.add(id);
     copy.executed.push(...this.executed);
     copy.clock = this.clock;
@@ -182,7 +127,7 @@ export class Ledger {
 
   /** A package as an object in BCS, up to its modules; what follows is empty. */
   packageBytes(id: string): Uint8Array {
-    const modules = this.modules.get(id) ?? [];
+    const { modules = [] } = this.packages.get(id) ?? {};
     const named = modules.map((bytecode) => [readModule(bytecode).name, bytecode] as const);
     return PackageObject.serialize({
       Package: { id, version: 1, modules: new Map(named), typeOrigins: [], linkage: new Map() },

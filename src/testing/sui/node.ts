@@ -1,7 +1,7 @@
 /**
  * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
- * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas; an engine does what Move
- * functions do: a model (`model.ts`), or the Move VM. Tests can make it fail.
+ * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas, and executes the bytecode
+ * of the packages that were published (`move/`). Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -222,7 +222,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
-      const originalId = this.#visible.packages.get(packageId);
+      const originalId = this.#visible.packages.get(packageId)?.original;
       // Full nodes give no text here.
       if (!originalId) throw new Refusal('NOT_FOUND', '');
       return GrpcTypes.GetPackageResponse.toBinary({
@@ -301,8 +301,8 @@ export class LoopbackNode {
 
   async #execute(data: TransactionData, digest: string): Promise<Uint8Array> {
     const before = this.ledger.copy();
-    const { effects, events: said } = await this.executor.execute(data, digest);
-    const events = this.events.record(before.objects, this.ledger.objects, data, digest, said);
+    const { effects, events: emitted } = await this.executor.execute(data, digest);
+    const events = this.events.record(emitted, data, digest);
     if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
     this.#effects.set(digest, effects);
     return GrpcTypes.ExecuteTransactionResponse.toBinary({

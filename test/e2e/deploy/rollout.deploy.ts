@@ -139,7 +139,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     balancer = `http://127.0.0.1:${port}`;
     const root = pathToFileURL(`${folder}/`);
     for (const image of [1, 2]) DevelopmentTrust.load(root, 'weather', { image }).save();
-    const model = start(process.execPath, [path('model_node.ts'), root.href], {});
+    const model = start(process.execPath, [path('dev_node.ts'), root.href], {});
     programs.push(model);
     await until('the node listens', () => model.output().includes('}'));
     node = JSON.parse(model.output());

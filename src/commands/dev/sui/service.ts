@@ -6,8 +6,8 @@ import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { createFaucet } from 'sui-enclave-testing/sui/faucet';
 import { RANDOM } from 'sui-enclave-testing/sui/ledger';
 import { listen } from 'sui-enclave-testing/sui/listen';
+import { frameworkModules } from 'sui-enclave-testing/sui/move/framework';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
-import { MoveVm } from 'sui-enclave-testing/sui/vm/vm';
 import { modelChainId } from '../../sui/network.ts';
 import { type Account, developmentAccount } from './account.ts';
 import { builtKeys, signatureChecks } from './signatures.ts';
@@ -27,13 +27,10 @@ export interface DevSuiOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times. */
   readonly lagMs?: number;
-  /** The folder of the packages that it runs; ends in a slash. Default: move/ of this repository. */
-  readonly move?: URL;
 }
 
 export interface DevSui {
   readonly node: LoopbackNode;
-  readonly vm: MoveVm;
   readonly faucetUrl: string;
   readonly account: Account;
   /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
@@ -50,7 +47,6 @@ export async function startDevSui({
   folder,
   env,
   lagMs = LAG_MS,
-  move,
 }: DevSuiOptions): Promise<DevSui> {
   const account = developmentAccount(folder, env);
   const trust = DevelopmentTrust.load(folder, 'weather');
@@ -69,20 +65,17 @@ export async function startDevSui({
   node.lagMs = lagMs;
   // Nothing here is worth protecting, and a dapp under development may have any origin.
   node.servesPages = true;
-  const vm = new MoveVm(move);
-  node.executor.engine = vm.execute;
+  await frameworkModules();
   node.ledger.objects.set(RANDOM.id, RANDOM);
   node.ledger.give(account.address, FUNDS);
   return {
     node,
-    vm,
     faucetUrl: `http://127.0.0.1:${(faucet.address() as AddressInfo).port}`,
     account,
     checksProofs: keys.length > 0,
     note: trust.isNew ? trust.save() : undefined,
     async close() {
       node.close();
-      vm.close();
       faucet.closeAllConnections();
       faucet.close();
     },

@@ -18,8 +18,10 @@ import {
 } from '../../../../src/library/sui/index.ts';
 import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
 import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
+import type { Package } from '../../../../src/testing/sui/engine.ts';
 import { Changes } from '../../../../src/testing/sui/ledger.ts';
 import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+import { weatherModules } from '../../testing/sui/weather_package.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
 export const PACKAGE = `0x${'e'.repeat(64)}`;
@@ -32,11 +34,13 @@ export class ChainFixture {
   readonly node: LoopbackNode;
   readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
   readonly #runner: Runner;
-
   readonly #root: Identity;
+  /** What `publish` puts on the chain. */
+  readonly weather: Package;
 
-  private constructor(node: LoopbackNode, root: Identity, runner: Runner) {
+  private constructor(node: LoopbackNode, root: Identity, runner: Runner, modules: readonly Uint8Array[]) {
     this.node = node;
+    this.weather = { original: PACKAGE, modules, dependencies: [] };
     this.#runner = runner;
     this.#root = root;
     const nsm = this.nsmOf('weather');
@@ -49,7 +53,8 @@ export class ChainFixture {
   /** @param runner how `run` runs commands */
   static async start(runner = script): Promise<ChainFixture> {
     const root = createRoot(new Date());
-    const fixture = new ChainFixture(await LoopbackNode.start(root.certificate), root, runner);
+    const node = await LoopbackNode.start(root.certificate);
+    const fixture = new ChainFixture(node, root, runner, await weatherModules());
     fixture.node.ledger.give(fixture.address, 10_000_000_000n);
     return fixture;
   }
@@ -85,7 +90,7 @@ export class ChainFixture {
 
   /** Puts the packages on the chain, and gives the admin the capability. Returns its id. */
   publish(owner = this.address): string {
-    this.node.ledger.packages.set(PACKAGE, PACKAGE);
+    this.node.ledger.packages.set(PACKAGE, this.weather);
     const changes = new Changes(this.node.ledger, `publish:${owner}:${this.node.ledger.clock}`);
     const type = `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::weather::WEATHER>`;
     const id = changes.create(type, { kind: 'address', address: owner }, (own) =>

@@ -99,15 +99,15 @@ describe('a module that is on chain already', () => {
   const create = (...args: string[]) =>
     fixture.run(
       'create_config',
-      ...[PACKAGE, PACKAGE, 'dice', 'DICE', 'dice', '--pcrs', fixture.file('dev.pcrs'), ...args],
+      ...[PACKAGE, PACKAGE, 'source', 'Source', 'sources', '--pcrs', fixture.file('dev.pcrs'), ...args],
     );
 
   test('gets a capability by its Publisher, and a config, in one transaction', async () => {
-    const created = await create('--publisher', publisherOf('dice'));
-    expect(created.json()).toMatchObject({ status: 'done', application: `${PACKAGE}::dice::DICE` });
+    const created = await create('--publisher', publisherOf('source'));
+    expect(created.json()).toMatchObject({ status: 'done', application: `${PACKAGE}::source::Source` });
     const { config, capability } = created.json() as { config: string; capability: string };
     expect(fixture.node.ledger.objects.get(capability)).toMatchObject({
-      type: `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::dice::DICE>`,
+      type: `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::source::Source>`,
       owner: { kind: 'address', address: fixture.address },
     });
     // From then on the sender owns a capability.

@@ -215,7 +215,7 @@ describe('with a node', () => {
     const own = await ChainFixture.start();
     onTestFinished(() => own.close());
     const capId = own.publish();
-    own.node.ledger.packages.set(APP, ENCLAVE);
+    own.node.ledger.packages.set(APP, own.weather);
     const args = [APP, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
     expect(await own.done('create_config', ...args)).toMatchObject({
       status: 'done',

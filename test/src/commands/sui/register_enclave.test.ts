@@ -130,7 +130,7 @@ describe('arguments that do not belong together', () => {
   });
 
   test('a config of another application, or of another package', async () => {
-    fixture.node.ledger.packages.set(STRANGER, STRANGER);
+    fixture.node.ledger.packages.set(STRANGER, { ...fixture.weather, original: STRANGER });
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
       register(url, { app: STRANGER }),
@@ -152,7 +152,7 @@ describe('arguments that do not belong together', () => {
   });
 
   test('a package that was upgraded is the same, and its latest version is called', async () => {
-    fixture.node.ledger.packages.set(STRANGER, PACKAGE);
+    fixture.node.ledger.packages.set(STRANGER, fixture.weather);
     const { url } = await startServer({ nsm: fixture.nsm });
     const result = await register(url, { app: STRANGER, enclave: STRANGER });
     expect(result.json()).toMatchObject({ status: 'done' });

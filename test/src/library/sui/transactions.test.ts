@@ -2,6 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
+import { toBase64 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { EnclaveError } from '../../../../src/library/errors.ts';
@@ -369,7 +370,11 @@ describe('the builders for move/enclave', () => {
   });
 
   test('publishPackage without an owner makes the package immutable', async () => {
-    const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: null };
+    const call = {
+      modules: fixture.weather.modules.map((module) => toBase64(module)),
+      dependencies: [FRAMEWORK],
+      owner: null,
+    };
     expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual([
       'Publish',
       { call: `${FRAMEWORK}::package::make_immutable<>`, args: ['result 0'] },
@@ -377,7 +382,11 @@ describe('the builders for move/enclave', () => {
   });
 
   test('publishPackage transfers the upgrade capability to the owner', async () => {
-    const call = { modules: ['oRzrCw=='], dependencies: [FRAMEWORK], owner: fixture.address };
+    const call = {
+      modules: fixture.weather.modules.map((module) => toBase64(module)),
+      dependencies: [FRAMEWORK],
+      owner: fixture.address,
+    };
     expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
   });
 

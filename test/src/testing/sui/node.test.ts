@@ -66,7 +66,7 @@ test('a config that is not shared can not be left', async () => {
 });
 
 test('an object of another application is of the wrong type', async () => {
-  const application = applicationType(PACKAGE, 'other', 'OTHER');
+  const application = applicationType(PACKAGE, 'source', 'Source');
   const wrong = signed((tx) => createEnclaveConfig(tx, { ...creation(), application }));
   await expect(wrong).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
 });

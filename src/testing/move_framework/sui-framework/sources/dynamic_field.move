@@ -50,6 +50,16 @@ public fun exists_with_type<Name: copy + drop + store, Value: store>(object: &UI
     has_child_object_with_ty<Field<Name, Value>>(parent, hash_type_and_key(parent, name))
 }
 
+public(package) fun field_uid<Name: copy + drop + store, Value: store>(object: &UID, name: Name): &UID {
+    let hash = hash_type_and_key(object.to_address(), name);
+    &borrow_child_object<Field<Name, Value>>(object, hash).id
+}
+
+public(package) fun field_uid_mut<Name: copy + drop + store, Value: store>(object: &mut UID, name: Name): &mut UID {
+    let hash = hash_type_and_key(object.to_address(), name);
+    &mut borrow_child_object_mut<Field<Name, Value>>(object, hash).id
+}
+
 public(package) native fun hash_type_and_key<K: copy + drop + store>(parent: address, k: K): address;
 
 public(package) native fun add_child_object<Child: key>(parent: address, child: Child);

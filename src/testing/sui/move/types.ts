@@ -1,6 +1,6 @@
 /** Move types as text, as `readModule` and gRPC write them, and what follows from the datatypes of a chain's packages. */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import type { Datatype, ModuleInterface } from 'sui-enclave-move-bytecode/module_bytecode';
+import type { Datatype } from 'sui-enclave-move-bytecode/module_bytecode';
 
 export type MoveType =
   | { readonly kind: 'primitive'; readonly name: string }
@@ -83,7 +83,7 @@ export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType
   }
 }
 
-/** As Move source, and as an object's type. */
+/** As an object's type. */
 export function format(type: MoveType): string {
   switch (type.kind) {
     case 'primitive':
@@ -100,7 +100,7 @@ export function format(type: MoveType): string {
 }
 
 export function typeArguments(types: readonly MoveType[]): string {
-  return types.length === 0 ? '' : `<${types.map(format).join(', ')}>`;
+  return types.length === 0 ? '' : `<${types.map(format).join(',')}>`;
 }
 
 /** The value that is passed, whether by value or by reference. */
@@ -108,29 +108,30 @@ export function valueType(type: MoveType): MoveType {
   return type.kind === 'reference' ? type.of : type;
 }
 
-/** A datatype, and where it is declared: its module by address and name. */
-export type Declared = Datatype & { readonly module: string; readonly name: string };
+/** Finds a datatype by its module, as address and name, and by its own name. */
+export type FindDatatype = (module: string, name: string) => Datatype | undefined;
 
-/** The datatypes of modules that are compiled together. */
+/** The datatypes that a transaction can name. */
 export class Datatypes {
-  readonly all: ReadonlyMap<string, Declared>;
+  readonly #find: FindDatatype;
+  readonly #layouts = new Map<Datatype, Layout>();
 
-  constructor(modules: Iterable<ModuleInterface>) {
-    const declared = [...modules].flatMap(({ address, name: module, datatypes }) =>
-      [...datatypes].map(([name, datatype]) => ({ ...datatype, module: `${address}::${module}`, name })),
-    );
-    this.all = new Map(declared.map((struct) => [`${struct.module}::${struct.name}`, struct]));
+  constructor(find: FindDatatype) {
+    this.#find = find;
   }
 
   /** @throws TypeError for a type that no module declares */
-  of({ address, module, name }: Struct): Declared {
-    const datatype = this.all.get(`${address}::${module}::${name}`);
+  of({ address, module, name }: Struct): Datatype {
+    const datatype = this.#find(`${address}::${module}`, name);
     if (datatype === undefined) throw new TypeError(`no module declares ${address}::${module}::${name}`);
     return datatype;
   }
 
   layoutOf(struct: Struct): Layout {
-    return layoutOf(this.of(struct));
+    const datatype = this.of(struct);
+    const layout = this.#layouts.get(datatype) ?? layoutOf(datatype);
+    this.#layouts.set(datatype, layout);
+    return layout;
   }
 
   /** As Sui computes them of an instance: an argument that is not phantom must have what the type promises. */
@@ -150,7 +151,7 @@ export class Datatypes {
 }
 
 /** Reads the text that `readModule` gives. */
-export function layoutOf({ layout }: Datatype): Layout {
+function layoutOf({ layout }: Datatype): Layout {
   const [, kind, body = ''] = /^(struct|enum) \{(.*)\}$/.exec(layout) ?? [];
   if (kind === 'struct') return { kind, fields: fieldsOf(body) };
   const variants = splitList(body).map((text) => {

@@ -1,0 +1,251 @@
+/** The native functions of Sui's framework, over the changes of a transaction. */
+import { deriveDynamicFieldID } from '@mysten/sui/utils';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { blake2b } from '@noble/hashes/blake2.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import type { Emitted } from '../engine.ts';
+import { OutOfGas } from '../failures.ts';
+import type { Changes, LedgerObject, Owner } from '../ledger.ts';
+import type { Native, NativeCall } from './machine.ts';
+import { format, type MoveType, parseType } from './types.ts';
+import {
+  type Address,
+  address,
+  bytesOf,
+  type Codec,
+  Composite,
+  composite,
+  Int,
+  idOf,
+  int,
+  Reference,
+  reference,
+  type Value,
+  vectorOf,
+} from './values.ts';
+
+/** As in Sui. */
+const MAX_EVENTS = 1024;
+const MAX_EVENT_BYTES = 256_000;
+
+const FIELD_ALREADY_EXISTS = 0;
+const FIELD_DOES_NOT_EXIST = 1;
+const FIELD_TYPE_MISMATCH = 2;
+const SHARED_NON_NEW_OBJECT = 0;
+
+/** An object in a dynamic field, or one that is such a field. */
+interface Child {
+  readonly parent: Address;
+  readonly type: MoveType;
+  /** Its value, in a cell that references point to. */
+  readonly cell: Value[];
+}
+
+/** What the calls of a transaction do, beside computing. */
+export class Runtime {
+  readonly changes: Changes;
+  readonly sender: Address;
+  readonly #codec: Codec;
+  readonly events: Emitted[] = [];
+  #eventBytes = 0;
+  /** The command that runs. */
+  command = 0;
+  /** The attestation document that the command may load. */
+  document: Value | undefined;
+  readonly #children = new Map<Address, Child>();
+  /** Owners of the objects that were taken by value. */
+  readonly #owners = new Map<Address, Owner>();
+
+  constructor(changes: Changes, sender: Address, codec: Codec) {
+    this.changes = changes;
+    this.sender = sender;
+    this.#codec = codec;
+  }
+
+  /** The object is a value from now on. */
+  take({ id, owner }: LedgerObject): void {
+    this.#owners.set(id, owner);
+    this.changes.delete(id);
+  }
+
+  /** Writes an object as one of the chain. */
+  give(value: Value, type: MoveType, owner: Owner): void {
+    const content = this.#codec.encode(value, type);
+    this.changes.write({ id: idOf(value), type: format(type), owner, content });
+  }
+
+  /** Writes the objects in dynamic fields, as the calls left them. */
+  finish(): void {
+    for (const [id, { parent, type, cell }] of this.#children) {
+      const [value] = cell;
+      if (value === undefined) continue;
+      const content = this.#codec.encode(value, type);
+      const before = this.changes.get(id);
+      const owner = { kind: 'object', address: parent } as const;
+      if (before === undefined || !Buffer.from(before.content).equals(content)) {
+        this.changes.write({ id, type: format(type), owner, content });
+      }
+    }
+  }
+
+  native(name: string): Native | undefined {
+    return this.#natives[name] ?? NATIVES[name];
+  }
+
+  #child(parent: Address, id: Address): Child | undefined {
+    const known = this.#children.get(id);
+    if (known !== undefined) return known.parent === parent ? known : undefined;
+    const object = this.changes.get(id);
+    if (object?.owner.kind !== 'object' || object.owner.address !== parent) return undefined;
+    const type = parseType(object.type);
+    const child = { parent, type, cell: [this.#codec.decode(object.content, type)] };
+    this.#children.set(id, child);
+    return child;
+  }
+
+  /** @throws MoveAbort */
+  #typed(parent: Address, { args, types, abort, charge }: NativeCall): Child {
+    const child = this.#child(parent, address(args[1]));
+    if (child === undefined) throw abort(FIELD_DOES_NOT_EXIST);
+    if (format(child.type) !== format(only(types))) throw abort(FIELD_TYPE_MISMATCH);
+    charge(1);
+    return child;
+  }
+
+  readonly #natives: Readonly<Record<string, Native>> = {
+    'tx_context::native_sender': () => [this.sender],
+    'tx_context::fresh_id': () => [this.changes.freshId()],
+    'object::borrow_uid': ({ args: [object] }) => [
+      new Reference(composite(reference(object).value).items, 0),
+    ],
+    'object::delete_impl': () => [],
+    'object::record_new_uid': () => [],
+    'transfer::transfer_impl': ({ args: [object, to], types }) => {
+      this.give(given(object), only(types), { kind: 'address', address: address(to) });
+      return [];
+    },
+    'transfer::freeze_object_impl': ({ args: [object], types }) => {
+      this.give(given(object), only(types), { kind: 'immutable' });
+      return [];
+    },
+    'transfer::share_object_impl': ({ args: [object], types, abort }) => {
+      const value = given(object);
+      const before = this.#owners.get(idOf(value));
+      if (before !== undefined && before.kind !== 'shared') throw abort(SHARED_NON_NEW_OBJECT);
+      this.give(value, only(types), before ?? this.changes.shared());
+      return [];
+    },
+    'event::emit': ({ args: [event], types, charge }) => {
+      const content = this.#codec.encode(given(event), only(types));
+      charge(content.length);
+      this.#eventBytes += content.length;
+      if (this.events.length >= MAX_EVENTS || this.#eventBytes > MAX_EVENT_BYTES) throw new OutOfGas();
+      this.events.push({ type: format(only(types)), content, command: this.command });
+      return [];
+    },
+    'bcs::to_bytes': ({ args: [value], types, charge }) => {
+      const bytes = this.#codec.encode(reference(value).value, only(types));
+      charge(bytes.length);
+      return [vectorOf(bytes)];
+    },
+    'dynamic_field::hash_type_and_key': ({ args: [parent, key], types }) => {
+      const encoded = this.#codec.encode(given(key), only(types));
+      return [deriveDynamicFieldID(address(parent), format(only(types)), encoded)];
+    },
+    'dynamic_field::add_child_object': ({ args: [parent, child], types, abort }) => {
+      const value = given(child);
+      const id = idOf(value);
+      if (this.#child(address(parent), id) !== undefined) throw abort(FIELD_ALREADY_EXISTS);
+      this.#children.set(id, { parent: address(parent), type: only(types), cell: [value] });
+      // Its value may change until the transaction ends.
+      this.give(value, only(types), { kind: 'object', address: address(parent) });
+      return [];
+    },
+    'dynamic_field::borrow_child_object': (call) => this.#borrowed(call),
+    'dynamic_field::borrow_child_object_mut': (call) => this.#borrowed(call),
+    'dynamic_field::has_child_object': ({ args: [parent, id] }) => [
+      this.#child(address(parent), address(id)) !== undefined,
+    ],
+    'dynamic_field::has_child_object_with_ty': ({ args: [parent, id], types }) => {
+      const child = this.#child(address(parent), address(id));
+      return [child !== undefined && format(child.type) === format(only(types))];
+    },
+    'dynamic_field::remove_child_object': (call) => {
+      const [parent, id] = call.args;
+      const { cell } = this.#typed(address(parent), call);
+      this.#children.delete(address(id));
+      const object = this.changes.get(address(id));
+      if (object !== undefined) this.take(object);
+      return cell;
+    },
+    'nitro_attestation::load_nitro_attestation_internal': () => {
+      if (this.document === undefined) throw new TypeError('the document of a call is verified before it');
+      return [this.document];
+    },
+  };
+
+  #borrowed(call: NativeCall): Value[] {
+    return [new Reference(this.#typed(idOf(reference(call.args[0]).value), call).cell, 0)];
+  }
+}
+
+/** Those that need nothing but their arguments. */
+const NATIVES: Readonly<Record<string, Native>> = {
+  'address::from_bytes': ({ args: [bytes], abort }) => {
+    const given = bytesOf(bytes as Value);
+    if (given.length !== 32) throw abort(0);
+    return [`0x${Buffer.from(given).toString('hex')}`];
+  },
+  'address::to_u256': ({ args: [value] }) => [new Int(256, BigInt(address(value)))],
+  'address::from_u256': ({ args: [value] }) => [`0x${int(value).value.toString(16).padStart(64, '0')}`],
+  'hash::blake2b256': ({ args: [data], charge }) => [vectorOf(blake2b(inner(data, charge), { dkLen: 32 }))],
+  'hash::keccak256': ({ args: [data], charge }) => [vectorOf(keccak_256(inner(data, charge)))],
+  'ed25519::ed25519_verify': ({ args: [signature, key, message], charge }) => [
+    isSigned(inner(signature, charge), inner(key, charge), inner(message, charge)),
+  ],
+  'string::internal_check_utf8': ({ args: [bytes], charge }) => [isUtf8(inner(bytes, charge))],
+  'type_name::with_original_ids': ({ types }) => {
+    const name = format(only(types)).replaceAll('0x', '');
+    return [new Composite([new Composite([vectorOf(Buffer.from(name))])])];
+  },
+  'types::is_one_time_witness': ({ types }) => {
+    const type = only(types);
+    return [type.kind === 'struct' && type.name === type.module.toUpperCase() && type.args.length === 0];
+  },
+};
+
+function only(types: readonly MoveType[]): MoveType {
+  const [type] = types;
+  if (type === undefined) throw new TypeError('no type argument');
+  return type;
+}
+
+function given(value: Value | undefined): Value {
+  if (value === undefined) throw new TypeError('no argument');
+  return value;
+}
+
+/** The bytes behind a reference. */
+function inner(value: Value | undefined, charge: NativeCall['charge']): Uint8Array {
+  const bytes = bytesOf(reference(value).value);
+  charge(bytes.length);
+  return bytes;
+}
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isSigned(signature: Uint8Array, key: Uint8Array, message: Uint8Array): boolean {
+  try {
+    return ed25519.verify(signature, message, key);
+  } catch {
+    // A length that is none of a key or a signature.
+    return false;
+  }
+}

@@ -1,0 +1,247 @@
+/** Move values, as the machine holds them, and in BCS. */
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { type Datatypes, format, instantiate, type Layout, type MoveType } from './types.ts';
+
+export type Value = boolean | Int | Address | Composite | Reference;
+
+/** `0x` and 64 hexadecimal digits. */
+export type Address = string;
+
+export class Int {
+  readonly bits: number;
+  readonly value: bigint;
+
+  constructor(bits: number, value: bigint) {
+    this.bits = bits;
+    this.value = value;
+  }
+}
+
+/** A struct's fields, a variant's or a vector's items. */
+export class Composite {
+  readonly items: Value[];
+  /** Of an enum; 0 otherwise. */
+  readonly tag: number;
+
+  constructor(items: Value[], tag = 0) {
+    this.items = items;
+    this.tag = tag;
+  }
+}
+
+/** To a local variable, a field or an item. */
+export class Reference {
+  readonly items: Value[];
+  readonly index: number;
+
+  constructor(items: Value[], index: number) {
+    this.items = items;
+    this.index = index;
+  }
+
+  get value(): Value {
+    const value = this.items[this.index];
+    if (value === undefined) throw new TypeError('a reference to nothing');
+    return value;
+  }
+
+  set value(value: Value) {
+    this.items[this.index] = value;
+  }
+}
+
+const BITS: Readonly<Record<string, number>> = { u8: 8, u16: 16, u32: 32, u64: 64, u128: 128, u256: 256 };
+const BYTES = Array.from({ length: 256 }, (_, value) => new Int(8, BigInt(value)));
+const ADDRESS_BYTES = 32;
+
+export const u64 = (value: bigint | number) => new Int(64, BigInt(value));
+
+export function vectorOf(bytes: Uint8Array): Composite {
+  return new Composite(Array.from(bytes, (byte) => BYTES[byte] as Int));
+}
+
+/** The bytes of a `vector<u8>`. */
+export function bytesOf(value: Value): Uint8Array {
+  return Uint8Array.from(composite(value).items, (item) => Number(int(item).value));
+}
+
+export function int(value: Value | undefined): Int {
+  if (value instanceof Int) return value;
+  throw new TypeError('no integer');
+}
+
+export function composite(value: Value | undefined): Composite {
+  if (value instanceof Composite) return value;
+  throw new TypeError('neither a struct nor a vector');
+}
+
+export function reference(value: Value | undefined): Reference {
+  if (value instanceof Reference) return value;
+  throw new TypeError('no reference');
+}
+
+export function address(value: Value | undefined): Address {
+  if (typeof value === 'string') return value;
+  throw new TypeError('no address');
+}
+
+/** The address in a struct that begins with a `UID`, or is one, or an `ID`. */
+export function idOf(value: Value | undefined): Address {
+  return typeof value === 'string' ? value : idOf(composite(value).items[0]);
+}
+
+/** @param charge is called with the number of values that it makes */
+export function copyOf(value: Value, charge: (count: number) => void): Value {
+  if (!(value instanceof Composite)) return value;
+  charge(1 + value.items.length);
+  return new Composite(
+    value.items.map((item) => copyOf(item, charge)),
+    value.tag,
+  );
+}
+
+/** @param charge is called with the number of values that it compares */
+export function areEqual(one: Value, other: Value, charge: (count: number) => void): boolean {
+  if (one instanceof Reference && other instanceof Reference) return areEqual(one.value, other.value, charge);
+  if (one instanceof Int && other instanceof Int) return one.value === other.value;
+  if (!(one instanceof Composite && other instanceof Composite)) return one === other;
+  charge(1 + one.items.length);
+  return (
+    one.tag === other.tag &&
+    one.items.length === other.items.length &&
+    one.items.every((item, index) => areEqual(item, other.items[index] as Value, charge))
+  );
+}
+
+/** Values in BCS, by their types. */
+export class Codec {
+  readonly #datatypes: Datatypes;
+
+  constructor(datatypes: Datatypes) {
+    this.#datatypes = datatypes;
+  }
+
+  encode(value: Value, type: MoveType): Uint8Array {
+    const parts: Uint8Array[] = [];
+    this.#write(value, type, parts);
+    return Uint8Array.from(Buffer.concat(parts));
+  }
+
+  /** @throws RangeError for bytes that are not exactly one value of the type */
+  decode(bytes: Uint8Array, type: MoveType): Value {
+    const at = new Bytes(bytes);
+    const value = this.#read(at, type);
+    if (at.left > 0) throw new RangeError('bytes after the value');
+    return value;
+  }
+
+  #write(value: Value, type: MoveType, parts: Uint8Array[]): void {
+    if (type.kind === 'vector') {
+      const { items } = composite(value);
+      parts.push(uleb(items.length));
+      if (isByte(type.of)) parts.push(bytesOf(value));
+      else for (const item of items) this.#write(item, type.of, parts);
+    } else if (type.kind === 'struct') {
+      const { items, tag } = composite(value);
+      const layout = this.#datatypes.layoutOf(type);
+      if (layout.kind === 'enum') parts.push(uleb(tag));
+      const fields = fieldsOf(layout, tag);
+      for (const [index, field] of fields.entries()) {
+        this.#write(items[index] as Value, instantiate(field.type, type.args), parts);
+      }
+    } else if (value instanceof Int) {
+      parts.push(littleEndian(value));
+    } else if (typeof value === 'string') {
+      parts.push(hexToBytes(value.slice(2)));
+    } else parts.push(Uint8Array.of(value === true ? 1 : 0));
+  }
+
+  #read(at: Bytes, type: MoveType): Value {
+    if (type.kind === 'vector') {
+      const length = at.length();
+      if (isByte(type.of)) return vectorOf(at.take(length));
+      // Each item takes at least a byte.
+      if (length > at.left) throw new RangeError('a vector that is longer than its bytes');
+      return new Composite(Array.from({ length }, () => this.#read(at, type.of)));
+    }
+    if (type.kind === 'struct') {
+      const layout = this.#datatypes.layoutOf(type);
+      const tag = layout.kind === 'enum' ? at.length() : 0;
+      const fields = fieldsOf(layout, tag).map((field) => this.#read(at, instantiate(field.type, type.args)));
+      return new Composite(fields, tag);
+    }
+    if (type.kind !== 'primitive') throw new TypeError(`${format(type)} has no values in BCS`);
+    return primitive(at, type.name);
+  }
+}
+
+function isByte(type: MoveType): boolean {
+  return type.kind === 'primitive' && type.name === 'u8';
+}
+
+function fieldsOf(layout: Layout, tag: number) {
+  if (layout.kind === 'struct') return layout.fields;
+  const variant = layout.variants[tag];
+  if (variant === undefined) throw new RangeError(`no variant ${tag}`);
+  return variant.fields;
+}
+
+function primitive(at: Bytes, name: string): Value {
+  if (name === 'address') return `0x${bytesToHex(at.take(ADDRESS_BYTES))}`;
+  if (name === 'bool') {
+    const [byte = 0] = at.take(1);
+    if (byte > 1) throw new RangeError('a bool is 0 or 1');
+    return byte === 1;
+  }
+  const bits = BITS[name];
+  if (bits === undefined) throw new TypeError(`${name} has no values in BCS`);
+  const bytes = at.take(bits / 8);
+  return new Int(
+    bits,
+    bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n),
+  );
+}
+
+function littleEndian({ bits, value }: Int): Uint8Array {
+  return Uint8Array.from({ length: bits / 8 }, (_, index) => Number((value >> BigInt(8 * index)) & 0xffn));
+}
+
+function uleb(value: number): Uint8Array {
+  const bytes: number[] = [];
+  for (let left = value; ; left = Math.floor(left / 128)) {
+    bytes.push((left % 128) + (left < 128 ? 0 : 128));
+    if (left < 128) return Uint8Array.from(bytes);
+  }
+}
+
+class Bytes {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  get left(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  take(length: number): Uint8Array {
+    if (length > this.left) throw new RangeError('the bytes end early');
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+
+  /** ULEB128, in its shortest form. */
+  length(): number {
+    let value = 0;
+    for (let shift = 0; shift < 32; shift += 7) {
+      const [byte = 0] = this.take(1);
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte >= 0x80) continue;
+      if ((byte === 0 && shift > 0) || value >= 2 ** 32) break;
+      return value;
+    }
+    throw new RangeError('a length that is too large or not in its shortest form');
+  }
+}
