@@ -6,6 +6,8 @@ import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
+import { IS_CLONE } from '../../places.ts';
+import { findProject } from '../../project.ts';
 import type { DevSui } from './service.ts';
 
 export const main = command({
@@ -20,7 +22,7 @@ environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
   LAG_MS       how long reads do not show what was executed, at most 60000: dapps have to wait. Default: 300
-  MOVE         the folder of the packages that it runs, each in a folder of its own. Default: move/ of this repository
+  MOVE         the folder of the packages that it runs, each in a folder of its own. Default: move/ of the project
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
@@ -30,7 +32,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
     const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
-    const move = env['MOVE'] === undefined ? undefined : packagesIn(env['MOVE']);
+    const move = env['MOVE'] === undefined ? join(findProject().root, 'move') : packagesIn(env['MOVE']);
     // With the Move VM and a whole node, it takes most of a second to load.
     const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({
@@ -39,7 +41,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
       folder: pathToFileURL(`${folder}/`),
       env,
       lagMs,
-      ...(move !== undefined && { move: pathToFileURL(`${move}/`) }),
+      move: pathToFileURL(`${move}/`),
     });
     endOnSignal(service.close);
     const { node, faucetUrl, account, checksProofs } = service;
@@ -48,7 +50,11 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
       text: describe(service, relative(process.cwd(), folder), env['MOVE'] ?? 'move/'),
     };
   },
-  report: (_error, failure) => failure && { ...failure, text: `make dev-sui: ${failure.json.error}` },
+  report: (_error, failure) =>
+    failure && {
+      ...failure,
+      text: `${IS_CLONE ? 'make dev-sui' : 'sui-enclave dev-sui'}: ${failure.json.error}`,
+    },
 });
 
 /** @throws ConfigError */

@@ -1,5 +1,6 @@
 /** The sources that the Move VM compiles as one package: the stub of Sui's framework, and packages of `move/`. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const FRAMEWORK = new URL('../../move_framework/', import.meta.url);
@@ -32,9 +33,10 @@ export function frameworkSources(): Files {
 export function packageSources(move: URL, name: string): Sources {
   const folder = new URL(`${name}/`, move);
   const manifest = readFileSync(new URL('Move.toml', folder), 'utf8');
-  const dependencies = [...manifest.matchAll(/\blocal\s*=\s*["']\.\.\/(\w+)["']/g)].map(([, local = '']) =>
-    packageSources(move, local),
-  );
+  const dependencies = [...manifest.matchAll(/\blocal\s*=\s*["']([^"']+)["']/g)].map(([, path = '']) => {
+    const local = new URL(`${path}/`, folder);
+    return packageSources(new URL('../', local), basename(local.pathname));
+  });
   const [, own = name] = /^\s*name\s*=\s*["'](\w+)["']/m.exec(manifest) ?? [];
   const [, addresses = ''] = /^\[addresses\]([^[]*)/m.exec(manifest) ?? [];
   const named = [...addresses.matchAll(/^\s*(\w+)\s*=/gm)].map(([, name = '']) => name);
