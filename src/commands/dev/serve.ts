@@ -26,7 +26,7 @@ import { findProject, type Project, pathFromHere } from '../project.ts';
 import { reportFile } from './loaded_files.ts';
 
 /** The fakes of an application, in its folder. */
-const FAKE = 'fake.ts';
+const FAKE = 'stand_in.ts';
 const EMULATED = { ATTEST: 'emulated' };
 
 async function main(): Promise<void> {
