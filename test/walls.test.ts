@@ -34,7 +34,7 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
 const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 
 /** What tests and fakes of a package import may be for development only. */
-const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|fake\.ts$)/.test(file);
+const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|stand_in\.ts$)/.test(file);
 
 const importsOf = (file: string) => importsIn(read(file));
 

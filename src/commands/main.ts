@@ -1,18 +1,17 @@
 #!/usr/bin/env node
 /** The program `sui-enclave`: runs a command by its name, or lists the commands. */
-import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { EXIT, type Io, type Main, runAsProcess } from './command.ts';
 import { COMMANDS, type Entry, READERS } from './commands.ts';
+import { IS_CLONE } from './places.ts';
 
-const isClone = existsSync(new URL('../../Makefile', import.meta.url));
 // Most of a start is compiling. What it gives is kept in a folder of this project: whoever may write there may change the
 // code itself.
-const cache = isClone ? '../../build/compile-cache' : '../../.cache/sui-enclave';
+const cache = IS_CLONE ? '../../build/compile-cache' : '../../.cache/sui-enclave';
 
 /** Those that work where the program is. */
-const available = ([, { inClone }]: [name: string, entry: Entry]) => isClone || !inClone;
+const available = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE || !inClone;
 
 /** The list of commands, grouped by who runs them. */
 function help(program: string): string {

@@ -14,6 +14,7 @@ import {
   trueOrFalse,
 } from 'sui-enclave-service/settings';
 import * as v from 'valibot';
+import { APPLICATION_NAME } from './manifest.ts';
 
 /** The settings of the server itself, from the environment. Applications read their own variables. */
 export interface Config extends Address, Limits {
@@ -55,7 +56,7 @@ export const SERVER_SETTINGS = {
   APP: {
     schema: textThat(
       'name the application to run, a folder of src/apps in lower case: for example APP=weather',
-      (text) => /^[a-z][a-z0-9_-]{0,63}$/.test(text),
+      (text) => APPLICATION_NAME.test(text),
     ),
     meaning:
       'the application: a folder of `src/apps`. If it is not set, `npm start` runs `weather` and logs that. In an image it is always set',

@@ -1,28 +1,40 @@
-/** Loads an application by its name, outside an image: in one, the application is part of the bundle. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** Loads an application from its folder, outside an image: in one, the application is part of the bundle. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import type { ApplicationModule } from './app.ts';
 import { type Manifest, parseManifest } from './manifest.ts';
 
+export interface LoadedApplication {
+  readonly manifest: Manifest;
+  readonly module: ApplicationModule;
+}
+
 /**
  * @param appsDir folder with one subfolder for each application, ending in a slash
  * @param name already validated as a plain folder name
+ * @throws ConfigError
  */
-export async function loadApplication(
-  appsDir: URL,
-  name: string,
-): Promise<{ manifest: Manifest; module: ApplicationModule }> {
-  const folder = new URL(`${name}/`, appsDir);
-  const yaml = await readFile(new URL('app.yaml', folder), 'utf8').catch(() => {
-    const others = applicationNames(appsDir).join(', ') || 'none';
+export async function loadApplication(appsDir: URL, name: string): Promise<LoadedApplication> {
+  const apps = fileURLToPath(appsDir);
+  const folder = join(apps, name);
+  if (readYaml(folder) === undefined) {
+    const others = applicationNames(apps).join(', ') || 'none';
     throw new ConfigError(`APP=${name}: there is no such application; the applications are: ${others}`);
-  });
-  const manifest = parseManifest(yaml);
-  const { default: module }: { default?: unknown } = await import(new URL('app.ts', folder).href);
+  }
+  return await loadFolder(folder, nameOfFolder(folder, name));
+}
+
+/**
+ * @param folder of the application, with `app.yaml` and `app.ts`
+ * @param name as `nameOfFolder` returns it
+ * @throws ConfigError
+ */
+export async function loadFolder(folder: string, name: string): Promise<LoadedApplication> {
+  const manifest = manifestIn(folder);
+  const { default: module }: { default?: unknown } = await import(pathToFileURL(join(folder, 'app.ts')).href);
   if (!isApplicationModule(module)) {
     throw new ConfigError(
       `APP=${name}: the default export of app.ts must be defineApp({ signs, create }): signs a list of signed types, each of a struct, and create a function`,
@@ -31,15 +43,51 @@ export async function loadApplication(
   return { manifest, module };
 }
 
+/**
+ * The name of the application in a folder, which an image measures: that of `app.yaml`, which it may leave out where it is
+ * given otherwise.
+ *
+ * @param given the name of the folder, where the folder is one of several applications; else it may have any
+ * @throws ConfigError if neither is there, or they differ
+ */
+export function nameOfFolder(folder: string, given?: string): string {
+  const { name = given } = manifestIn(folder);
+  if (name === undefined) {
+    throw new ConfigError(
+      `${join(folder, 'app.yaml')} must have the name of the application: name: ${basename(folder)}`,
+    );
+  }
+  if (given !== undefined && given !== name) {
+    throw new ConfigError(
+      `APP=${given}: its app.yaml has the name ${name}: name the folder so too, or remove the name there`,
+    );
+  }
+  return name;
+}
+
+/** Folders with an `app.yaml`, in order. */
+export function applicationNames(appsDir: string): string[] {
+  return globSync('*/app.yaml', { cwd: appsDir }).map(dirname).sort();
+}
+
+function manifestIn(folder: string): Manifest {
+  const yaml = readYaml(folder);
+  if (yaml === undefined)
+    throw new ConfigError(`${folder} is no folder of an application: it has no app.yaml`);
+  return parseManifest(yaml);
+}
+
+function readYaml(folder: string): string | undefined {
+  try {
+    return readFileSync(join(folder, 'app.yaml'), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
 function isApplicationModule(value: unknown): value is ApplicationModule {
   const { signs, create }: Partial<ApplicationModule> = Object(value);
   const isSigned = (type: Partial<DeclaredStruct>) =>
     typeof type?.intent === 'number' && Array.isArray(type.payload?.fields);
   return Array.isArray(signs) && signs.every(isSigned) && typeof create === 'function';
-}
-
-function applicationNames(appsDir: URL): string[] {
-  return globSync('*/app.yaml', { cwd: fileURLToPath(appsDir) })
-    .map(dirname)
-    .sort();
 }

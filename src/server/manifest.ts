@@ -34,7 +34,11 @@ const Provisioner = v.pipe(
   }),
 );
 
+/** As `APP` names it. */
+export const APPLICATION_NAME = /^[a-z][a-z0-9_-]{0,63}$/;
+
 const ManifestFile = v.strictObject({
+  name: v.optional(v.pipe(v.string(), v.regex(APPLICATION_NAME))),
   endpoints: v.pipe(
     v.array(EndpointEntry),
     v.maxLength(64),
@@ -58,6 +62,8 @@ const ManifestFile = v.strictObject({
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
 export interface Manifest {
+  /** The value of `APP`. Without it, the application has the name of its folder. */
+  readonly name?: string;
   /** Host names that the application may connect to, by https on port 443. */
   readonly endpoints: readonly string[];
   /** By pinned host: PEM of the only authorities that are trusted for it. */
@@ -84,16 +90,17 @@ export function parseManifest(yaml: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes) and plain: true, no other property, and no duplicate name`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes) and plain: true, no other property, and no duplicate name`,
     );
   }
-  const { endpoints, secrets, provisioners, plain } = result.output;
+  const { name, endpoints, secrets, provisioners, plain } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
   }
   const hosts = endpoints.map(({ host }) => host);
   return {
+    ...(name !== undefined && { name }),
     endpoints: hosts,
     secrets,
     ...(Object.keys(authorities).length > 0 && { authorities }),

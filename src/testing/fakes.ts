@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The result of `start()` of `src/apps/<name>/fake.ts`. */
+/** The result of `start()` of `src/apps/<name>/stand_in.ts`. */
 export interface Fakes {
   /** The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones. */
   readonly origins: Readonly<Record<string, string>>;

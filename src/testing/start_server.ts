@@ -1,9 +1,9 @@
 /** For tests: a server as `boot` makes it, on a free port, with its log recorded. */
-
+import { fileURLToPath } from 'node:url';
 import { type BootOptions, boot, type RunningServer } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { readServerConfig } from 'sui-enclave-server/config';
-import { loadApplication } from 'sui-enclave-server/load_application';
+import { loadApplication, loadFolder, nameOfFolder } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { createLog } from 'sui-enclave-service/log';
 import { onTestFinished } from 'vitest';
@@ -18,13 +18,26 @@ export interface TestServer extends RunningServer {
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
 }
 
+export interface TestOptions extends Partial<BootOptions> {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Ends in a slash: the folder of the application, whose `app.yaml` has its name. */
+  readonly application?: URL;
+  /** Ends in a slash: the folder of the applications, of which `APP` names one. Default: those of a clone. */
+  readonly apps?: URL;
+}
+
 /** Ends with the test. The log is at level trace. */
 export async function startServer({
   env: extra = {},
+  application: folder,
   apps = APPS,
   ...options
-}: Partial<BootOptions> & { env?: Record<string, string>; apps?: URL } = {}): Promise<TestServer> {
-  const env = { APP: 'weather', PORT: '0', LOG_LEVEL: 'trace', API_KEY: DEV_API_KEY, ...extra };
+}: TestOptions = {}): Promise<TestServer> {
+  const name = folder && nameOfFolder(fileURLToPath(folder));
+  const env = {
+    ...{ APP: name ?? 'weather', PORT: '0', LOG_LEVEL: 'trace', API_KEY: DEV_API_KEY },
+    ...extra,
+  };
   const config = readServerConfig(env);
   let printed = '';
   const log = createLog(config.logLevel, {
@@ -32,7 +45,9 @@ export async function startServer({
       printed += line;
     },
   });
-  const application = await loadApplication(apps, config.app);
+  const application = await (folder
+    ? loadFolder(fileURLToPath(folder), config.app)
+    : loadApplication(apps, config.app));
   const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
   const server = await boot({ config, env, log, nsm, ...application, ...options });
   onTestFinished(() => server.close());

@@ -14,7 +14,7 @@ import {
   versionHere,
 } from './support.ts';
 
-/** In an application's folder it is `fake.ts`. */
+/** In an application's folder it is `stand_in.ts`. */
 const FAKE = `import { type Fakes, listenOnLoopback } from 'sui-enclave-cli/testing/fakes';
 
 export async function start(): Promise<Fakes> {
@@ -138,10 +138,10 @@ export function commandsSteps(work: string, tarball: () => string): Steps {
     },
 
     async "TypeScript accepts an application's fake on their types, and refuses what they forbid"() {
-      writeFileSync(join(project, 'apps/stock/fake.ts'), FAKE);
+      writeFileSync(join(project, 'apps/stock/stand_in.ts'), FAKE);
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
       const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2024'];
-      const rest = ['--types', 'node', '--module', 'nodenext', 'apps/stock/fake.ts'];
+      const rest = ['--types', 'node', '--module', 'nodenext', 'apps/stock/stand_in.ts'];
       await run(process.execPath, [tsc, ...options, ...rest], { cwd: project });
       return 'libraries checked as well';
     },

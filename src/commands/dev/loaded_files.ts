@@ -1,11 +1,10 @@
 /**
- * Tells the parent process which files of this repository a program imports, found or not; for `node --import`.
- * `main.ts` watches these, and no others.
+ * Tells the parent process which files a program imports, found or not, except for those of npm packages; for
+ * `node --import`. `main.ts` watches those of the project, and no others.
  */
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-const ROOT = new URL('../../../', import.meta.url).href;
 const reported = new Set<string>();
 
 registerHooks({
@@ -23,7 +22,7 @@ registerHooks({
 });
 
 function report(url: string): void {
-  if (reported.has(url) || !url.startsWith(ROOT) || url.includes('/node_modules/')) return;
+  if (reported.has(url) || !url.startsWith('file:') || url.includes('/node_modules/')) return;
   reported.add(url);
   reportFile(new URL(url));
 }

@@ -5,13 +5,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { relative } from 'node:path';
+import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, type Io, runAsProcess } from '../command.ts';
+import { findProject } from '../project.ts';
 import { WatchedFiles } from './watched_files.ts';
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
 const LOADED_FILES = new URL('loaded_files.ts', import.meta.url).href;
 /** One save may be several events. */
@@ -31,6 +31,8 @@ class RestartedServer {
   readonly #seed = randomBytes(32);
   readonly #files = new WatchedFiles((file) => this.#onChange(file));
   readonly #io: Pick<Io, 'log'>;
+  /** Of the project: only its files are watched. */
+  readonly #root: string;
   #server: ChildProcess;
   /** The port that the system chose for PORT=0 stays the same. */
   #port: string | undefined;
@@ -40,7 +42,8 @@ class RestartedServer {
   #changedEarly: string | undefined;
   #isEnding = false;
 
-  constructor(io: Pick<Io, 'log'>) {
+  constructor(root: string, io: Pick<Io, 'log'>) {
+    this.#root = root;
     this.#io = io;
     this.#server = this.#start();
   }
@@ -63,7 +66,7 @@ class RestartedServer {
     child.on('message', (message: Message) => {
       if (child !== this.#server) return;
       if ('file' in message) {
-        this.#files.add(message.file);
+        if (message.file.startsWith(`${this.#root}${sep}`)) this.#files.add(message.file);
         return;
       }
       if ('wants' in message) {
@@ -112,7 +115,7 @@ class RestartedServer {
     if (this.#changedEarly !== undefined) return;
     this.#changedMeanwhile = true;
     if (this.#restarting) return;
-    this.#io.log(`\n${relative(ROOT, file)} has changed: restarting.`);
+    this.#io.log(`\n${relative(this.#root, file)} has changed: restarting.`);
     this.#restarting = this.#restart();
   }
 }
@@ -124,7 +127,7 @@ export const main = command({
   arguments: {},
   options: {},
   notes: `environment:
-  APP     the application, a folder of src/apps (default: weather)
+  APP     the application: in a clone a folder of src/apps (default: weather); elsewhere that of the current folder
   PORT    the server's port (default: 3000)
   ATTEST  emulated: with an emulated NSM, whose root of trust is out/dev-root.pem
   OUT     the folder of that root and of the registers (default: out)
@@ -134,7 +137,7 @@ and the settings of the server and of the application
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
   run(_, { io }) {
-    const server = new RestartedServer(io);
+    const server = new RestartedServer(findProject().root, io);
     endOnSignal((signal) => server.end(signal));
     return { json: {} };
   },

@@ -4,14 +4,14 @@
  */
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
 import { ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { readServerConfig } from 'sui-enclave-server/config';
-import { loadApplication } from 'sui-enclave-server/load_application';
+import { loadFolder } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { NsmError } from 'sui-enclave-server/nsm/errors';
 import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
@@ -21,13 +21,13 @@ import { endOnSignal } from 'sui-enclave-service/signals';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { parseServerEnv } from '../image/settings.ts';
+import { IS_CLONE } from '../places.ts';
+import { findProject, type Project, pathFromHere } from '../project.ts';
 import { reportFile } from './loaded_files.ts';
 
-const APPS = new URL('../../apps/', import.meta.url);
-/** Where `ATTEST=emulated` keeps its root and writes the registers. */
-const OUT = process.env['OUT']
-  ? pathToFileURL(`${resolve(process.env['OUT'])}/`)
-  : new URL('../../../out/', import.meta.url);
+/** The fakes of an application, in its folder. */
+const FAKE = 'stand_in.ts';
+const EMULATED = { ATTEST: 'emulated' };
 
 async function main(): Promise<void> {
   const attest = process.env['ATTEST'];
@@ -37,20 +37,24 @@ async function main(): Promise<void> {
   const image = integer(process.env, 'EMULATED_IMAGE', { from: 1, to: 9, default: 1 });
   // At this level each request leaves a line, whatever an image's server.env sets.
   const logLevel = process.env['RUST_LOG'] === undefined && { LOG_LEVEL: 'debug' };
-  const given = { APP: 'weather', ...logLevel, ...process.env };
-  const { app } = readServerConfig(given);
-  reportFile(new URL(`${app}/app.yaml`, APPS));
-  const application = await loadApplication(APPS, app);
+  const project = findProject();
+  const { name: app, folder } = project.application(
+    process.env['APP'] ?? (project.isClone ? 'weather' : undefined),
+  );
+  const given = { ...logLevel, ...process.env, APP: app };
+  reportFile(fileIn(folder, 'app.yaml'));
+  const application = await loadFolder(folder, app);
   const { endpoints, secrets } = application.manifest;
-  const fakes = await startFakes(app);
+  const fakes = await startFakes(folder);
   if (!fakes) {
     console.log(
-      `There are no fakes for ${app} (no src/apps/${app}/fake.ts). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
+      `There are no fakes for ${app} (no ${relative(project.root, join(folder, FAKE))}). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
     );
   }
-  const env = { ...serverEnv(app, secrets), ...fakes?.settings, ...given };
+  const env = { ...serverEnv(folder, secrets), ...fakes?.settings, ...given };
   const config = readServerConfig(env);
-  const trust = attest && DevelopmentTrust.load(OUT, app, { image });
+  const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
+  const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await keptSeed());
   const server = await boot({
     config,
@@ -58,13 +62,13 @@ async function main(): Promise<void> {
     log: createLog(config.logLevel, readableLines(), { withMessages: true }),
     ...application,
     ...(fakes && { origins: fakes.origins, secrets: fakes.secrets }),
-    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
+    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice, project),
     ...(signingSeed && { signingSeed }),
   });
   signingSeed?.fill(0);
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
-  console.log(describe(server.url, endpoints, fakes, trust?.pcrsName));
+  console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80' });
   const end = async () => {
@@ -85,7 +89,7 @@ async function keptSeed(): Promise<Uint8Array | undefined> {
 }
 
 /** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
-function deviceOrAdvice(path: string): NsmTransport {
+function deviceOrAdvice(path: string, project: Project): NsmTransport {
   const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
   return {
     transact: (request) =>
@@ -94,7 +98,7 @@ function deviceOrAdvice(path: string): NsmTransport {
         // Without the cause, whose stack the log would print.
         throw new NsmError(
           'NSM_UNAVAILABLE',
-          `${error.message} For documents of an emulated NSM, start make dev ATTEST=emulated.`,
+          `${error.message} For documents of an emulated NSM, start ${project.commandLine('dev', EMULATED)}.`,
         );
       }),
     close: () => device.close(),
@@ -113,14 +117,14 @@ function readableLines() {
 }
 
 /** The settings that the image's build would put into the environment of the application. */
-function serverEnv(app: string, secrets: readonly string[]): Record<string, string> {
-  const file = new URL(`${app}/server.env`, APPS);
+function serverEnv(folder: string, secrets: readonly string[]): Record<string, string> {
+  const file = fileIn(folder, 'server.env');
   reportFile(file);
   return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
 }
 
-async function startFakes(app: string): Promise<Fakes | undefined> {
-  const file = new URL(`${app}/fake.ts`, APPS);
+async function startFakes(folder: string): Promise<Fakes | undefined> {
+  const file = fileIn(folder, FAKE);
   reportFile(file);
   if (!existsSync(file)) return undefined;
   const { start }: { start: () => Promise<Fakes> } = await import(file.href);
@@ -128,10 +132,11 @@ async function startFakes(app: string): Promise<Fakes | undefined> {
 }
 
 function describe(
+  project: Project,
   url: string,
   endpoints: readonly string[],
   fakes: Fakes | undefined,
-  pcrsName: string | undefined,
+  trust: { readonly pcrs: string; readonly out: URL } | undefined,
 ): string {
   const lines = [''];
   if (fakes) {
@@ -140,10 +145,15 @@ function describe(
     lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${rest}.`);
     lines.push(...(fakes.notes ?? []));
   }
+  const verify = project.isClone ? 'npm run verify --' : project.commandLine('verify');
+  const path = (name: string, out: URL) => pathFromHere(fileURLToPath(new URL(name, out)));
   const attestation =
-    pcrsName && `npm run verify -- ${url} --pcrs ${path(pcrsName)} --root ${path('dev-root.pem')}`;
+    trust &&
+    `${verify} ${url} --pcrs ${path(trust.pcrs, trust.out)} --root ${path('dev-root.pem', trust.out)}`;
   if (attestation === undefined) {
-    lines.push('It does not attest its key: make dev ATTEST=emulated does, and needs no NSM addon.');
+    lines.push(
+      `It does not attest its key: ${project.commandLine('dev', EMULATED)} does, and needs no NSM addon.`,
+    );
   }
   const examples = [...(fakes ? [curl(url, fakes.example)] : []), ...(attestation ? [attestation] : [])];
   if (examples.length > 0)
@@ -151,10 +161,8 @@ function describe(
   return lines.join('\n');
 }
 
-/** The path as a command that runs in the repository's folder accepts it. */
-function path(name: string): string {
-  const file = fileURLToPath(new URL(name, OUT));
-  return file.startsWith(`${process.cwd()}/`) ? file.slice(process.cwd().length + 1) : file;
+function fileIn(folder: string, name: string): URL {
+  return pathToFileURL(join(folder, name));
 }
 
 function list(names: readonly string[]): string {
@@ -169,6 +177,6 @@ function curl(url: string, { path, body }: Fakes['example']): string {
 
 main().catch((error: unknown) => {
   if (!(error instanceof EnclaveError)) throw error;
-  console.error(`make dev: ${error.message}`);
+  console.error(`${IS_CLONE ? 'make dev' : 'sui-enclave dev'}: ${error.message}`);
   process.exit(1);
 });

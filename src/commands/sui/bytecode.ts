@@ -1,7 +1,7 @@
 /** Compiles a package of `move/` for publishing, with its unpublished local dependencies. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { SuiCommandError } from './errors.ts';
-import { compilerError, type Framework, packageNames } from './move_packages.ts';
+import { compilerError, type Framework, packageAtPath, sourcesForDependents } from './move_packages.ts';
 
 /** The networks that Move packages are built for: each has addresses and a framework of its own. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
@@ -41,7 +41,7 @@ export async function compileForPublishing(
   };
 
   async function compile(packageName: string): Promise<void> {
-    const files = await sourcesOf(packageName, framework, network);
+    const files = sourcesForDependents(packageName);
     // With it, the compiler would give the modules the address of the published package.
     if (again && packageName === name) delete files['Published.toml'];
     if (isPublished(files, network)) {
@@ -72,24 +72,12 @@ export async function compileForPublishing(
   }
 }
 
-async function sourcesOf(
-  name: string,
-  { fetcher }: Framework,
-  network: BuildNetwork,
-): Promise<Record<string, string>> {
-  const context = { dependencyName: name, parentPackageName: name, network };
-  const files = packageNames().includes(name) ? await fetcher.fetchLocal?.(`../${name}`, context) : undefined;
-  if (files === undefined) throw new SuiCommandError('MOVE', `there is no package ${name} in move/`);
-  return files;
-}
-
 function isPublished(files: Readonly<Record<string, string>>, network: BuildNetwork): boolean {
   return new RegExp(`^\\s*\\[\\s*published\\.${network}\\s*\\]`, 'm').test(files['Published.toml'] ?? '');
 }
 
-/** Packages of `move/` depend on each other by `{ local = "../<name>" }`: another path does not compile. */
+/** Their names: a path that names no package does not compile. */
 function localDependencies(files: Readonly<Record<string, string>>): string[] {
-  return [...(files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']\.\.\/(\w+)["']/g)].map(
-    ([, name]) => name ?? '',
-  );
+  const paths = (files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
+  return [...paths].flatMap(([, path = '']) => packageAtPath(path) ?? []);
 }

@@ -1,8 +1,10 @@
 /** The first steps of publish and upgrade: compile a package of `move/` for the network of the command line. */
 
+import { join } from 'node:path';
 import { quantity } from 'sui-enclave/errors';
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type Environment, UsageError } from '../command.ts';
+import { findProject } from '../project.ts';
 import { BUILD_NETWORKS, type BuildNetwork, type Bytecode, compileForPublishing } from './bytecode.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
@@ -39,7 +41,14 @@ async function isModel(chain: Chain): Promise<boolean> {
 export function checkPackage(name: string): void {
   const known = packageNames();
   if (known.includes(name)) return;
-  throw new UsageError(`there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ')}`);
+  throw new UsageError(
+    `there is no package ${JSON.stringify(name)} in move/; there are ${known.join(', ') || 'none'}`,
+  );
+}
+
+/** The file of `--published`, or the package's own. */
+export function publishedPath(name: string, published: string | undefined): string {
+  return published ?? join(findProject().root, 'move', name, 'Published.toml');
 }
 
 /**

@@ -1,10 +1,9 @@
 /**
- * Compiles and tests the packages in `move/` without the Sui CLI: Sui's own compiler and Move VM, in
+ * Compiles and tests the packages in `move/` of the project without the Sui CLI: Sui's own compiler and Move VM, in
  * WebAssembly (`@zktx.io/sui-move-builder`).
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   dumpMovePackage,
   GitHubMovePackageFetcher,
@@ -14,10 +13,9 @@ import {
 } from '@zktx.io/sui-move-builder/full';
 import { ConfigError } from 'sui-enclave/errors';
 import { causeCode } from 'sui-enclave/fetch';
+import { ENCLAVE_PACKAGE, FRAMEWORK_STUB } from '../places.ts';
+import { findProject, type Project } from '../project.ts';
 import { SuiCommandError } from './errors.ts';
-
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const STUB = join(ROOT, 'src/testing/move_framework');
 
 /** Paths of files, relative to the package, and their content. */
 export type Sources = Readonly<Record<string, string>>;
@@ -55,7 +53,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
       failure: () => fetcher.failure,
     };
   }
-  const framework = resolve(dir || STUB);
+  const framework = resolve(dir || FRAMEWORK_STUB);
   for (const name of ['move-stdlib', 'sui-framework']) {
     if (!existsSync(join(framework, name, 'Move.toml'))) {
       throw new ConfigError(
@@ -99,7 +97,7 @@ class FrameworkFolder implements MovePackageFetcher {
   }
 }
 
-/** Adds the packages of `move/`, which depend on each other by a path such as `../enclave`. */
+/** Adds the packages that those of `move/` depend on by a path: see `packageAtPath`. */
 class LocalPackages implements MovePackageFetcher {
   /** Why the framework was not fetched. The compiler reports that like a mistake in the code. */
   failure: string | undefined;
@@ -127,22 +125,51 @@ class LocalPackages implements MovePackageFetcher {
   }
 
   async fetchLocal(path: string): Promise<Record<string, string>> {
-    const name = basename(path);
-    if (path !== `../${name}`)
-      throw new Error(`a local dependency must be ../<package of move/>, not ${path}`);
-    return withoutTests(readPackage(packageDir(name)));
+    const name = packageAtPath(path);
+    if (name === undefined) {
+      throw new Error(
+        `a local dependency must be ../<package of move/>, or the framework's package enclave, not ${path}`,
+      );
+    }
+    return sourcesForDependents(name);
   }
 }
 
-/** The packages in `move/`, by the names of their folders. */
+/** The packages in `move/` of the project, by the names of their folders. */
 export function packageNames(): string[] {
-  return readdirSync(join(ROOT, 'move'))
-    .filter((name) => existsSync(join(ROOT, 'move', name, 'Move.toml')))
-    .sort();
+  return [...findProject().movePackages().keys()];
 }
 
+/** Those in `move/`, and the framework's own. */
+function folders(project: Project): ReadonlyMap<string, string> {
+  return new Map([[basename(ENCLAVE_PACKAGE), ENCLAVE_PACKAGE], ...project.movePackages()]);
+}
+
+/** @throws SuiCommandError: MOVE */
 function packageDir(name: string): string {
-  return join(ROOT, 'move', name);
+  const folder = folders(findProject()).get(name);
+  if (folder === undefined) throw new SuiCommandError('MOVE', `there is no package ${name} in move/`);
+  return folder;
+}
+
+/**
+ * @param path as a package of `move/` names a local dependency: `../enclave`, or in an author's repository
+ *   `../../node_modules/sui-enclave-cli/move/enclave`
+ */
+export function packageAtPath(path: string): string | undefined {
+  const project = findProject();
+  const target = real(resolve(project.root, 'move/any', path));
+  return [...folders(project)].find(([, folder]) => real(folder) === target)?.[0];
+}
+
+/** Installed packages may be links. */
+function real(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
+}
+
+/** What the dependents of a package are compiled with. */
+export function sourcesForDependents(name: string): Record<string, string> {
+  return withoutTests(readPackage(packageDir(name)));
 }
 
 /** `Published.toml` is where the tools note a package's address, once it has one. */

@@ -1,5 +1,4 @@
 /** The options of the commands that talk to Sui. */
-import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import type { OptionValues } from '../command_line.ts';
 import { objectId, path, text } from '../values.ts';
@@ -103,8 +102,3 @@ export const ROOT_OPTION = {
     variable: 'SUI_ENCLAVE_ROOT',
   },
 } as const;
-
-/** The file of `--published`, or the package's own. */
-export function publishedPath(name: string, published: string | undefined): string {
-  return published ?? fileURLToPath(new URL(`../../../move/${name}/Published.toml`, import.meta.url));
-}

@@ -7,10 +7,10 @@ import { runAsProcess } from '../command.ts';
 import { text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
-import { checkPackage, compile } from './compile.ts';
+import { checkPackage, compile, publishedPath } from './compile.ts';
 import { SuiCommandError } from './errors.ts';
 import { frameworkOf } from './move_packages.ts';
-import { PUBLISHED_OPTION, publishedPath } from './options.ts';
+import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
 

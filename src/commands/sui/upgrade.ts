@@ -12,11 +12,11 @@ import { objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
 import { incompatibilities } from './compatibility.ts';
-import { checkPackage, compile } from './compile.ts';
+import { checkPackage, compile, publishedPath } from './compile.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import { frameworkOf } from './move_packages.ts';
-import { PUBLISHED_OPTION, publishedPath } from './options.ts';
+import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication, readPublished, upgradeCapIn } from './published.ts';
 

@@ -77,7 +77,7 @@ test('the page shows every file of it', () => {
     'src/apps/price/server.env',
     'src/apps/price/types.ts',
     'src/apps/price/app.ts',
-    'src/apps/price/fake.ts',
+    'src/apps/price/stand_in.ts',
     'src/apps/price/test/app.test.ts',
     'move/price/Move.toml',
     'move/price/sources/price.move',
@@ -160,8 +160,8 @@ describe('the application of the page', () => {
   });
 
   test('without fakes calls its real hosts, and make dev prints that', async () => {
-    const file = join(dir, 'src/apps/price/fake.ts');
-    onTestFinished(() => writeFileSync(file, files.get('src/apps/price/fake.ts') ?? ''));
+    const file = join(dir, 'src/apps/price/stand_in.ts');
+    onTestFinished(() => writeFileSync(file, files.get('src/apps/price/stand_in.ts') ?? ''));
     rmSync(file);
     const without = dev({});
     expect(await once(without.child, 'close')).toEqual([1, null]);

@@ -9,7 +9,7 @@ import { type Browser, chromium, type Page } from 'playwright';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { deriveSalt } from '../../../src/apps/salt/derive.ts';
-import { start as startFakes } from '../../../src/apps/salt/fake.ts';
+import { start as startFakes } from '../../../src/apps/salt/stand_in.ts';
 import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../src/library/attestation/index.ts';
 import { decodeJwtPayload } from '../../../src/library/zklogin/index.ts';

@@ -252,7 +252,7 @@ test('applications and probes send requests only through upstreams', () => {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const files = [
     'src/server/health.ts',
-    ...globSync('src/apps/*/*.ts', { cwd: root, exclude: ['**/fake.ts'] }),
+    ...globSync('src/apps/*/*.ts', { cwd: root, exclude: ['**/stand_in.ts'] }),
   ];
   expect(files.length).toBeGreaterThan(10);
   const others =

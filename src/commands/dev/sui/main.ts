@@ -1,11 +1,11 @@
 /** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
-import { globSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
+import { IS_CLONE } from '../../places.ts';
 import type { DevSui } from './service.ts';
 
 export const main = command({
@@ -20,7 +20,6 @@ environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
   LAG_MS       how long reads do not show what was executed, at most 60000: dapps have to wait. Default: 300
-  MOVE         the folder of the packages that it runs, each in a folder of its own. Default: move/ of this repository
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
@@ -30,8 +29,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
     const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
-    const move = env['MOVE'] === undefined ? undefined : packagesIn(env['MOVE']);
-    // With the Move VM and a whole node, it takes most of a second to load.
+    // With the Move compiler and a whole node, it takes most of a second to load.
     const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({
       port,
@@ -39,30 +37,22 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
       folder: pathToFileURL(`${folder}/`),
       env,
       lagMs,
-      ...(move !== undefined && { move: pathToFileURL(`${move}/`) }),
     });
     endOnSignal(service.close);
     const { node, faucetUrl, account, checksProofs } = service;
     return {
       json: { url: node.url, faucetUrl, ...account, root: join(folder, 'dev-root.pem'), checksProofs },
-      text: describe(service, relative(process.cwd(), folder), env['MOVE'] ?? 'move/'),
+      text: describe(service, relative(process.cwd(), folder)),
     };
   },
-  report: (_error, failure) => failure && { ...failure, text: `make dev-sui: ${failure.json.error}` },
+  report: (_error, failure) =>
+    failure && {
+      ...failure,
+      text: `${IS_CLONE ? 'make dev-sui' : 'sui-enclave dev-sui'}: ${failure.json.error}`,
+    },
 });
 
-/** @throws ConfigError */
-function packagesIn(path: string): string {
-  const folder = resolve(path);
-  if (globSync('*/Move.toml', { cwd: folder }).length > 0) return folder;
-  throw new ConfigError(`MOVE=${path}: there is no package in it, which is a folder with Move.toml`);
-}
-
-function describe(
-  { node, faucetUrl, account, checksProofs, note }: DevSui,
-  folder: string,
-  move: string,
-): string {
+function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, folder: string): string {
   const isDefault = node.url === 'http://127.0.0.1:9000';
   const where = isDefault ? '--network localnet' : `--network localnet --rpc-url ${node.url}`;
   const key =
@@ -78,8 +68,8 @@ ${faucetUrl}  the faucet, as that of a local network
 
 Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}
-Run:      the packages in ${move}, in Sui's Move VM (WebAssembly), on a stub of Sui's framework
-Model:    attestation, who owns what, versions, gas; there are no other packages, and no checkpoints
+Run:      the bytecode of any package that is published on it, on a stub of Sui's framework
+Model:    attestation, who owns what, versions, gas; bytecode is not verified, and there are no checkpoints
 Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others
 
 src/library/sui/README.md, "On one machine", has the commands from publish to rotate.

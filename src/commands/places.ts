@@ -1,0 +1,19 @@
+/** Where the program is, and what it brings along: in a clone of this repository, or in the installed package. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder above `src`, if this is a clone. */
+export const CLONE = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The folder with `commands/`: `src` of a clone, or the installed package. */
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
+
+/** Whether the program is that of a clone: else it is installed. */
+export const IS_CLONE = existsSync(join(CLONE, 'src/commands/main.ts'));
+
+/** The Move package of the framework, which the contracts of applications depend on. */
+export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
+
+/** The stub of Sui's framework. */
+export const FRAMEWORK_STUB = join(PACKAGE, 'testing/move_framework');
