@@ -1,7 +1,7 @@
 /** What executes the commands of a transaction, over the objects of a ledger. */
 import type { Command } from './commands.ts';
 import type { Status } from './failures.ts';
-import type { Changes, LedgerObject } from './ledger.ts';
+import type { Changes, LedgerObject, Package, Packages } from './ledger.ts';
 
 /** A transaction to execute. */
 export interface Execution {
@@ -19,18 +19,6 @@ export interface Execution {
   readonly commands: readonly Command[];
   readonly packages: Packages;
 }
-
-/** A package of the chain. */
-export interface Package {
-  /** The id under which it was first published. */
-  readonly original: string;
-  readonly modules: readonly Uint8Array[];
-  /** The ids of the packages that it was published with. */
-  readonly dependencies: readonly string[];
-}
-
-/** By id, the oldest first. */
-export type Packages = ReadonlyMap<string, Package>;
 
 /** A package that a transaction wrote. */
 export type Published = Package & { readonly id: string };

@@ -14,7 +14,7 @@ export interface Location {
 /** A Move function aborts. */
 export class MoveAbort extends Error {
   readonly location: Location;
-  readonly code: bigint;
+  readonly #code: bigint;
   /** The text of a constant of the module, by its index. */
   readonly constant: (index: number) => string | undefined;
 
@@ -25,8 +25,13 @@ export class MoveAbort extends Error {
   ) {
     super(`${location.module}::${location.functionName} aborts with ${code}`);
     this.location = location;
-    this.code = code;
+    this.#code = code;
     this.constant = constant;
+  }
+
+  /** That of an `#[error]` constant is made of bits. */
+  get code(): bigint {
+    return this.#code;
   }
 }
 

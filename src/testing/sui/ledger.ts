@@ -3,7 +3,6 @@ import { bcs } from '@mysten/sui/bcs';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
-import type { Package } from './engine.ts';
 
 export type Owner =
   | { readonly kind: 'address' | 'object'; readonly address: string }
@@ -17,6 +16,18 @@ export interface LedgerObject {
   readonly version: bigint;
   readonly content: Uint8Array;
 }
+
+/** A package of the chain. */
+export interface Package {
+  /** The id under which it was first published. */
+  readonly original: string;
+  readonly modules: readonly Uint8Array[];
+  /** The ids of the packages that it was published with. */
+  readonly dependencies: readonly string[];
+}
+
+/** By id, the oldest first. */
+export type Packages = ReadonlyMap<string, Package>;
 
 export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
 export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');

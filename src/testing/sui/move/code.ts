@@ -2,7 +2,7 @@
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { type Datatype, type ModuleInterface, readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import { type FunctionCode, type ModuleCode, readCode } from 'sui-enclave-move-bytecode/module_code';
-import type { Package, Packages } from '../engine.ts';
+import type { Package, Packages } from '../ledger.ts';
 import type { Linked } from './machine.ts';
 import { Datatypes } from './types.ts';
 import { Codec } from './values.ts';

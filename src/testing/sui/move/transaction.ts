@@ -5,9 +5,9 @@ import { decodeAttestation, predictRegistration } from 'sui-enclave/attestation'
 import type { PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
 import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
 import type { Argument, Call, Command, Upgrade } from '../commands.ts';
-import type { Engine, Executed, Execution, Package, Published } from '../engine.ts';
+import type { Engine, Executed, Execution, Published } from '../engine.ts';
 import { CommandFailure, failure, MoveAbort, Refusal } from '../failures.ts';
-import type { LedgerObject } from '../ledger.ts';
+import type { LedgerObject, Package } from '../ledger.ts';
 import { ChainCode } from './code.ts';
 import { frameworkModules } from './framework.ts';
 import { Machine } from './machine.ts';

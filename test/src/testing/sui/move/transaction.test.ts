@@ -8,7 +8,7 @@ import { packageDigest } from '../../../../../src/move_bytecode/package_digest.t
 import type { Argument, Command } from '../../../../../src/testing/sui/commands.ts';
 import { Changes, Ledger, type LedgerObject, RANDOM } from '../../../../../src/testing/sui/ledger.ts';
 import { moveEngine } from '../../../../../src/testing/sui/move/transaction.ts';
-import { UpgradeCap } from '../../../../../src/testing/sui/structs.ts';
+import { UpgradeCap } from '../structs.ts';
 
 const SENDER = `0x${'5e'.repeat(32)}`;
 const NOW = 1_800_000_000_000;

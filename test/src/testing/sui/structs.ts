@@ -1,17 +1,17 @@
-/** The objects of `move/enclave`, `move/weather` and `sui::package`, as they are in BCS. */
+/** The objects of `move/enclave` and `sui::package`, as they are in BCS. */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 
 const PCRS = bcs.tuple([bcs.byteVector(), bcs.byteVector(), bcs.byteVector()]);
 
-export const Source = bcs.struct('Source', {
+const Source = bcs.struct('Source', {
   url: bcs.string(),
   commit: bcs.byteVector(),
   folder: bcs.string(),
   framework_version: bcs.string(),
   measurements_sha256: bcs.byteVector(),
 });
-export const Overlap = bcs.struct('Overlap', { pcrs: PCRS, until_ms: bcs.u64() });
+const Overlap = bcs.struct('Overlap', { pcrs: PCRS, until_ms: bcs.u64() });
 export const Config = bcs.struct('EnclaveConfig', {
   id: bcs.Address,
   name: bcs.string(),
@@ -33,7 +33,6 @@ export const Enclave = bcs.struct('Enclave', {
   registered_at_ms: bcs.u64(),
 });
 export const Registrar = bcs.struct('RegistrarCap', { id: bcs.Address, config_id: bcs.Address });
-export const Key = bcs.struct('EnclaveKey', { config_version: bcs.u64(), pk: bcs.byteVector() });
 export const UpgradeCap = bcs.struct('UpgradeCap', {
   id: bcs.Address,
   package: bcs.Address,
@@ -46,13 +45,3 @@ export const Publisher = bcs.struct('Publisher', {
   package: bcs.string(),
   module_name: bcs.string(),
 });
-export const Nft = bcs.struct('WeatherNFT', {
-  id: bcs.Address,
-  location: bcs.string(),
-  temperature: bcs.u64(),
-  timestamp_ms: bcs.u64(),
-});
-
-export type SourceValue = typeof Source.$inferType;
-export type ConfigValue = typeof Config.$inferType;
-export type EnclaveValue = typeof Enclave.$inferType;
