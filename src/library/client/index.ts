@@ -2,7 +2,9 @@
 export { AttestationError, certificatesFromPem, type Image, parsePcrs } from '../attestation/index.ts';
 export { text, u8, u64 } from '../wire/bcs.ts';
 export { type SignedType, signedType } from '../wire/intent.ts';
+export { address, bool, bytes, option, u16, u32, u128, u256, vector } from '../wire/move.ts';
 export type { SchemaField, SchemaStruct, SchemaType } from '../wire/schema_type.ts';
+export { type Struct, struct } from '../wire/struct.ts';
 export {
   EnclaveClient,
   type RegisteredAnswer,
