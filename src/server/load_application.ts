@@ -6,10 +6,13 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import type { ApplicationModule } from './app.ts';
 import { type Manifest, parseManifest } from './manifest.ts';
+import { readSchemaFile } from './schema_file.ts';
 
 export interface LoadedApplication {
   readonly manifest: Manifest;
   readonly module: ApplicationModule;
+  /** The text of schema.json, if it is there. */
+  readonly schema: string | undefined;
 }
 
 /**
@@ -40,7 +43,7 @@ export async function loadFolder(folder: string, name: string): Promise<LoadedAp
       `APP=${name}: the default export of app.ts must be defineApp({ signs, create }): signs a list of signed types, each of a struct, and create a function`,
     );
   }
-  return { manifest, module };
+  return { manifest, module, schema: readSchemaFile(join(folder, 'schema.json')) };
 }
 
 /**

@@ -1,0 +1,78 @@
+/** The signed types as a dapp has them: a module that `sui-enclave/client` is called with. */
+import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire/schema_type';
+import { itemOf, type SignedStructs } from './signed_structs.ts';
+
+const MAX_LINE = 110;
+/** By their name in Move: what `sui-enclave/client` exports, and the type of a value. */
+const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new Map([
+  ['bool', ['bool', 'boolean']],
+  ['u8', ['u8', 'number']],
+  ['u16', ['u16', 'number']],
+  ['u32', ['u32', 'number']],
+  ['u64', ['u64', 'bigint']],
+  ['u128', ['u128', 'bigint']],
+  ['u256', ['u256', 'bigint']],
+  ['address', ['address', 'string']],
+  ['String', ['text', 'string']],
+]);
+const BYTES = 'vector<u8>';
+
+/** The content of `client.ts`, without its header. */
+export function clientModule({ signed, all }: SignedStructs): string {
+  const intents = new Map(signed.map(({ name, intent }) => [name, intent]));
+  const used = new Set(['signedType', 'struct']);
+  const codecOf = (field: SchemaField): string => {
+    const { type, fields } = field;
+    const { wrappers, leaf } = unwrapped(type);
+    const [wrapper] = wrappers;
+    const use = (name: string) => {
+      used.add(name);
+      return name;
+    };
+    if (type === BYTES) return use('bytes');
+    if (wrapper !== undefined) return `${use(wrapper.toLowerCase())}(${codecOf(itemOf(field))})`;
+    if (fields !== undefined) return intents.has(leaf) ? `${leaf}.payload` : leaf;
+    return use(PLAIN.get(type)?.[0] ?? type);
+  };
+  const declarations = all.map((struct) => declaration(struct, intents.get(struct.name), codecOf));
+  return `${importText([...used])}\n\n${declarations.join('\n')}`;
+}
+
+function declaration(
+  { name, fields }: SchemaStruct,
+  intent: number | undefined,
+  codecOf: (field: SchemaField) => string,
+): string {
+  const codecs = (indent: string) =>
+    fields.map((field) => `${indent}${field.name}: ${codecOf(field)},\n`).join('');
+  const constant =
+    intent === undefined
+      ? `export const ${name} = struct('${name}', {\n${codecs('  ')}});\n`
+      : `/** Signed with the intent ${intent}. */\nexport const ${name} = signedType(\n  ${intent},\n  struct('${name}', {\n${codecs('    ')}  }),\n);\n`;
+  const members = fields.map((field) => `  readonly ${field.name}: ${parsedType(field)};\n`).join('');
+  return `${constant}\nexport interface ${name} {\n${members}}\n`;
+}
+
+/** The type of a field's value, as it is parsed. */
+function parsedType(field: SchemaField): string {
+  const { type } = field;
+  const { wrappers, leaf } = unwrapped(type);
+  const [wrapper] = wrappers;
+  if (type === BYTES) return 'Uint8Array';
+  if (wrapper === 'Option') return `${parsedType(itemOf(field))} | null`;
+  if (wrapper === 'vector') {
+    const item = parsedType(itemOf(field));
+    return `readonly ${/[ ]/.test(item) ? `(${item})` : item}[]`;
+  }
+  return PLAIN.get(type)?.[1] ?? leaf;
+}
+
+/** In the order that Biome and people expect: u8 before u16. */
+function importText(names: readonly string[]): string {
+  const sorted = [...names].sort(new Intl.Collator('en', { numeric: true }).compare);
+  const from = `from 'sui-enclave/client';`;
+  const flat = `import { ${sorted.join(', ')} } ${from}`;
+  return flat.length <= MAX_LINE
+    ? flat
+    : `import {\n${sorted.map((name) => `  ${name},\n`).join('')}} ${from}`;
+}

@@ -1,0 +1,16 @@
+/** The errors of `sui-enclave gen`: one `code` for each cause. */
+import { CodedError } from 'sui-enclave/errors';
+
+/** Every code of a GenError, and what it means. */
+export const GEN_CODES = {
+  GEN_NOTHING: 'The application signs nothing.',
+  GEN_TYPE: 'A field has a type that Move or the client does not have.',
+  GEN_NAME: 'A name is a keyword of Move, is taken by what is written, or is none in Move.',
+  GEN_CONFLICT: 'Two names of what would be written are equal.',
+  GEN_PACKAGE: 'The folder of the Move package has no Move.toml that names it.',
+  GEN_FOREIGN_FILE: 'A file in the place of a generated one was written by somebody else.',
+  GEN_EDITED: 'A generated file was edited since it was written.',
+  GEN_OUTDATED: 'A generated file is not what would be written.',
+} as const;
+
+export class GenError extends CodedError<keyof typeof GEN_CODES> {}

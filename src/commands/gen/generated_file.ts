@@ -1,0 +1,66 @@
+/** Files that a command writes again, and that nobody edits between: their first line has the digest of the rest. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { GenError } from './errors.ts';
+
+const NOTE = 'Written by sui-enclave gen: change app.ts instead, and run it again.';
+/** The first line, or in JSON the first property. */
+const HEADER =
+  /^(?:\/\/ |\{\n {2}"generated": ")Written by sui-enclave gen: [^"\n]* sha256:([0-9a-f]{64})(?:\n|",\n)/;
+
+/** @param content of Move or TypeScript */
+export function generatedCode(content: string): string {
+  return `// ${NOTE} sha256:${digestOf(content)}\n${content}`;
+}
+
+/** @param members the lines of the object's further properties */
+export function generatedJson(members: string): string {
+  const rest = `${members}}\n`;
+  return `{\n  "generated": "${NOTE} sha256:${digestOf(rest)}",\n${rest}`;
+}
+
+function digestOf(content: string): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+/**
+ * Checks all files before it writes any.
+ *
+ * @param files content by path
+ * @param check writes nothing, and refuses a file that would change
+ * @returns the paths that were written
+ * @throws GenError: GEN_FOREIGN_FILE, GEN_EDITED, GEN_OUTDATED
+ */
+export function writeGenerated(files: ReadonlyMap<string, string>, check: boolean): string[] {
+  const changed = [...files].filter(([path, content]) => requireOwn(path) !== content);
+  if (check && changed.length > 0) {
+    const paths = changed.map(([path]) => path).join(', ');
+    throw new GenError('GEN_OUTDATED', `${paths}: run sui-enclave gen, and look at what changed`);
+  }
+  for (const [path, content] of changed) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  }
+  return changed.map(([path]) => path);
+}
+
+/** The present content; undefined if there is no file. */
+function requireOwn(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  const present = readFileSync(path, 'utf8');
+  const [header = '', digest] = HEADER.exec(present) ?? [];
+  if (digest === undefined) {
+    throw new GenError(
+      'GEN_FOREIGN_FILE',
+      `${path} was not written by sui-enclave gen: move it elsewhere first`,
+    );
+  }
+  if (digest !== digestOf(present.slice(header.length))) {
+    throw new GenError(
+      'GEN_EDITED',
+      `${path} was edited since sui-enclave gen wrote it: put the change into app.ts, and delete the file`,
+    );
+  }
+  return present;
+}

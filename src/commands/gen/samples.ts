@@ -1,0 +1,91 @@
+/** Values of signed types whose bytes both languages are tested with: always the same ones. */
+import { type DeclaredStruct, signedType } from 'sui-enclave/wire/intent';
+import { type SchemaField, schemaTypeOf, unwrapped } from 'sui-enclave/wire/schema_type';
+import { struct } from 'sui-enclave/wire/struct';
+import { itemOf, snakeCase } from './signed_structs.ts';
+
+/** A value as JSON has it, and as the codec takes it: large integers in decimal, bytes as a list. */
+export type Sample =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Sample[]
+  | { readonly [name: string]: Sample };
+
+export interface Vector {
+  /** A name in Move. */
+  readonly name: string;
+  readonly type: string;
+  readonly intent: number;
+  /** In decimal. */
+  readonly timestamp_ms: string;
+  readonly payload: { readonly [name: string]: Sample };
+  /** BCS of the whole message, in hexadecimal. */
+  readonly bytes: string;
+}
+
+/** Which values: a field that another one took the place of shows in the second alone. */
+const KINDS = ['zeros', 'different', 'largest'] as const;
+type Kind = (typeof KINDS)[number];
+
+const TIMES: Readonly<Record<Kind, string>> = {
+  zeros: '0',
+  different: '1700000000000',
+  largest: String(2n ** 64n - 1n),
+};
+/** Its length in BCS has two bytes. */
+const LONG = 130;
+
+export function vectorsOf(signed: readonly DeclaredStruct[]): Vector[] {
+  return signed.flatMap((type) => {
+    const { intent, name, fields } = schemaTypeOf(type);
+    const codecs = type.payload.fields.map((field) => [field.name, field.type] as const);
+    const { message } = signedType(intent, struct(name, Object.fromEntries(codecs)));
+    return KINDS.map((kind): Vector => {
+      const values = { intent, timestamp_ms: TIMES[kind], payload: structOf(fields, kind, new Counter()) };
+      const bytes = message.serialize(values).toHex();
+      return { name: `${snakeCase(name)}_${kind}`, type: name, ...values, bytes };
+    });
+  });
+}
+
+/** Numbers that are all different. */
+class Counter {
+  #last = 0;
+
+  next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+}
+
+function structOf(fields: readonly SchemaField[], kind: Kind, counter: Counter): { [name: string]: Sample } {
+  return Object.fromEntries(fields.map((field) => [field.name, sampleOf(field, kind, counter)]));
+}
+
+function sampleOf(field: SchemaField, kind: Kind, counter: Counter): Sample {
+  const { type, fields } = field;
+  const [wrapper] = unwrapped(type).wrappers;
+  if (type === 'vector<u8>') return bytesOf(kind, counter);
+  const item = () => sampleOf(itemOf(field), kind, counter);
+  if (wrapper === 'Option') return kind === 'zeros' ? null : item();
+  if (wrapper === 'vector') return kind === 'zeros' ? [] : [item(), item()];
+  if (fields !== undefined) return structOf(fields, kind, counter);
+  return plainOf(type, kind, counter);
+}
+
+function plainOf(type: string, kind: Kind, counter: Counter): Sample {
+  if (type === 'bool') return { zeros: false, different: counter.next() % 2 === 1, largest: true }[kind];
+  if (type === 'String')
+    return { zeros: '', different: `Zürich ${counter.next()} 東京 🌤`, largest: 'a'.repeat(LONG) }[kind];
+  const bits = type === 'address' ? 256 : Number(type.slice(1));
+  const value = { zeros: 0n, different: BigInt(counter.next()), largest: 2n ** BigInt(bits) - 1n }[kind];
+  if (type === 'address') return `0x${value.toString(16).padStart(64, '0')}`;
+  return bits <= 32 ? Number(value) : String(value);
+}
+
+function bytesOf(kind: Kind, counter: Counter): Sample {
+  if (kind === 'zeros') return [];
+  return kind === 'different' ? [counter.next(), 0] : Array.from({ length: LONG }, () => 255);
+}

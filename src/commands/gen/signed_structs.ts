@@ -1,0 +1,102 @@
+/** The structs that an application signs, checked for what is generated of them. */
+import {
+  isPlainType,
+  type SchemaField,
+  type SchemaStruct,
+  type SchemaType,
+  unwrapped,
+} from 'sui-enclave/wire/schema_type';
+import { GenError } from './errors.ts';
+
+export interface SignedStructs {
+  readonly signed: readonly SchemaType[];
+  /** Each once, those within others before them; the signed ones too. */
+  readonly all: readonly SchemaStruct[];
+}
+
+const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]*$/;
+const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
+/** Of the virtual machine. */
+const MAX_NAME_LENGTH = 128;
+/** Of Move, where no name can have them; and a type that no parameter can be called by. */
+const RESERVED_FIELDS = new Set(
+  'abort acquires as break const continue copy else enum false for friend fun if let loop match module move mut native public return struct true type use vector while'.split(
+    ' ',
+  ),
+);
+/** They would hide another type, in Move or in TypeScript. */
+const RESERVED_STRUCTS = new Set(['Option', 'SIGNED', 'Self', 'String', 'Uint8Array']);
+
+/** @throws GenError that names the struct or field */
+export function signedStructs(signed: readonly SchemaType[]): SignedStructs {
+  if (signed.length === 0) throw new GenError('GEN_NOTHING', 'the application signs nothing');
+  const all = new Map<string, SchemaStruct>();
+  for (const type of signed) add(all, type);
+  requireDistinct(
+    'struct',
+    [...all.values()].map(({ name }) => snakeCase(name)),
+  );
+  requireDistinct(
+    'signed type',
+    signed.map(({ name }) => name),
+  );
+  return { signed, all: [...all.values()] };
+}
+
+function add(all: Map<string, SchemaStruct>, { name, fields }: SchemaStruct): void {
+  requireName(name, STRUCT_NAME, RESERVED_STRUCTS, `the struct ${name}`);
+  for (const field of fields) {
+    const place = `${name}.${field.name}`;
+    requireName(field.name, FIELD_NAME, RESERVED_FIELDS, place);
+    const { leaf } = unwrapped(field.type);
+    if (field.fields) add(all, { name: leaf, fields: field.fields });
+    else if (!isPlainType(leaf)) {
+      throw new GenError('GEN_TYPE', `${place} has the type ${field.type}, which can't be written in Move`);
+    }
+  }
+  const struct = { name, fields };
+  const before = all.get(name);
+  if (before !== undefined && JSON.stringify(before.fields) !== JSON.stringify(fields)) {
+    throw new GenError('GEN_CONFLICT', `there are two structs ${name}, with different fields`);
+  }
+  all.set(name, struct);
+}
+
+function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, what: string): void {
+  if (!form.test(name) || name.length > MAX_NAME_LENGTH) {
+    throw new GenError(
+      'GEN_NAME',
+      `${what} has a name that is none in Move: letters, digits and underscores`,
+    );
+  }
+  if (reserved.has(name)) {
+    throw new GenError(
+      'GEN_NAME',
+      `${what}: ${name} is a keyword of Move, or the name of something else there`,
+    );
+  }
+}
+
+/** @throws GenError: GEN_CONFLICT, GEN_NAME for one that is too long */
+export function requireDistinct(what: string, names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined)
+    throw new GenError('GEN_CONFLICT', `two of the names would be the ${what} ${twice}`);
+  const long = names.find((name) => name.length > MAX_NAME_LENGTH);
+  if (long !== undefined) {
+    throw new GenError('GEN_NAME', `the ${what} ${long} would have more than ${MAX_NAME_LENGTH} characters`);
+  }
+}
+
+/** `PriceOfPair` as `price_of_pair`. */
+export function snakeCase(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase();
+}
+
+/** The type of an item: of a vector or an Option. */
+export function itemOf({ name, type, fields }: SchemaField): SchemaField {
+  return { name, type: type.slice(type.indexOf('<') + 1, -1), ...(fields && { fields }) };
+}
