@@ -1,27 +1,36 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
+import { join } from 'node:path';
 import { command, EXIT, runAsProcess, UsageError } from '../../src/commands/command.ts';
-import { frameworkOf, packageNames, testPackage } from '../../src/commands/sui/move_packages.ts';
+import { testMove } from '../../src/commands/dev/test.ts';
+import { findProject } from '../../src/commands/project.ts';
+import { frameworkOf } from '../../src/commands/sui/move_packages.ts';
 import { text } from '../../src/commands/values.ts';
+import { applicationNames } from '../../src/server/load_application.ts';
 
 export const main = command({
   name: 'test_move',
   program: 'npm run test:move --',
   purpose: `Compiles the packages of move/, or those that are named, and runs their unit tests, on a stub of Sui's framework.
+Where the tests use signed_<name>, the application of the package's name signs the answers first.
 FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.`,
   arguments: { package: { schema: text, optional: true, repeated: true } },
   options: {},
   notes: "exit codes: 0 passed; 1 failed; 2 the command line can't be used",
   async run({ args: { package: named } }, { env, io }) {
-    const known = packageNames();
-    const unknown = named.find((name) => !known.includes(name));
+    const project = findProject();
+    const known = project.movePackages();
+    const unknown = named.find((name) => !known.has(name));
     if (unknown !== undefined) {
-      throw new UsageError(`move/ has no package ${unknown}; it has ${known.join(', ')}`);
+      throw new UsageError(`move/ has no package ${unknown}; it has ${[...known.keys()].join(', ')}`);
     }
+    const applications = applicationNames(join(project.root, 'src/apps'));
     const framework = frameworkOf(env);
     io.log(`Move packages, on ${framework.description}`);
     const packages: { name: string; passed: boolean; output: string; leftOut: readonly string[] }[] = [];
-    for (const name of named.length > 0 ? named : known) {
-      const run = await testPackage(name, framework);
+    for (const [name, folder] of known) {
+      if (named.length > 0 && !named.includes(name)) continue;
+      const application = applications.includes(name) ? project.application(name) : undefined;
+      const run = await testMove(application, [name, folder], framework);
       io.log(`\nmove/${name}\n${run.output.trimEnd()}`);
       for (const path of run.leftOut) {
         io.log(`Not run: ${path} needs the Sui CLI (cd move/${name} && sui move test)`);

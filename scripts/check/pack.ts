@@ -1,5 +1,6 @@
 /**
- * `npm run package`: the library, the server and the commands as tarballs in `out`, for `npm install`. In the tree,
+ * `npm run package`: the library, the server, the commands and `create-sui-enclave` as tarballs in `out`, for
+ * `npm install`. In the tree,
  * `exports` of their folders name sources, which Node doesn't run below node_modules; here each is compiled and has a
  * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
@@ -8,13 +9,14 @@ import { command, type Result, runAsProcess } from '../../src/commands/command.t
 import { CHANNEL_OPTION, type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
 import { compileCommands, packCommands } from './pack/commands.ts';
+import { packCreate } from './pack/create.ts';
 import { packLibrary } from './pack/library.ts';
 import { compileServer, packServer } from './pack/server.ts';
 import { ROOT, readManifest } from './pack/tarball.ts';
 
 /** What is packed is below these folders, but for the rest of the prover, where git ignores what is installed. */
 const SOURCES = [
-  ...['library', 'service', 'server', 'apps', 'move_bytecode', 'testing', 'commands'],
+  ...['library', 'service', 'server', 'apps', 'move_bytecode', 'testing', 'commands', 'create'],
   ...['prover/backend', 'prover/frontend', 'prover/keys'],
 ].map((folder) => `src/${folder}`);
 
@@ -57,11 +59,12 @@ function readSource(): Source {
 function pack(channel: Channel): Result {
   const version = versionOf(readManifest('library').version, channel, readSource());
   const internal = compileCommands(compileServer());
-  const packages = [
+  const installed = [
     packLibrary(version, channel),
     packServer(version, channel, internal),
     packCommands(version, channel),
   ];
+  const packages = [...installed, packCreate(version, channel, installed)];
   return {
     json: { version, channel, packages },
     text: packages
@@ -77,7 +80,7 @@ export const main = command({
   name: 'package',
   program: 'npm run package --',
   purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
-as out/sui-enclave-cli-<version>.tgz. --channel stable needs an unchanged tree at the tag of the version;
+as out/sui-enclave-cli-<version>.tgz; create-sui-enclave, which writes a repository with these. --channel stable needs an unchanged tree at the tag of the version;
 --channel experimental, the default, adds the commit to the version.`,
   arguments: {},
   options: CHANNEL_OPTION,

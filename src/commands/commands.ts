@@ -41,8 +41,12 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   dev: {
     reader: 'author',
     summary: 'start an application against fakes, and restart it when a file changes',
-    inClone: true,
     load: () => import('./dev/main.ts'),
+  },
+  test: {
+    reader: 'author',
+    summary: 'check the types of an application, and run its tests and those of its contract',
+    load: () => import('./dev/test.ts'),
   },
   dev_sui: {
     reader: 'author',
@@ -62,13 +66,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   publish: {
     reader: 'admin',
     summary: 'publish a package of move/',
-    inClone: true,
     load: () => import('./sui/publish.ts'),
   },
   upgrade: {
     reader: 'admin',
     summary: 'upgrade a published package',
-    inClone: true,
     load: () => import('./sui/upgrade.ts'),
   },
   create_config: {

@@ -60,7 +60,10 @@ export const main: Main = async (argv, env, io) => {
   return await command.main(isHelp ? ['--help'] : rest, env, io);
 };
 
-if (import.meta.main) {
+/** Runs the command line of this process. */
+export async function runProgram(): Promise<void> {
   enableCompileCache(fileURLToPath(new URL(cache, import.meta.url)));
   await runAsProcess(main);
 }
+
+if (import.meta.main) await runProgram();

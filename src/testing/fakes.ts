@@ -12,6 +12,11 @@ export interface Fakes {
   readonly settings?: Readonly<Record<string, string>>;
   /** A request to try, with a body for POST. */
   readonly example: { readonly path: string; readonly body?: object };
+  /**
+   * Requests whose signed answers the tests of the Move packages need, by name: `sui-enclave test` makes the module
+   * `signed_<name>` of each. Default: `example`, as `answer`.
+   */
+  readonly answers?: Readonly<Record<string, { readonly path: string; readonly body?: object }>>;
   /** Lines that `make dev` prints: what a caller must know to use the fakes, such as client ids. */
   readonly notes?: readonly string[];
   close(): Promise<void>;

@@ -259,7 +259,7 @@ describe('the production entry', () => {
   const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
 
   test('reaches no fake and no emulated NSM', () => {
-    const isProduction = /^src\/(library|service|server|apps)\/(?!.*\/fake\.ts$)/;
+    const isProduction = /^src\/(library|service|server|apps)\/(?!.*\/stand_in\.ts$)/;
     for (const entry of [MAIN, ...globSync('src/apps/*/app.ts', { cwd: root }).map((path) => root + path)]) {
       const files = relative(reach(entry));
       expect(files.length).toBeGreaterThan(5);

@@ -12,14 +12,21 @@ const FOLDER = join(ROOT, 'build/package-cli');
 /** Folders of `src`. */
 const PACKAGES = [
   ...PACKED_WITH_SERVER,
-  ...['apps/salt', 'apps/weather', 'move_bytecode', 'prover', 'testing', 'commands'],
+  ...['apps/salt', 'apps/weather', 'create', 'move_bytecode', 'prover', 'testing', 'commands'],
 ];
 
 /** Of `src/testing`: what the fakes and the tests of an application import. */
 const TESTING = ['fakes', 'start_server'];
 
 /** What commands read beside their modules, from `src`. */
-const FILES = ['commands/**/*.{sh,service}', 'prover/keys/*.json', 'testing/move_framework/**/*.{move,toml}'];
+const FILES = [
+  'commands/**/*.{sh,service,cjs}',
+  'prover/keys/*.json',
+  'testing/move_framework/**/*.{move,toml}',
+];
+
+/** The Move package of the framework, for the contracts of applications: without its tests. */
+const MOVE = 'move/enclave/{Move.toml,sources/*.move}';
 
 /** `onTestFinished` works in the copy that runs the test only. */
 const RUNNER = 'vitest';
@@ -40,6 +47,7 @@ export function packCommands(version: string, channel: Channel): Tarball {
   const own = readManifest('commands');
   const server = readManifest('server');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
+  for (const file of globSync(MOVE, { cwd: ROOT })) cpSync(join(ROOT, file), join(FOLDER, file));
   const { [RUNNER]: runner = '', ...dependencies }: Record<string, string> = Object.assign(
     {},
     ...PACKAGES.map((name) => readManifest(name).dependencies),
@@ -48,7 +56,7 @@ export function packCommands(version: string, channel: Channel): Tarball {
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE, dependencies, peerDependencies },
-    bin: { 'sui-enclave': './commands/main.js' },
+    bin: { 'sui-enclave': './commands/bin.cjs' },
     entries: Object.fromEntries(TESTING.map((name) => [`./testing/${name}`, `./testing/${name}`])),
   });
 }
@@ -72,14 +80,14 @@ node_modules/.bin/sui-enclave --help
 node_modules/.bin/sui-enclave status --help
 \`\`\`
 
-It has the commands that need no clone of the repository: so far, applications and images are made in a clone.
+It has the commands that need no clone of the repository. \`dev\`, \`test\`, \`dev_sui\`, \`publish\` and \`upgrade\` are about the application of the current folder, which has \`app.yaml\` and \`package.json\`: \`create-sui-enclave\` writes one.
 
 Tests with vitest start the server of an application in their own process, with its log recorded:
 
 \`\`\`js
 import { startServer } from '${name}/testing/start_server';
 
-const server = await startServer({ apps: new URL('../apps/', import.meta.url), env: { APP: 'greeting' } });
+const server = await startServer({ application: new URL('../', import.meta.url) });
 const answer = await server.post('/process_data', { payload: { name: 'Ada' } });
 \`\`\`
 `;

@@ -13,8 +13,8 @@ export const PACKED_WITH_SERVER = ['library', 'service', 'server'] as const;
 /** It names a file of a checkout. */
 const ONLY_IN_A_CHECKOUT = './built_addon';
 
-/** The Node that is pinned here, in which it is tested. */
-export const NODE = '>=24';
+/** The first Node 22 that runs TypeScript, in which applications are written. */
+export const NODE = '>=22.18';
 
 /** Its public entries, and their modules from `src`, without extension. */
 function entriesOf({ exports }: Manifest): [entry: string, module: string][] {

@@ -67,7 +67,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
 
     async "it installs by its README's command, and brings no second copy of what it imports"() {
       const { version, engines, dependencies, peerDependencies } = readPublished(shipped);
-      const [, minimum] = /Node (\d+) or newer/.exec(readme()) ?? [];
+      const [, minimum] = /Node ([\d.]+) or newer/.exec(readme()) ?? [];
       expectEqual(engines, { node: `>=${minimum}` });
       const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme()) ?? [];
       expectEqual(file, `./sui-enclave-server-${version}.tgz`);

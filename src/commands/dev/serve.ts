@@ -3,7 +3,6 @@
  * entry has fakes; `src/server/main.ts` can't reach them.
  */
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
@@ -20,13 +19,11 @@ import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
-import { parseServerEnv } from '../image/settings.ts';
 import { IS_CLONE } from '../places.ts';
 import { findProject, type Project, pathFromHere } from '../project.ts';
+import { STAND_IN, settingsInImage, startFakes } from './application.ts';
 import { reportFile } from './loaded_files.ts';
 
-/** The fakes of an application, in its folder. */
-const FAKE = 'stand_in.ts';
 const EMULATED = { ATTEST: 'emulated' };
 
 async function main(): Promise<void> {
@@ -48,10 +45,10 @@ async function main(): Promise<void> {
   const fakes = await startFakes(folder);
   if (!fakes) {
     console.log(
-      `There are no fakes for ${app} (no ${relative(project.root, join(folder, FAKE))}). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
+      `There are no fakes for ${app} (no ${relative(project.root, join(folder, STAND_IN))}). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
     );
   }
-  const env = { ...serverEnv(folder, secrets), ...fakes?.settings, ...given };
+  const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...given };
   const config = readServerConfig(env);
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const trust = attest && DevelopmentTrust.load(out, app, { image });
@@ -114,21 +111,6 @@ function readableLines() {
     ignore: 'boot,secrets_missing',
     sync: true,
   });
-}
-
-/** The settings that the image's build would put into the environment of the application. */
-function serverEnv(folder: string, secrets: readonly string[]): Record<string, string> {
-  const file = fileIn(folder, 'server.env');
-  reportFile(file);
-  return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
-}
-
-async function startFakes(folder: string): Promise<Fakes | undefined> {
-  const file = fileIn(folder, FAKE);
-  reportFile(file);
-  if (!existsSync(file)) return undefined;
-  const { start }: { start: () => Promise<Fakes> } = await import(file.href);
-  return start();
 }
 
 function describe(

@@ -1,11 +1,16 @@
 /** The application that src/apps/README.md shows; test/e2e/readme/apps.test.ts runs it. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { filesOf } from '../../../src/commands/dev/new_app.ts';
+import { filesInClone } from '../../../src/create/template.ts';
 import * as face from '../../../src/server/index.ts';
+import { filesOf } from '../../page_files.ts';
 
 const page = readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8');
 const files = filesOf(page);
+
+test('the page shows every file of the price feed, as new_app writes it', () => {
+  expect(Object.fromEntries(files)).toEqual(Object.fromEntries(filesInClone('oracle', 'price')));
+});
 
 describe('app.ts of the price feed', () => {
   const lines = (files.get('src/apps/price/app.ts') ?? '').trimEnd().split('\n');
@@ -20,7 +25,7 @@ describe('app.ts of the price feed', () => {
 });
 
 test('the application imports one module of the project, and its own files', () => {
-  const own = [...files].filter(([path]) => /^src\/apps\/price\/(?!fake|test).*\.ts$/.test(path));
+  const own = [...files].filter(([path]) => /^src\/apps\/price\/(?!stand_in|test).*\.ts$/.test(path));
   const imported = own.flatMap(([, source]) =>
     [...source.matchAll(/ from '(.*)';$/gm)].map(([, from]) => from),
   );

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { applicationName, filesOf, main, rename } from '../../../../src/commands/dev/new_app.ts';
+import { applicationName, main } from '../../../../src/commands/dev/new_app.ts';
+import { filesInClone, rename, TEMPLATE_NAMES } from '../../../../src/create/template.ts';
+import { filesOf } from '../../../page_files.ts';
 
 test.each(['stocks', 'gas_prices', 'ab', 'x2y', 'a_b'])('%s can be the name of an application', (name) => {
   expect(v.is(applicationName, name)).toBe(true);
@@ -35,18 +36,15 @@ describe.each([
   ['gas_fees', 'GasFees'],
   ['dice', 'Dice'],
 ])('the files of %s', (name, type) => {
-  const page = readFileSync(new URL('../../../../src/apps/README.md', import.meta.url), 'utf8');
-  const files = [...filesOf(page)].map(
-    ([path, content]) => [rename(path, name), rename(content, name)] as const,
-  );
-  const all = files.flat().join('\n');
+  const all = [...filesInClone('oracle', name)].flat().join('\n');
 
-  test('are those of the page, and do not mention a price', () => {
-    expect(files.map(([path]) => path)).toEqual(
-      [...filesOf(page).keys()].map((path) => path.replace(/price/g, name)),
-    );
-    expect(all).not.toMatch(/price/i);
-  });
+  test.each(TEMPLATE_NAMES)(
+    'of the template %s do not mention a price, or the package of the commands',
+    (template) => {
+      const text = [...filesInClone(template, name)].flat().join('\n');
+      expect(text).not.toMatch(/price|sui-enclave-cli/i);
+    },
+  );
 
   test('have the name as it is given, in no other number', () => {
     const words = new Set(all.match(new RegExp(`[a-z_]*${name}[a-z_]*|\\b${type}\\w*`, 'gi')));

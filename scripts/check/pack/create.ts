@@ -1,0 +1,137 @@
+/** The published `create-sui-enclave`: its templates, and the manifest and lockfile of a repository that it writes. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { Channel } from '../../../src/commands/image/measurements.ts';
+import { compile } from './compile.ts';
+import { NODE } from './server.ts';
+import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+
+const SRC = join(ROOT, 'src/create');
+const FOLDER = join(ROOT, 'build/package-create');
+
+/** Packages of npm that an application imports, and those of its tests and types. */
+const DEPENDENCIES = ['@mysten/bcs', 'valibot'];
+const DEV_DEPENDENCIES = ['@mysten/sui', '@types/express', '@types/node', 'typescript', 'vitest'];
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { resolved?: string; version?: string; link?: boolean }>>;
+}
+
+function read(folder: string, file: string): Lock {
+  return JSON.parse(readFileSync(join(folder, file), 'utf8'));
+}
+
+/** @param others the packages that a new repository depends on */
+export function packCreate(version: string, channel: Channel, others: readonly Tarball[]): Tarball {
+  const own = readManifest('create');
+  compile({ entries: ['create/main.ts'], packages: ['create'], folder: FOLDER });
+  for (const name of ['templates', 'bin.cjs']) {
+    cpSync(join(SRC, name), join(FOLDER, 'create', name), { recursive: true });
+  }
+  const manifest = manifestOf(version);
+  const pinned = { manifest, lock: lockOf(manifest, others), tarballs: tarballsOf(others) };
+  writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
+  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
+  return makeTarball({
+    ...{ folder: FOLDER, own, version, channel, node: NODE, dependencies: {}, peerDependencies: {} },
+    bin: { [own.name]: './create/bin.cjs' },
+    entries: {},
+  });
+}
+
+function tarballsOf(others: readonly Tarball[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(others.map(({ name, file }) => [name, basename(file)]));
+}
+
+interface RepositoryManifest {
+  readonly name: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+function manifestOf(version: string): RepositoryManifest {
+  const versions = (names: readonly string[]) =>
+    names.map((name): [string, string] => [name, pinnedVersion(name)]);
+  const sorted = (entries: [string, string][]) =>
+    Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  const manifest = {
+    name: 'price',
+    version: '0.1.0',
+    private: true,
+    type: 'module',
+    engines: { node: NODE },
+    scripts: { dev: 'sui-enclave dev', test: 'sui-enclave test' },
+    dependencies: sorted([...versions(DEPENDENCIES), ['sui-enclave-server', version]]),
+    devDependencies: sorted([
+      ...versions(DEV_DEPENDENCIES),
+      ['sui-enclave', version],
+      ['sui-enclave-cli', version],
+    ]),
+  };
+  return manifest;
+}
+
+/** As this repository has it. */
+function pinnedVersion(name: string): string {
+  return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
+}
+
+/**
+ * npm makes the lockfile here, so that whoever writes a repository needs neither npm nor a network for it. It starts from
+ * the lockfile of this repository: what both need has the same version. The tarballs are those that are published, and
+ * their digests those of the registry.
+ */
+function lockOf(manifest: RepositoryManifest, others: readonly Tarball[]): object {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));
+  try {
+    const files = new Map(others.map(({ name, file }) => [name, `file:${join(ROOT, file)}`]));
+    const fromFiles = (versions: Readonly<Record<string, string>>) =>
+      Object.fromEntries(
+        Object.entries(versions).map(([name, version]) => [name, files.get(name) ?? version]),
+      );
+    const local = {
+      ...manifest,
+      dependencies: fromFiles(manifest.dependencies),
+      devDependencies: fromFiles(manifest.devDependencies),
+    };
+    const { packages } = read(ROOT, 'package-lock.json');
+    const known = Object.entries(packages).filter(
+      ([path, { link }]) => path.startsWith('node_modules/') && !link,
+    );
+    const write = (name: string, content: object) =>
+      writeFileSync(join(folder, name), JSON.stringify(content));
+    write('package.json', local);
+    write('package-lock.json', {
+      ...{ name: manifest.name, version: '0.1.0', lockfileVersion: 3, requires: true },
+      packages: { '': local, ...Object.fromEntries(known) },
+    });
+    cpSync(join(SRC, 'templates/repository/_npmrc'), join(folder, '.npmrc'));
+    const options = ['--package-lock-only', '--ignore-scripts', '--prefer-offline', '--loglevel=error'];
+    execFileSync('npm', ['install', ...options], { cwd: folder, stdio: ['ignore', 'ignore', 2] });
+    const lock = read(folder, 'package-lock.json');
+    for (const [path, locked] of Object.entries(lock.packages)) {
+      if (path === '') Object.assign(locked, manifest);
+      else if (locked.resolved?.startsWith('file:')) delete locked.resolved;
+    }
+    return lock;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function readme(name: string, version: string): string {
+  return `# ${name}
+
+Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui accepts, as a repository of its own. It needs Node ${NODE.replace('>=', '')} or newer, asks nothing and needs no network:
+
+\`\`\`sh
+npm exec --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
+cd my-oracle && npm ci
+npx sui-enclave dev
+\`\`\`
+
+\`--template empty\` writes an application that signs nothing yet.
+`;
+}

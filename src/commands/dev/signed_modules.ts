@@ -1,0 +1,177 @@
+/**
+ * Answers that an application signed, as Move modules for the tests of its contract: a test that reads them needs no bytes
+ * that somebody copied, and fails when the two sides differ.
+ */
+import { toHex } from '@mysten/sui/utils';
+import { ConfigError } from 'sui-enclave/errors';
+import type { DeclaredStruct } from 'sui-enclave/wire/intent';
+import { boot } from 'sui-enclave-server/boot';
+import { readServerConfig } from 'sui-enclave-server/config';
+import { loadFolder } from 'sui-enclave-server/load_application';
+import { NsmError } from 'sui-enclave-server/nsm/errors';
+import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
+import { createLog } from 'sui-enclave-service/log';
+import type { Fakes } from 'sui-enclave-testing/fakes';
+import type { ApplicationFolder } from '../project.ts';
+import { STAND_IN, settingsInImage, startFakes } from './application.ts';
+
+/** Of the key that signs for tests. */
+const SEED = new Uint8Array(32).fill(7);
+
+interface Signed {
+  readonly payload: DeclaredStruct['payload'];
+  readonly timestampMs: bigint;
+  /** By the names of the fields. */
+  readonly values: ReadonlyMap<string, unknown>;
+  /** BCS of the intent message, in hexadecimal. */
+  readonly bytes: string;
+  /** In hexadecimal. */
+  readonly signature: string;
+}
+
+/** What the modules of a package are written from. */
+export interface SignedAnswers {
+  /** In hexadecimal. */
+  readonly publicKey: string;
+  /** By the names of the requests. */
+  readonly answers: ReadonlyMap<string, Signed>;
+}
+
+/**
+ * Starts the application against its fakes, and has it sign the answers of the requests that the fakes name.
+ *
+ * @returns undefined for an application without fakes
+ * @throws ConfigError if it doesn't start, or signs no answer to one of them
+ */
+export async function signedAnswers({ name, folder }: ApplicationFolder): Promise<SignedAnswers | undefined> {
+  const { manifest, module } = await loadFolder(folder, name);
+  const fakes = await startFakes(folder);
+  if (fakes === undefined) return undefined;
+  try {
+    const env = {
+      ...settingsInImage(folder, manifest.secrets),
+      ...fakes.settings,
+      // A caller's rules are of no interest here.
+      ...{ APP: name, PORT: '0', REQUESTS: 'any', SECRETS: 'any' },
+    };
+    const recorded: Omit<Signed, 'signature'>[] = [];
+    const recording: typeof module = {
+      ...module,
+      create: (context) =>
+        module.create({
+          ...context,
+          sign(type, timestampMs, data) {
+            const declared = module.signs.find(({ intent }) => intent === type.intent);
+            const { intent, message } = type;
+            const bytes = message.serialize({ intent, timestamp_ms: timestampMs, payload: data }).toHex();
+            const values = new Map(Object.entries(Object(data)));
+            if (declared) recorded.push({ payload: declared.payload, timestampMs, values, bytes });
+            return context.sign(type, timestampMs, data);
+          },
+        }),
+    };
+    const { origins, secrets } = fakes;
+    const server = await boot({
+      ...{ config: readServerConfig(env), env, manifest, module: recording, origins, secrets },
+      log: createLog('silent', { write() {} }),
+      nsm: NO_NSM,
+      signingSeed: Uint8Array.from(SEED),
+    });
+    try {
+      const answers = new Map<string, Signed>();
+      for (const [request, given] of Object.entries(fakes.answers ?? { answer: fakes.example })) {
+        const signature = await ask(server.url, given);
+        const last = recorded.pop();
+        if (last === undefined || signature === undefined) {
+          throw new ConfigError(
+            `${STAND_IN}: the application signs no answer to ${given.path}, which the tests of its contract need`,
+          );
+        }
+        answers.set(request, { ...last, signature });
+      }
+      return { publicKey: toHex(server.publicKey), answers };
+    } finally {
+      await server.close();
+    }
+  } finally {
+    await fakes.close();
+  }
+}
+
+const NO_NSM: NsmTransport = {
+  transact: () => Promise.reject(new NsmError('NSM_UNAVAILABLE', 'tests have no NSM')),
+  close: () => Promise.resolve(),
+};
+
+/** @returns the signature of the answer; undefined if it has none */
+async function ask(url: string, { path, body }: Fakes['example']): Promise<string | undefined> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url + path, {
+    ...(body !== undefined && { method: 'POST', headers, body: JSON.stringify(body) }),
+  });
+  const { signature }: { signature?: unknown } = await response.json();
+  return typeof signature === 'string' ? signature : undefined;
+}
+
+/** Path in the package and source of each module: `tests/signed_answer.move` for the request `answer`. */
+export function signedModules(
+  packageName: string,
+  { publicKey, answers }: SignedAnswers,
+): ReadonlyMap<string, string> {
+  return new Map(
+    [...answers].map(([request, signed]) => [
+      `tests/signed_${request}.move`,
+      moduleOf(`${packageName}::signed_${request}`, publicKey, signed),
+    ]),
+  );
+}
+
+export const HEADER =
+  '// Written by `sui-enclave test` from an answer of the application: do not edit, do not commit.';
+
+/** A field of such a name gets another. */
+const OWN_FUNCTIONS = new Set(['public_key', 'signature', 'signed_bytes', 'timestamp_ms']);
+
+function moduleOf(name: string, publicKey: string, signed: Signed): string {
+  const { payload, timestampMs, values, bytes, signature } = signed;
+  const functions = [
+    ['The key that signed, of a development seed.', 'public_key', 'vector<u8>', `x"${publicKey}"`],
+    ['Over the bytes of the intent message.', 'signature', 'vector<u8>', `x"${signature}"`],
+    ['The intent message.', 'signed_bytes', 'vector<u8>', `x"${bytes}"`],
+    ['Of the data.', 'timestamp_ms', 'u64', String(timestampMs)],
+    ...payload.fields.flatMap(({ name: field, move }) => {
+      const literal = literalOf(move, values.get(field));
+      const label = OWN_FUNCTIONS.has(field) ? `field_${field}` : field;
+      return literal === undefined ? [] : [[`The field of \`${payload.name}\`.`, label, move, literal]];
+    }),
+  ];
+  const texts = functions.map(
+    ([comment, label, move = '', value]) =>
+      `/// ${comment}\npublic fun ${label}(): ${move.replaceAll('String', 'std::string::String')} {\n    ${value}\n}\n`,
+  );
+  return `${HEADER}\n#[test_only]\nmodule ${name};\n\n${texts.join('\n')}`;
+}
+
+/** A value as an expression of Move; undefined for one that only the module of its struct can make. */
+export function literalOf(move: string, value: unknown): string | undefined {
+  if (move === 'bool') return String(value);
+  if (/^u\d+$/.test(move)) return `${value}${move}`;
+  if (move === 'address') return `@${value}`;
+  if (move === 'String') return `x"${toHex(new TextEncoder().encode(String(value)))}".to_string()`;
+  if (move === 'vector<u8>' && value instanceof Uint8Array) return `x"${toHex(value)}"`;
+  const [, generic, inner = ''] = /^(vector|Option)<(.*)>$/.exec(move) ?? [];
+  if (generic === 'Option' && value === null)
+    return isPlain(inner) ? `option::none<${full(inner)}>()` : undefined;
+  if (generic === undefined) return undefined;
+  const values = Array.isArray(value) && generic === 'vector' ? value : [value];
+  const literals = values.map((item) => literalOf(inner, item));
+  if (!isPlain(inner) || literals.includes(undefined)) return undefined;
+  return generic === 'Option'
+    ? `option::some(${literals[0]})`
+    : `vector<${full(inner)}>[${literals.join(', ')}]`;
+}
+
+/** Whether a type names no struct of the application. */
+const isPlain = (move: string) => !/\b(?!vector\b|Option\b|String\b)[A-Z]\w*/.test(move);
+
+const full = (move: string) => move.replaceAll('String', 'std::string::String');

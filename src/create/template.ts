@@ -1,0 +1,73 @@
+/** The files of a new application: for a clone of the repository of sui-enclave, or for a repository of its own. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pascalCase } from './names.ts';
+
+const TEMPLATES = fileURLToPath(new URL('templates', import.meta.url));
+
+/** `oracle` signs prices of a service; `empty` signs nothing yet. */
+export const TEMPLATE_NAMES = ['oracle', 'empty'] as const;
+export type TemplateName = (typeof TEMPLATE_NAMES)[number];
+
+/** Content by path, in the order of the paths. */
+export type Files = ReadonlyMap<string, string>;
+
+/**
+ * A path or content of a template under the name of the application. The templates say "price" only where they mean the
+ * application, and never in the plural, so that every name fits.
+ */
+export function rename(text: string, name: string): string {
+  const forms: Record<string, string> = { price: name, Price: pascalCase(name), PRICE: name.toUpperCase() };
+  return text.replace(/price/gi, (form) => forms[form] ?? form);
+}
+
+/** The files of an application, for the root of its own repository. */
+export function applicationFiles(template: TemplateName, name: string): Files {
+  return read(template, name);
+}
+
+/** The same files for a clone, in `src/apps/<name>` and `move/<name>`. */
+export function filesInClone(template: TemplateName, name: string): Files {
+  const files = [...applicationFiles(template, name)].map(([path, content]): [string, string] => [
+    path.startsWith('move/') ? path : `src/apps/${name}/${path}`,
+    content
+      .replaceAll("'sui-enclave-cli/testing/", "'sui-enclave-testing/")
+      .replaceAll('../../node_modules/sui-enclave-cli/move/enclave', '../enclave'),
+  ]);
+  return new Map(files);
+}
+
+/** What a repository of its own has besides, but for package.json and its lockfile. */
+export function repositoryFiles(name: string): Files {
+  return read('repository', name);
+}
+
+/**
+ * Code and README are carried with the suffix .txt, so that no compiler, test or site of this repository takes them for its
+ * own; .gitignore and .npmrc with an underscore, since npm packs neither.
+ */
+function read(template: string, name: string): Files {
+  const folder = join(TEMPLATES, template);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  return new Map(
+    files.sort().map((file): [string, string] => {
+      const path = file
+        .slice(folder.length + 1)
+        .replace(/\.txt$/, '')
+        .replace(/(^|\/)_(?=gitignore$|npmrc$)/, '$1.');
+      return [rename(path, name), rename(readFileSync(file, 'utf8'), name)];
+    }),
+  );
+}
+
+/** Writes files that must not be there yet. Programs can be run. */
+export function writeFiles(folder: string, files: Files): void {
+  for (const [path, content] of files) {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content, { flag: 'wx', mode: content.startsWith('#!') ? 0o755 : 0o644 });
+  }
+}

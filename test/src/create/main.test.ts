@@ -1,0 +1,183 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Pinned, runProgram } from '../../../src/create/main.ts';
+
+const TARBALL = 'the packed commands';
+const integrity = `sha512-${createHash('sha512').update(TARBALL).digest('base64')}`;
+
+const pinned = (): Pinned => ({
+  manifest: {
+    name: 'price',
+    dependencies: { valibot: '1.0.0' },
+    devDependencies: { 'sui-enclave-cli': '9.9.9' },
+  },
+  lock: {
+    name: 'price',
+    packages: {
+      '': {
+        name: 'price',
+        dependencies: { valibot: '1.0.0' },
+        devDependencies: { 'sui-enclave-cli': '9.9.9' },
+      },
+      'node_modules/sui-enclave-cli': { version: '9.9.9', integrity },
+    },
+  },
+  tarballs: { 'sui-enclave-cli': 'sui-enclave-cli-9.9.9.tgz' },
+});
+
+let folder: string;
+let printed: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'create-'));
+  printed = '';
+  const print = (text: string) => {
+    printed += `${text}\n`;
+  };
+  vi.spyOn(console, 'log').mockImplementation(print);
+  vi.spyOn(console, 'error').mockImplementation(print);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+const create = (...argv: string[]) => runProgram(argv, pinned);
+const json = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'));
+
+const REPOSITORY = [
+  ...['.ci/run', '.github/workflows/check.yml', '.gitignore', '.npmrc', 'README.md'],
+  ...['app.ts', 'app.yaml', 'package-lock.json', 'package.json', 'server.env', 'stand_in.ts'],
+  ...['test/app.test.ts', 'tsconfig.json'],
+  ...['move/gas_fees/Move.toml', 'move/gas_fees/sources/gas_fees.move'],
+  'move/gas_fees/tests/gas_fees_tests.move',
+];
+
+describe.each([
+  ['oracle', [...REPOSITORY, 'types.ts']],
+  ['empty', REPOSITORY],
+])('--template %s', (template, expected) => {
+  test('writes these files, and no other', () => {
+    expect(create(join(folder, 'gas-fees'), '--template', template, '--json')).toBe(0);
+    const all = globSync(['**/*.*', '**/.*', '.*/**'], {
+      cwd: join(folder, 'gas-fees'),
+      withFileTypes: true,
+    });
+    const files = all.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+    const found = [...new Set(files)].map((file) => file.slice(join(folder, 'gas-fees/').length));
+    expect(found.sort()).toEqual([...expected].sort());
+    expect(JSON.parse(printed)).toMatchObject({ name: 'gas_fees', files: [...expected].sort() });
+  });
+
+  test('names everything by the folder', () => {
+    create(join(folder, 'gas-fees'), '--template', template);
+    for (const path of expected) {
+      expect(readFileSync(join(folder, 'gas-fees', path), 'utf8'), path).not.toMatch(/price/i);
+    }
+    expect(readFileSync(join(folder, 'gas-fees/app.yaml'), 'utf8')).toMatch(/^name: gas_fees$/m);
+    expect(json('gas-fees/package.json').name).toBe('gas-fees');
+    expect(json('gas-fees/package-lock.json').packages[''].name).toBe('gas-fees');
+    expect(printed).toMatch(/gas-fees has the application gas_fees/);
+  });
+});
+
+test('.ci/run can be run, and the workflow does nothing but call it', () => {
+  create(join(folder, 'gas-fees'));
+  expect(statSync(join(folder, 'gas-fees/.ci/run')).mode & 0o111).toBe(0o111);
+  const workflow = readFileSync(join(folder, 'gas-fees/.github/workflows/check.yml'), 'utf8');
+  expect([...workflow.matchAll(/\brun: (.*)/g)].map(([, line]) => line)).toEqual(['.ci/run']);
+});
+
+test('git ignores keys, secrets, results and the deployment of a local network, and nothing that was written', () => {
+  create(join(folder, 'gas-fees'));
+  const cwd = join(folder, 'gas-fees');
+  const secret = [
+    ...['.env', '.env.local', 'out/dev-sui.key', 'admin.key', 'tls.pem', 'node_modules/x/index.js'],
+    ...['deployments/localnet.json', 'move/gas_fees/tests/signed_answer.move', 'move/gas_fees/build/x.mv'],
+  ];
+  for (const path of [...secret, 'deployments/testnet.json', 'ca.pem']) {
+    mkdirSync(join(cwd, path, '..'), { recursive: true });
+    writeFileSync(join(cwd, path), 'x');
+  }
+  execFileSync('git', ['init', '-q'], { cwd });
+  execFileSync('git', ['add', '-A'], { cwd });
+  const added = execFileSync('git', ['ls-files'], { cwd, encoding: 'utf8' }).trim().split('\n');
+  expect(added.sort()).toEqual([...REPOSITORY, 'types.ts', 'deployments/testnet.json', 'ca.pem'].sort());
+});
+
+describe('--from', () => {
+  test('installs the packages of this project from files that have the locked digest', () => {
+    writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
+    expect(create(join(folder, 'a/gas-fees'), '--from', folder)).toBe(0);
+    const specifier = 'file:../../sui-enclave-cli-9.9.9.tgz';
+    const { dependencies, devDependencies } = json('a/gas-fees/package.json');
+    expect([dependencies, devDependencies]).toEqual([{ valibot: '1.0.0' }, { 'sui-enclave-cli': specifier }]);
+    const { packages } = json('a/gas-fees/package-lock.json');
+    expect(packages[''].devDependencies).toEqual({ 'sui-enclave-cli': specifier });
+    expect(packages['node_modules/sui-enclave-cli']).toEqual({
+      version: '9.9.9',
+      integrity,
+      resolved: specifier,
+    });
+  });
+
+  test.each([
+    ['is missing', undefined, /there is no sui-enclave-cli-9\.9\.9\.tgz/],
+    ['is another', 'forged', /is not the one that was packed with this program/],
+  ])('refuses a file that %s, and writes nothing', (_what, content, message) => {
+    if (content !== undefined) writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), content);
+    expect(create(join(folder, 'gas-fees'), '--from', folder)).toBe(1);
+    expect(printed).toMatch(message);
+    expect(existsSync(join(folder, 'gas-fees'))).toBe(false);
+  });
+});
+
+test.each([
+  [[], 2, /^USAGE: name one folder\. See create-sui-enclave --help/],
+  [['a1', 'b2'], 2, /^USAGE: name one folder/],
+  [['stocks', '--bogus'], 2, /^USAGE: .*--bogus/],
+  [['stocks', '--template', 'weather'], 2, /^USAGE: --template must be oracle or empty/],
+  [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must be lower case letters/],
+  [['module'], 2, /no keyword of Move/],
+])('%j is refused with %i', (argv, exit, message) => {
+  expect(create(...argv)).toBe(exit);
+  expect(printed).toMatch(message);
+});
+
+test('a folder with files is left as it is, one with an empty git repository is used', () => {
+  mkdirSync(join(folder, 'gas-fees/.git'), { recursive: true });
+  expect(create(join(folder, 'gas-fees'))).toBe(0);
+  expect(create(join(folder, 'gas-fees'), '--json')).toBe(1);
+  expect(printed).toContain('"code": "EXISTS"');
+});
+
+test.each(['src/commands/bin.cjs', 'src/create/bin.cjs'])('%s needs a Node that runs TypeScript', (path) => {
+  const program = fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+  const run = () =>
+    execFileSync(process.execPath, ['--no-strip-types', program, '--help'], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  expect(run).toThrow(
+    expect.objectContaining({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^.* needs a Node that runs TypeScript, 22\.18 or newer, and this is v.*\n$/,
+      ),
+    }),
+  );
+});
